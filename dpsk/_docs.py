@@ -50,7 +50,7 @@ missing_indicator : bool or list
     Columns of numbers with one more feature, 1 where the number is missing; True: all of them.
     Declared, never told by the rows; knots have weight 0 there, so that norms stay as they are.
     What is missing among words counts as any other word.
-columns|numbers : dict or None
+columns|knots : dict or None
     What is public of columns, by name or position: a tuple of two numbers holds the bounds of
     one, between which knots are found; a longer tuple its knots, which costs nothing.
 columns|words : dict or None
@@ -234,12 +234,6 @@ privacy_ : Certificate
         For a parameter out of range, labels outside `classes`, a single class when classes are
         inferred, a category that was not declared, or numbers that are not finite; always before
         any noise is drawn.
-|raises_numbers
-    Raises
-    ------
-    ValueError
-        For a parameter out of range, a column that is not of numbers, or one that holds infinity;
-        always before any noise is drawn.
 |privacy
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-indistinguishable. Released: bounds that are learnt, a noisy
@@ -348,6 +342,8 @@ def _parsed(text):
         names, _, kind = head.partition(" : ")
         names, _, variant = names.partition("|")
         key = "_".join(filter(None, (names.split(",")[0], variant)))
+        if key in fragments:
+            raise RuntimeError(f"The fragment {key!r} is written twice.")
         fragments[key] = names, kind, textwrap.dedent(body)
     return fragments
 

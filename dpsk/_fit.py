@@ -25,9 +25,8 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.samplers import standard_normal
 from dpsk._privacy.noise.seeds import noise_seed, public_seed
 from dpsk._privacy.noise.streams import open_stream, random_index
-from dpsk._privacy.plans import Framed, ThresholdRounds
+from dpsk._privacy.plans import Framed
 from dpsk._progress import opened_progress
-from dpsk._queries import Context
 from dpsk._version import __version__
 
 __all__ = ["Fitted", "Method", "certify", "check_holdout", "fit_private", "opened_stream",
@@ -124,7 +123,7 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
     drawn = given.drawn(solver, partial(random_index, apart))
     if drawn is not given:
         given, solver = drawn, drawn.configured(problem)
-    declared = solver.plan(problem)
+    declared = solver.queries(problem)
     stages = [stage for stage in stages if (problem.is_private or stage.without_noise)
               and stage.applies(problem, given, solver)]
     first = [stage for stage in stages if not stage.comes_last]
@@ -141,16 +140,19 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
     what = f"{plain(solver)}, noise multiplier {noise_multiplier:.6g}"
     grouped = rows.groups is not None
     session = _opened(method, what, event, stream, verbose, grouped,
-                       _more_answers(declared, noise_multiplier))
+                       declared.n_answers_elsewhere(noise_multiplier))
     # Overflow and the like would otherwise warn depending on the rows.
     with np.errstate(all="ignore"):
         for stage in first:
             known, rows = stage.release(problem, rows, session)
             if known is not problem:
-                # Steps may be fitted to what was released; the plan does not depend on it.
+                # Steps and clips may be fitted to what was released; prices may not.
                 problem, solver = known, given.configured(known)
-        oracle = solver.oracle.open(Context(problem, rows, declared, solver.clip_bounds,
-                                            noise_multiplier, session))
+        asked = solver.queries(problem)
+        if asked != declared and asked(noise_multiplier) != declared(noise_multiplier):
+            raise RuntimeError("The price of a solver's queries follows from what was released; "
+                               "a plan may depend on public facts only.")
+        oracle = asked.run((problem, rows), session, noise_multiplier)
         start = problem.start(partial(standard_normal, apart))
         result = solver.minimize(oracle, problem.penalty, start)
         theta, rest = result.theta, np.empty(0)
@@ -254,14 +256,6 @@ def opened_stream(method, settings, rows, event, more="", *, random_state, verbo
     return _opened(method, settings[-1] + more, event, stream, verbose), stream
 
 
-def _more_answers(declared, noise_multiplier):
-    """Return how many answers there are beside those that one row pays for."""
-    # Each disjoint batch is asked for all that a row of it pays.
-    if not isinstance(declared, ThresholdRounds):
-        return 0
-    return (declared.batches - 1) * sum(tally(declared(noise_multiplier)).values())
-
-
 def _opened(method, name, event, stream, verbose, of_groups=False, more=0):
     """Return the way out of a fit that open budgets admit; with `verbose` it says what it does."""
     admission = admit(method.name, event, carried=method.carried, of_groups=of_groups)
@@ -317,7 +311,7 @@ def _context(method, settings, rows, event):
     yield table_digest(rows)
     if rows.groups is not None:
         yield rows.groups.digest()
-        yield repr(settings[1].clip_bounds).encode()
+        yield repr(settings[1].queries(settings[0])).encode()
     if rows.holdout is not None:
         yield table_digest(rows.holdout)
 

@@ -29,6 +29,19 @@ from dpsk._objective.requirements import (
 )
 from dpsk._privacy.batches import FullBatch
 from dpsk._problem import Geometry, Problem
+from dpsk._queries import (
+    CheckedGradients,
+    Curvatures,
+    Differences,
+    Gradients,
+    LastIterate,
+    LeastSquares,
+    Output,
+    PerturbedObjective,
+    SaddleDifferences,
+    SaddleGradients,
+    Vertices,
+)
 from dpsk._solvers import SADDLE_SOLVERS, SOLVERS
 from dpsk.additive._base import AdditiveModel
 from dpsk.generative._base import Sampler
@@ -220,19 +233,23 @@ def takes_pure_epsilon(cls):
                for name in documented_solvers(cls))
 
 
+#: Of the sums behind answers of each kind; those of `Gradients` follow from the batches.
+_ARITHMETIC = {
+    CheckedGradients: "grid", Curvatures: "grid", Differences: "float", LastIterate: "snapped",
+    LeastSquares: "grid", Output: "snapped", PerturbedObjective: "snapped",
+    SaddleDifferences: "float", SaddleGradients: "float", Vertices: "float"}
+
+
 def arithmetic_of(solver):
     """Return what the sums of a solver are made of, of linear models and rows in memory."""
-    known = {"frank_wolfe": "float", "output_perturbation": "snapped", "last_iterate": "snapped",
-             "objective_perturbation": "snapped", "sufficient_statistics": "grid",
-             "newton": "grid", "stgd": "grid", "minibatch_stgd": "grid", "sgda": "float",
-             "privatediff": "float", "svrg": "float", "svrgpp": "float"}
-    if solver in known:
-        return known[solver]
+    family = ALL_SOLVERS[solver]
+    if family.asks is not Gradients:
+        return _ARITHMETIC[family.asks]
     # Sums over all rows are exact, those over random batches are not.
-    problem, family = problem_for(solver), SOLVERS[solver]
+    problem = problem_for(solver)
     given = {} if "batch_size" in family.ignores else {"batch_size": 16}
-    plan = family(**given).configured(problem).plan(problem)
-    return "grid" if plan.batches == FullBatch() else "float"
+    asked = family(**given).configured(problem).queries(problem)
+    return "grid" if asked.answers.batches == FullBatch() else "float"
 
 
 def plain_solver(cls):

@@ -13,7 +13,7 @@ from graphlib import TopologicalSorter
 import pytest
 
 import dpsk
-from dpsk._docs import FRAGMENTS, documented
+from dpsk._docs import FRAGMENTS, _parsed, documented
 from dpsk._objective.losses import LOSSES
 from dpsk._objective.penalties import PENALTIES
 from dpsk._solvers import SADDLE_SOLVERS, SOLVERS, VALUE_SOLVERS
@@ -298,6 +298,11 @@ def test_every_fragment_of_docstrings_is_used():
     text = "".join(path.read_text(encoding="utf-8") for path in _MODULES if path.stem != "_docs")
     text += "".join(body for _, _, body in FRAGMENTS.values())
     assert set(re.findall(r"%\((\w+)\)s", text)) == set(FRAGMENTS)
+
+
+def test_no_fragment_of_docstrings_shadows_another():
+    with pytest.raises(RuntimeError, match="'columns_words' is written twice"):
+        _parsed("columns|words : dict\n    One.\ncolumns|words : dict or None\n    Another.\n")
 
 
 def test_a_fragment_takes_the_default_of_the_signature_and_keeps_what_follows():

@@ -26,7 +26,8 @@ from scipy.special import expit
 
 from dpsk import DPLogisticRegression
 from dpsk._privacy.closed_forms import gaussian_mu
-from dpsk._queries import DifferenceOracle, GradientOracle
+from dpsk._queries.differences import DifferenceOracle
+from dpsk._queries.gradients import GradientOracle
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from datasets import load

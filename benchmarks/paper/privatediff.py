@@ -21,7 +21,8 @@ import matplotlib
 import numpy as np
 
 from dpsk import DPAUCMaximizer
-from dpsk._queries import SaddleDifferenceOracle, SaddleOracle
+from dpsk._queries.saddle import SaddleOracle
+from dpsk._queries.saddle_difference import SaddleDifferenceOracle
 from dpsk._solvers.saddle.privatediff import PrivateDiff
 from dpsk._solvers.saddle.sgda import GradientDescentAscent
 from dpsk.testing import NoiseSeed

@@ -28,7 +28,8 @@ from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import open_stream
 from dpsk._privacy.plans import NoisySums
-from dpsk._queries import CriticOracle, GradientOracle
+from dpsk._queries.critic import CriticOracle
+from dpsk._queries.gradients import GradientOracle
 from dpsk._solvers.adversarial.sgda import GeneratedBatch
 from dpsk._solvers.steps import Adaptive, Momentum
 from dpsk._sums.network_sums import NetworkSums

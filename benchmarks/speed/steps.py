@@ -27,7 +27,6 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._problem import Problem
-from dpsk._queries import Context
 from dpsk._solvers import SOLVERS
 
 N, D, BATCH, STEPS, REPEATS = 50_000, 50, 50, 200, 150
@@ -67,12 +66,12 @@ def prepared(name, rows):
     problem = Problem(n_samples=N, model=LinearModel(D, None, False, 1.0), loss=Logistic(),
                       penalty=ElasticNet(0.0), epsilon=1.0, delta=1e-6)
     solver = SOLVERS[name](max_iter=STEPS, batch_size=BATCH).configured(problem)
-    plan = solver.plan(problem)
+    plan = solver.queries(problem)
     z = calibrate(plan, problem.epsilon, problem.delta)
 
     def run():
         session = Session(EntropyStream(), Ledger(plan(z)))
-        oracle = solver.oracle.open(Context(problem, rows, plan, solver.clip_norm, z, session))
+        oracle = plan.run((problem, rows), session, z)
         anchors = timed_anchors(oracle) if hasattr(oracle, "difference") else []
         start = time.thread_time()
         solver.minimize(oracle, problem.penalty, np.zeros(D))

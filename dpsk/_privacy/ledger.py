@@ -79,4 +79,4 @@ class GroupLedger:
 
 def _not_declared(event: Event) -> RuntimeError:
     return RuntimeError(f"The release {event!r} is not in the declared plan, or is used up; a "
-                        "solver may only ask for what its plan() declares.")
+                        "solver may only ask for what its queries() declare.")

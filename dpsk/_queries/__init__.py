@@ -1,25 +1,24 @@
-"""Oracles: they hold the rows of a fit, and answer what solvers ask with noise."""
+"""Queries: mechanisms that solvers ask, and the oracles that hold rows and answer with noise."""
 
 from __future__ import annotations
 
-from dpsk._queries.context import Context
-from dpsk._queries.critic import CriticOracle
-from dpsk._queries.curvature import CurvatureOracle
-from dpsk._queries.differences import DifferenceOracle
-from dpsk._queries.exact import ExactOracle
-from dpsk._queries.gradients import GradientOracle, SemiGradientOracle
-from dpsk._queries.holdout import ThresholdOracle
-from dpsk._queries.last_iterate import LastIterateOracle
-from dpsk._queries.least_squares import LeastSquaresOracle
-from dpsk._queries.objective import ObjectiveOracle, determinant_loss
-from dpsk._queries.one_shot import OutputOracle, steps_to_certify
-from dpsk._queries.saddle import SaddleOracle
-from dpsk._queries.saddle_difference import SaddleDifferenceOracle
-from dpsk._queries.transitions import TransitionMomentsOracle
-from dpsk._queries.vertices import SelectionOracle
+from dpsk._queries.base import Queries
+from dpsk._queries.critic import CriticGradients
+from dpsk._queries.curvature import Curvatures
+from dpsk._queries.differences import Differences
+from dpsk._queries.exact import ExactAnswers
+from dpsk._queries.gradients import Gradients, SemiGradients
+from dpsk._queries.holdout import CheckedGradients
+from dpsk._queries.last_iterate import LastIterate
+from dpsk._queries.least_squares import LeastSquares
+from dpsk._queries.objective import PerturbedObjective, determinant_loss
+from dpsk._queries.one_shot import Output, steps_to_certify
+from dpsk._queries.saddle import SaddleGradients
+from dpsk._queries.saddle_difference import SaddleDifferences
+from dpsk._queries.transitions import TransitionMoments
+from dpsk._queries.vertices import Vertices
 
-__all__ = ["Context", "CriticOracle", "CurvatureOracle", "DifferenceOracle", "ExactOracle",
-           "GradientOracle", "LastIterateOracle", "LeastSquaresOracle", "ObjectiveOracle",
-           "OutputOracle", "SaddleDifferenceOracle", "SaddleOracle",
-           "SelectionOracle", "SemiGradientOracle", "ThresholdOracle", "TransitionMomentsOracle",
-           "determinant_loss", "steps_to_certify"]
+__all__ = ["CheckedGradients", "CriticGradients", "Curvatures", "Differences", "ExactAnswers",
+           "Gradients", "LastIterate", "LeastSquares", "Output", "PerturbedObjective", "Queries",
+           "SaddleDifferences", "SaddleGradients", "SemiGradients", "TransitionMoments",
+           "Vertices", "determinant_loss", "steps_to_certify"]

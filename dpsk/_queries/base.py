@@ -1,41 +1,35 @@
-"""Base class of oracles."""
+"""Bases of the mechanisms that solvers ask, and of the oracles that answer."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
+from dpsk._mechanism.core import Mechanism
 from dpsk._sums.parted_sums import sums_over
-from dpsk._sums.row_sums import RowSums
 from dpsk._sums.saddle_sums import SaddleSums
 from dpsk._sums.transition_sums import TransitionSums
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from typing_extensions import Self
-
+    from dpsk._data.source import RowSource
     from dpsk._mechanism.session import Session
     from dpsk._objective.saddle.base import Interval, Simplex
-    from dpsk._queries.context import Context
+    from dpsk._problem import Problem
 
-__all__ = ["Oracle", "SaddleAnswers", "SumsOracle"]
+__all__ = ["Oracle", "Queries", "SaddleAnswers", "SaddleQueries", "row_sums"]
 
 
 class Oracle:
-    """Owns the rows of a fit and answers with noise, through a release.
+    """Owns the rows of a fit and answers with noise, through a session.
 
-    It is made by `open`, of a `Context`. More answers than were declared are a RuntimeError.
+    It is what a `Queries` makes of rows. More answers than that declares are a RuntimeError.
 
     Attributes
     ----------
     arithmetic : {"float", "grid", "snapped"}
         How sums are made; every answer is a whole number of public units.
-    minimax : bool
-        Whether it answers with gradients of both blocks of a saddle problem.
-    takes_networks : bool
-        Whether a clip is all that its answers need of a model.
-    penalizes_intercept : bool
-        Whether its price, or the set it moves in, needs the penalty on every coordinate.
     """
 
     if TYPE_CHECKING:
@@ -44,54 +38,69 @@ class Oracle:
         def arithmetic(self) -> str: ...
     else:
         arithmetic = "float"
-    minimax = False
-    takes_networks = False
-    penalizes_intercept = False
 
 
-class SumsOracle(Oracle):
-    """An oracle that holds the rows of a linear model in sums, clipped at `C`.
+class Queries(Mechanism):
+    """Base of mechanisms that a solver asks: they make an oracle of rows, which goes on to answer.
 
-    Parameters
+    Subclasses are frozen dataclasses of how many answers there are, over which rows, at which
+    clips.
+
+    Attributes
     ----------
-    sums : RowSums
-    declared : callable, float -> Event
-        The solver's plan.
-    noise_multiplier : float
-        `z`, the scale of the noise over `C`.
-    session : Session
+    minimax : bool
+        Whether answers are gradients of both blocks of a saddle problem.
+    takes_networks : bool
+        Whether a clip is all that the answers need of a model.
+    penalizes_intercept : bool
+        Whether the price, or the set that answers move in, needs the penalty on every coordinate.
     """
 
-    #: What holds the rows.
-    sums_class: ClassVar[type] = RowSums
+    minimax: ClassVar[bool] = False
+    takes_networks: ClassVar[bool] = False
+    penalizes_intercept: ClassVar[bool] = False
 
-    if TYPE_CHECKING:
-        def __init__(self, sums: Any, declared: Any, noise_multiplier: float,
-                     session: Session) -> None: ...
+    @abstractmethod
+    def run(self, data: tuple[Problem, RowSource], session: Session,
+            noise_multiplier: float) -> Any:
+        """Return the oracle over the rows of a problem, an Oracle."""
 
-    @classmethod
-    def open(cls, context: Context) -> Self:
-        """Return an oracle over the rows of a `Context`."""
-        problem = context.problem
-        sums = sums_over(cls.sums_class, problem.model, problem.loss, context.rows, context.clip)
-        return cls(sums, context.declared, context.noise_multiplier, context.session)
+    def n_answers_elsewhere(self, noise_multiplier: float) -> int:
+        """Return how many answers there are beside those that one row pays for."""
+        return 0
+
+
+class SaddleQueries(Queries):
+    """Base of queries for gradients of both blocks, which are clipped one by one.
+
+    Subclasses have `primal_clip` and `dual_clip`.
+    """
+
+    minimax = True
+    takes_networks = True
+    primal_clip: float
+    dual_clip: float
+
+    def sums(self, data: tuple[Problem, RowSource]) -> Any:
+        """Return the rows of a problem in sums."""
+        problem, rows = data
+        kind = TransitionSums if problem.loss.of_transitions else SaddleSums
+        return sums_over(kind, problem.model, problem.loss, rows, self.primal_clip,
+                         self.dual_clip)
 
 
 class SaddleAnswers(Oracle):
-    """An oracle that holds rows in `SaddleSums` or `TransitionSums`, clipped block by block."""
+    """Base of oracles that hold rows in `SaddleSums` or `TransitionSums`."""
 
-    takes_networks = True
-    minimax = True
     _sums: Any
-
-    @staticmethod
-    def opened_sums(context: Context) -> Any:
-        """Return the rows of a `Context` in sums; its first two clips are those of the blocks."""
-        problem = context.problem
-        kind = TransitionSums if problem.loss.of_transitions else SaddleSums
-        return sums_over(kind, problem.model, problem.loss, context.rows, *context.clip[:2])
 
     @property
     def dual_set(self) -> Interval | Simplex:
         """Interval or Simplex : where the dual variable lives; public."""
         return self._sums.loss.dual_set
+
+
+def row_sums(kind: type, data: tuple[Problem, RowSource], clip_norm: float) -> Any:
+    """Return the rows of a linear model in sums of a kind, clipped at `clip_norm`."""
+    problem, rows = data
+    return sums_over(kind, problem.model, problem.loss, rows, clip_norm)

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from dpsk._data.source import Rows
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk._privacy.noise.seeds import NoiseSeed
-from dpsk._queries.gradients import GradientOracle
+from dpsk._queries.gradients import GradientOracle, Gradients
 from dpsk._sums.network_sums import NetworkSums
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from dpsk._data.source import RowSource
+    from dpsk._mechanism.session import Session
     from dpsk._models.mlp import MLP
-    from dpsk._queries.context import Context
+    from dpsk._problem import Problem
     from dpsk._typing import FloatArray, IntArray
 
-__all__ = ["CriticOracle"]
+__all__ = ["CriticGradients", "CriticOracle"]
+
+
+@dataclass(frozen=True)
+class CriticGradients(Gradients):
+    """Noisy mean gradients of a critic's scores of the rows of the table."""
+
+    minimax: ClassVar[bool] = True
+
+    def run(self, data: tuple[Problem, RowSource], session: Session,
+            noise_multiplier: float) -> CriticOracle:
+        """Return the oracle over rows."""
+        problem, rows = data
+        sums = NetworkSums(problem.model, problem.loss, rows, self.clip_norm)
+        return CriticOracle(sums, self.answers, noise_multiplier, session)
 
 
 class CriticOracle(GradientOracle):
@@ -31,15 +44,6 @@ class CriticOracle(GradientOracle):
     post-processing. They are clipped like those of the table's rows: at a saddle point the two
     are alike.
     """
-
-    minimax = True
-
-    @classmethod
-    def open(cls, context: Context) -> Self:
-        """Return an oracle over the rows of a `Context`."""
-        problem = context.problem
-        sums = NetworkSums(problem.model, problem.loss, context.rows, context.clip)
-        return cls(sums, context.declared, context.noise_multiplier, context.session)
 
     @property
     def critic(self) -> MLP:

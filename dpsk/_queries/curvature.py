@@ -8,29 +8,70 @@ at most ``sqrt(2) B``, as the product of two such matrices is not negative.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dpsk._mechanism.core import mu_of
 from dpsk._mechanism.sensitivity import Sensitivity, derived_scale
 from dpsk._privacy.batches import FullBatch
-from dpsk._privacy.events import gaussian
+from dpsk._privacy.events import Composed, gaussian
 from dpsk._privacy.plans import NoisySums
 from dpsk._privacy.sensitivity import REPLACE_ONE
-from dpsk._queries.base import Oracle
-from dpsk._queries.gradients import open_sums
+from dpsk._queries.base import Oracle, Queries
+from dpsk._queries.gradients import Gradients, open_sums
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from typing_extensions import Self
-
+    from dpsk._data.source import RowSource
     from dpsk._mechanism.session import Session
-    from dpsk._queries.context import Context
+    from dpsk._privacy.elementary import Event
+    from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
-__all__ = ["CurvatureOracle"]
+__all__ = ["CurvatureOracle", "Curvatures"]
 
 #: Noise of so many units is still far finer than one of them, in double precision.
 _MOST_UNITS = 2.0**45
+
+
+@dataclass(frozen=True)
+class Curvatures(Queries):
+    """Noisy mean gradients and Hessians, whose squared prices stand in fixed proportions.
+
+    Parameters
+    ----------
+    shares : tuple of float
+        Of mu^2, one an answer, in the order in which they are asked for.
+    clip_norm : float
+        C, of the gradient of a row.
+    curvature_clip : float
+        Bound on ``w ||x||^2``.
+    """
+
+    shares: tuple[float, ...]
+    clip_norm: float
+    curvature_clip: float
+
+    def prices(self, noise_multiplier: float) -> tuple[float, ...]:
+        """Return the mu of every answer; infinite without noise."""
+        total = mu_of(noise_multiplier)
+        return tuple(math.sqrt(share) * total for share in self.shares)
+
+    def event(self, noise_multiplier: float) -> Event:
+        """Return what all answers cost."""
+        return Composed(tuple(map(gaussian, self.prices(noise_multiplier))))
+
+    def run(self, data: tuple[Problem, RowSource], session: Session,
+            noise_multiplier: float) -> CurvatureOracle:
+        """Return the oracle over rows."""
+        problem, rows = data
+        prices = self.prices(noise_multiplier)
+        # The grid is as fine as the least noise asks for.
+        sums = open_sums(problem.model, problem.loss,
+                         Gradients(NoisySums(FullBatch(), 1), self.clip_norm), rows,
+                         REPLACE_ONE / max(prices))
+        return CurvatureOracle(sums, self.curvature_clip, prices, session)
 
 
 class CurvatureOracle(Oracle):
@@ -46,16 +87,6 @@ class CurvatureOracle(Oracle):
         The mu of every answer, in the order in which they are asked for.
     session : Session
     """
-
-    @classmethod
-    def open(cls, context: Context) -> Self:
-        """Return an oracle over the rows of a `Context`."""
-        problem, (clip_norm, curvature_clip) = context.problem, context.clip
-        prices = context.declared.prices(context.noise_multiplier)
-        # The grid is as fine as the least noise asks for.
-        sums = open_sums(problem.model, problem.loss, NoisySums(FullBatch(), 1), clip_norm,
-                         context.rows, REPLACE_ONE / max(prices))
-        return cls(sums, curvature_clip, prices, context.session)
 
     def __init__(self, sums: Any, curvature_clip: float, prices: tuple[float, ...],
                  session: Session) -> None:
@@ -102,7 +133,7 @@ class CurvatureOracle(Oracle):
         mu = next(self._prices, None)
         if mu is None:
             raise RuntimeError("Every answer of the declared plan is used up; a solver may only "
-                               "ask for what its plan() declares.")
+                               "ask for what its queries() declare.")
         return mu
 
 

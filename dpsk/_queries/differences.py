@@ -10,22 +10,28 @@ is. The bound is enforced, so that no loss has to be trusted.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._mechanism.sensitivity import Sensitivity
+from dpsk._privacy.events import Composed
+from dpsk._privacy.plans import NoisySums
 from dpsk._privacy.sensitivity import REPLACE_ONE
-from dpsk._queries.base import SumsOracle
+from dpsk._queries.base import Oracle, Queries, row_sums
 from dpsk._sums.row_sums import RowSums
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from dpsk._data.source import RowSource
     from dpsk._mechanism.session import Session
+    from dpsk._privacy.elementary import Event
+    from dpsk._problem import Problem
     from dpsk._typing import Chosen, FloatArray
 
-__all__ = ["DifferenceOracle", "DifferenceSums"]
+__all__ = ["DifferenceOracle", "DifferenceSums", "Differences"]
 
 _ROUNDING = 1.0 + 2.0**-40
 _LEAST_SHARE = 2.0**-30
@@ -100,7 +106,35 @@ class DifferenceSums(RowSums):
         return self._anchor is not None and anchor.tobytes() == self._anchor.tobytes()
 
 
-class DifferenceOracle(SumsOracle):
+@dataclass(frozen=True)
+class Differences(Queries):
+    """Noisy mean gradients at anchors, and noisy mean differences of gradients from them.
+
+    Parameters
+    ----------
+    anchors : NoisySums
+        Over all rows.
+    changes : NoisySums
+    clip_norm : float
+        C, of the gradient of a row.
+    """
+
+    anchors: NoisySums
+    changes: NoisySums
+    clip_norm: float
+
+    def event(self, noise_multiplier: float) -> Event:
+        """Return what all answers cost."""
+        return Composed((self.anchors(noise_multiplier), self.changes(noise_multiplier)))
+
+    def run(self, data: tuple[Problem, RowSource], session: Session,
+            noise_multiplier: float) -> DifferenceOracle:
+        """Return the oracle over rows."""
+        return DifferenceOracle(row_sums(DifferenceSums, data, self.clip_norm), self,
+                                noise_multiplier, session)
+
+
+class DifferenceOracle(Oracle):
     """Answer with noisy mean gradients at anchors and noisy mean differences from them.
 
     An anchor is answered with ``(1/n) [ sum of clipped gradients + N(0, (r z C)^2 I) ]``, r being
@@ -109,22 +143,20 @@ class DifferenceOracle(SumsOracle):
     worked out here from the public points.
     """
 
-    sums_class = DifferenceSums
-
-    def __init__(self, sums: Any, declared: Any, noise_multiplier: float,
+    def __init__(self, sums: Any, asked: Differences, noise_multiplier: float,
                  session: Session) -> None:
-        batches, n_samples = declared.batches, sums.n_samples
+        batches, n_samples = asked.changes.batches, sums.n_samples
         self._sums, self._session = sums, session
         self._normals = session.normals(sums.model.shape,
-                                         declared.anchors + declared.differences)
-        self._anchor_event = declared.anchor_release(noise_multiplier)
+                                         asked.anchors.count + asked.changes.count)
+        self._anchor_event = asked.anchors.release(noise_multiplier)
         self._anchor_moved = Sensitivity(
             REPLACE_ONE * sums.clip_norm, self._normals, terms=sums.rounding_terms(n_samples),
             size=sums.model.dimension)
-        self._event = batches.release(noise_multiplier)
+        self._event = asked.changes.release(noise_multiplier)
         self._terms = sums.rounding_terms(batches.largest_size(n_samples))
         self._divisor = batches.expected_size(n_samples)
-        self._batches = session.batches(batches, n_samples, declared.differences)
+        self._batches = session.batches(batches, n_samples, asked.changes.count)
 
     def gradient(self, anchor: FloatArray) -> FloatArray:
         """Return the noisy mean gradient over all rows at the public `anchor`, float64."""

@@ -6,26 +6,26 @@ Every answer is charged as `NotPrivate`, which no plan of a finite budget holds.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._privacy.events import NotPrivate
-from dpsk._queries.base import Oracle
-from dpsk._sums.parted_sums import sums_over
+from dpsk._queries.base import Oracle, Queries, row_sums
 from dpsk._sums.row_sums import RowSums
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from typing_extensions import Self
-
+    from dpsk._data.source import RowSource
     from dpsk._mechanism.session import Session
-    from dpsk._queries.context import Context
+    from dpsk._privacy.elementary import Event
+    from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
-__all__ = ["ExactOracle"]
+__all__ = ["ExactAnswers", "ExactOracle"]
 
 
 class ExactSums(RowSums):
@@ -67,15 +67,22 @@ class ExactSums(RowSums):
         return total.reshape(rows * outputs, rows * outputs)
 
 
+@dataclass(frozen=True)
+class ExactAnswers(Queries):
+    """Any number of answers without noise, whatever the noise multiplier."""
+
+    def event(self, noise_multiplier: float) -> Event:
+        """Return what they cost: there is no privacy."""
+        return NotPrivate()
+
+    def run(self, data: tuple[Problem, RowSource], session: Session,
+            noise_multiplier: float) -> ExactOracle:
+        """Return the oracle over rows."""
+        return ExactOracle(row_sums(ExactSums, data, math.inf), session)
+
+
 class ExactOracle(Oracle):
     """Answer with the mean loss, its gradient and its Hessian, without noise."""
-
-    @classmethod
-    def open(cls, context: Context) -> Self:
-        """Return an oracle over the rows of a `Context`."""
-        problem = context.problem
-        return cls(sums_over(ExactSums, problem.model, problem.loss, context.rows, math.inf),
-                   context.session)
 
     def __init__(self, sums: Any, session: Session) -> None:
         self._sums, self._session = sums, session

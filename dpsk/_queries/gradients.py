@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,8 +13,9 @@ from dpsk._mechanism.sensitivity import Sensitivity, derived_scale
 from dpsk._models import ScaleModel, WhitenedModel
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.noise.grids import grid_bits
+from dpsk._privacy.plans import NoisySums
 from dpsk._privacy.sensitivity import REPLACE_ONE
-from dpsk._queries.base import Oracle
+from dpsk._queries.base import Oracle, Queries
 from dpsk._sums.grid_sums import GridSums, WhitenedGridSums
 from dpsk._sums.group_sums import GroupSums
 from dpsk._sums.network_sums import NetworkSums
@@ -24,14 +26,57 @@ from dpsk._sums.transition_sums import SemiGradientSums
 if TYPE_CHECKING:
     from typing import Any
 
-    from typing_extensions import Self
-
     from dpsk._data.source import RowSource
     from dpsk._mechanism.session import Session
-    from dpsk._queries.context import Context
+    from dpsk._privacy.elementary import Event
+    from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
-__all__ = ["GradientOracle", "SemiGradientOracle", "open_sums"]
+__all__ = ["GradientOracle", "Gradients", "SemiGradients", "open_sums"]
+
+
+@dataclass(frozen=True)
+class Gradients(Queries):
+    """Noisy mean gradients of the loss, each over all rows or over a random batch.
+
+    Parameters
+    ----------
+    answers : NoisySums
+    clip_norm : float
+        C, of the gradient of a row.
+    group_clip_norm : float or None
+        Of linear models of rows in groups: the clip of the average of a group, which takes the
+        place of C in the noise. None: C.
+    """
+
+    answers: NoisySums
+    clip_norm: float
+    group_clip_norm: float | None = None
+
+    takes_networks: ClassVar[bool] = True
+
+    def event(self, noise_multiplier: float) -> Event:
+        """Return what all answers cost."""
+        return self.answers(noise_multiplier)
+
+    def run(self, data: tuple[Problem, RowSource], session: Session,
+            noise_multiplier: float) -> GradientOracle:
+        """Return the oracle over rows, on a grid where noise allows it."""
+        problem, rows = data
+        sums = open_sums(problem.model, problem.loss, self, rows, noise_multiplier)
+        return GradientOracle(sums, self.answers, noise_multiplier, session)
+
+
+@dataclass(frozen=True)
+class SemiGradients(Gradients):
+    """Noisy mean semi-gradients of transitions, clipped, or of groups of them."""
+
+    def run(self, data: tuple[Problem, RowSource], session: Session,
+            noise_multiplier: float) -> GradientOracle:
+        """Return the oracle over transitions."""
+        problem, rows = data
+        sums = SemiGradientSums(problem.model, problem.loss, rows, self.clip_norm)
+        return GradientOracle(sums, self.answers, noise_multiplier, session)
 
 
 class GradientOracle(Oracle):
@@ -39,29 +84,18 @@ class GradientOracle(Oracle):
 
     The divisor `m` is the public expected batch size. Where the sums lie on a grid the noise is
     rounded to it; elsewhere it is larger by a margin for their rounding. `sums` are RowSums,
-    GroupSums or NetworkSums, and `declared` is NoisySums. C bounds what one group adds, where
-    rows are in groups: the second of two clips.
+    GroupSums or NetworkSums; C bounds what one group adds, where rows are in groups.
     """
 
-    takes_networks = True
-
-    @classmethod
-    def open(cls, context: Context) -> Self:
-        """Return an oracle over the rows of a `Context`, on a grid where noise allows it."""
-        problem = context.problem
-        sums = open_sums(problem.model, problem.loss, context.declared, context.clip,
-                         context.rows, context.noise_multiplier)
-        return cls(sums, context.declared, context.noise_multiplier, context.session)
-
-    def __init__(self, sums: Any, declared: Any, noise_multiplier: float,
+    def __init__(self, sums: Any, answers: NoisySums, noise_multiplier: float,
                  session: Session) -> None:
-        batches, n_samples = declared.batches, sums.n_samples
+        batches, n_samples = answers.batches, sums.n_samples
         self._sums, self._session = sums, session
-        self._event = batches.release(noise_multiplier)
+        self._event = answers.release(noise_multiplier)
         self._divisor = batches.expected_size(n_samples)
-        self._batches = session.batches(batches, n_samples, declared.count)
+        self._batches = session.batches(batches, n_samples, answers.count)
         self._moved = Sensitivity(
-            REPLACE_ONE * sums.clip_norm, session.normals(sums.model.shape, declared.count),
+            REPLACE_ONE * sums.clip_norm, session.normals(sums.model.shape, answers.count),
             sums.resolution, sums.rounding_terms(batches.largest_size(n_samples)),
             sums.model.dimension)
 
@@ -84,7 +118,7 @@ class GradientOracle(Oracle):
             overlap=not self._sums.model.is_linear
             and self._sums.model.dimension >= MANY_WEIGHTS)
 
-    def along(self, theta: FloatArray, declared: Any, clip_share: float,
+    def along(self, theta: FloatArray, answers: NoisySums, clip_share: float,
               noise_multiplier: float) -> GradientOracle:
         """Return an oracle for multiples of the public `theta`, not zero: what one number moves.
 
@@ -94,36 +128,23 @@ class GradientOracle(Oracle):
         model = self._sums.model
         bound = float(np.linalg.norm(theta)) * model.radius
         ray = ScaleModel(model.n_outputs or 1, model.n_outputs, False, bound)
-        sums = open_sums(ray, self._sums.loss, declared, clip_share * bound,
-                          self._sums.scores(theta), noise_multiplier)
-        return GradientOracle(sums, declared, noise_multiplier, self._session)
+        sums = open_sums(ray, self._sums.loss, Gradients(answers, clip_share * bound),
+                         self._sums.scores(theta), noise_multiplier)
+        return GradientOracle(sums, answers, noise_multiplier, self._session)
 
 
-class SemiGradientOracle(GradientOracle):
-    """Answer with noisy mean semi-gradients of transitions, clipped, or of groups of them."""
-
-    @classmethod
-    def open(cls, context: Context) -> Self:
-        """Return an oracle over the transitions of a `Context`."""
-        problem = context.problem
-        sums = SemiGradientSums(problem.model, problem.loss, context.rows, context.clip)
-        return cls(sums, context.declared, context.noise_multiplier, context.session)
-
-
-def open_sums(model: Any, loss: Any, declared: Any, clip: Any, rows: RowSource,
+def open_sums(model: Any, loss: Any, asked: Gradients, rows: RowSource,
               noise_multiplier: float) -> WhitenedGridSums | GridSums | RowSums | NetworkSums:
-    """Return what sums over `rows`: of a network, exact on a grid, or in floating point.
-
-    `clip` is the clip norm of a row, or that and the one of a group.
-    """
-    clip_norm, group_clip = clip if isinstance(clip, tuple) else (clip, clip)
+    """Return what sums over `rows`: of a network, exact on a grid, or in floating point."""
+    clip_norm, group_clip = asked.clip_norm, asked.group_clip_norm
     if not model.is_linear:
         return sums_over(NetworkSums, model, loss, rows, clip_norm)
     if rows.groups is not None:
-        return GroupSums(model, loss, rows, clip_norm, group_clip)
+        return GroupSums(model, loss, rows, clip_norm,
+                         clip_norm if group_clip is None else group_clip)
     bits = None
     # Without noise there is nothing for a grid to hide under.
-    if noise_multiplier and isinstance(declared.batches, FullBatch):
+    if noise_multiplier and isinstance(asked.answers.batches, FullBatch):
         if isinstance(model, WhitenedModel):
             return sums_over(WhitenedGridSums, model, loss, on_threads(rows), clip_norm)
         bits = grid_bits(rows.n_units, clip_norm, noise_multiplier * clip_norm)

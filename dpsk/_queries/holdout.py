@@ -17,15 +17,16 @@ Public hold-out rows need no half of the rows and no noise on H.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._mechanism.sensitivity import Sensitivity
+from dpsk._privacy.events import Composed, Gaussian, Pure, Repeated, tally
 from dpsk._privacy.noise.grids import grid_bits
-from dpsk._privacy.plans import COMPARISON
 from dpsk._privacy.sensitivity import REPLACE_ONE
-from dpsk._queries.base import Oracle
+from dpsk._queries.base import Oracle, Queries
 from dpsk._sums.grid_sums import GridSums
 from dpsk._sums.parted_sums import sums_over
 from dpsk._sums.row_sums import RowSums
@@ -33,16 +34,88 @@ from dpsk._sums.row_sums import RowSums
 if TYPE_CHECKING:
     from typing import Any
 
-    from typing_extensions import Self
-
+    from dpsk._data.source import RowSource
     from dpsk._mechanism.session import Batch, Session
-    from dpsk._queries.context import Context
+    from dpsk._privacy.elementary import Elementary, Event
+    from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
-__all__ = ["ThresholdOracle"]
+__all__ = ["CheckedGradients", "ThresholdOracle"]
 
+#: The noise of a comparison with a hold-out over that of an answer.
+COMPARISON = 4.0
 #: The threshold over the noise of answers.
 _THRESHOLD = 3.0
+
+
+@dataclass(frozen=True)
+class CheckedGradients(Queries):
+    """Gradients on disjoint batches, each checked against a hold-out.
+
+    Parameters
+    ----------
+    clip_norm : float
+        C, of the gradient of a row.
+    rounds : int
+        Answers asked of each batch.
+    batches : int
+        Number of disjoint batches. A row is in one, so they are not multiplied.
+    pure : bool
+        Laplace noise and an l1 clip, else Gaussian noise and an l2 clip.
+    public_holdout : bool
+    """
+
+    clip_norm: float
+    rounds: int
+    batches: int = 1
+    pure: bool = False
+    public_holdout: bool = False
+
+    def event(self, noise_multiplier: float) -> Event:
+        """Return what one row pays: `rounds` of comparison and answer."""
+        return Composed(tuple(Repeated(event, self.rounds)
+                              for event in self.releases(noise_multiplier)))
+
+    def releases(self, noise_multiplier: float) -> tuple[Elementary, Elementary]:
+        """Return the events of one comparison and of one answer."""
+        kind = Pure if self.pure else Gaussian
+        answer = REPLACE_ONE / noise_multiplier
+        return kind(answer / COMPARISON), kind(answer)
+
+    def n_answers_elsewhere(self, noise_multiplier: float) -> int:
+        """Return how many answers the other batches are asked for."""
+        return (self.batches - 1) * sum(tally(self.event(noise_multiplier)).values())
+
+    def run(self, data: tuple[Problem, RowSource], session: Session,
+            noise_multiplier: float) -> ThresholdOracle:
+        """Return the oracle over rows, split by a secret permutation."""
+        problem, rows = data
+        halves = 1 if self.public_holdout else 2
+        size = len(rows) // (halves * self.batches)
+        order = session.permutation(len(rows))
+        # Parts of equal size, so that sums compare as means do; a few rows may stay unused.
+        pieces = [order[start * size:(start + 1) * size]
+                  for start in range(halves * self.batches)]
+        # Laplace tails are long: the room of ten times the noise is not enough.
+        spread = COMPARISON * noise_multiplier * self.clip_norm
+        bits = grid_bits(2 * size, self.clip_norm, spread * (10.0 if self.pure else 1.0))
+        norm_order = 1 if self.pure else 2
+
+        def sums(part: Any) -> Any:
+            args = problem.model, problem.loss, part, self.clip_norm
+            if bits is None:
+                return sums_over(RowSums, *args, norm_order)
+            return sums_over(GridSums, *args, bits, norm_order)
+
+        parts = [sums(rows.subset(np.sort(piece))) for piece in pieces]
+        if self.public_holdout:
+            given: Any = rows.holdout
+            public = PublicSums(RowSums(problem.model, problem.loss, given, self.clip_norm,
+                                        norm_order), size, parts[0].resolution)
+            batches = [(part, public) for part in parts]
+        else:
+            batches = list(zip(parts[::2], parts[1::2], strict=True))
+        return ThresholdOracle(batches, self, noise_multiplier, session)
 
 
 class ThresholdOracle(Oracle):
@@ -54,45 +127,14 @@ class ThresholdOracle(Oracle):
     the noise multiplier of an answer.
     """
 
-    @classmethod
-    def open(cls, context: Context) -> Self:
-        """Return an oracle over the rows of a `Context`, split by a secret permutation."""
-        problem, declared, rows = context.problem, context.declared, context.rows
-        halves = 1 if declared.public_holdout else 2
-        size = len(rows) // (halves * declared.batches)
-        order = context.session.permutation(len(rows))
-        # Parts of equal size, so that sums compare as means do; a few rows may stay unused.
-        pieces = [order[start * size:(start + 1) * size]
-                  for start in range(halves * declared.batches)]
-        # Laplace tails are long: the room of ten times the noise is not enough.
-        spread = COMPARISON * context.noise_multiplier * context.clip
-        bits = grid_bits(2 * size, context.clip, spread * (10.0 if declared.pure else 1.0))
-        norm_order = 1 if declared.pure else 2
-
-        def sums(part: Any) -> Any:
-            args = problem.model, problem.loss, part, context.clip
-            if bits is None:
-                return sums_over(RowSums, *args, norm_order)
-            return sums_over(GridSums, *args, bits, norm_order)
-
-        parts = [sums(rows.subset(np.sort(piece))) for piece in pieces]
-        if declared.public_holdout:
-            given: Any = rows.holdout
-            public = PublicSums(RowSums(problem.model, problem.loss, given, context.clip,
-                                        norm_order), size, parts[0].resolution)
-            batches = [(part, public) for part in parts]
-        else:
-            batches = list(zip(parts[::2], parts[1::2], strict=True))
-        return cls(batches, declared, context.noise_multiplier, context.session)
-
-    def __init__(self, batches: list[tuple[Any, Any]], declared: Any, noise_multiplier: float,
-                 session: Session) -> None:
-        self._batches, self._declared, self._session = batches, declared, session
+    def __init__(self, batches: list[tuple[Any, Any]], asked: CheckedGradients,
+                 noise_multiplier: float, session: Session) -> None:
+        self._batches, self._asked, self._session = batches, asked, session
         self._groups = session.groups(len(batches))
-        self._events = declared.releases(noise_multiplier)
+        self._events = asked.releases(noise_multiplier)
         sums = batches[0][0]
         self._threshold = _THRESHOLD * noise_multiplier * sums.clip_norm
-        law = "laplace" if declared.pure else "standard_normal"
+        law = "laplace" if asked.pure else "standard_normal"
         # A gap moves as one of its two sums does, which have no row in common.
         self._moved = Sensitivity(REPLACE_ONE * sums.clip_norm, law, sums.resolution,
                                   sums.n_samples, sums.model.dimension)
@@ -105,7 +147,7 @@ class ThresholdOracle(Oracle):
 
     def gradient(self, theta: FloatArray) -> FloatArray:
         """Return the checked noisy mean gradient, float64, of the batch whose turn it is."""
-        turn = min(self._answered // self._declared.rounds, len(self._batches) - 1)
+        turn = min(self._answered // self._asked.rounds, len(self._batches) - 1)
         training, holdout = self._batches[turn]
         to_compare, to_answer = self._events
         ledger = self._groups[turn]
@@ -118,7 +160,7 @@ class ThresholdOracle(Oracle):
         gap = self._session(to_compare, compare, self._moved, ledger=ledger)
         self._answered += 1
         fires = gap > self._threshold
-        public = self._declared.public_holdout
+        public = self._asked.public_holdout
         noisy = self._session(
             to_answer, lambda batch: np.where(fires, sums[0], 0.0 if public else sums[1]),
             self._moved, ledger=ledger)

@@ -10,36 +10,78 @@ so nothing else may leave.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._mechanism.sensitivity import derived_scale
+from dpsk._privacy.events import Gaussian
 from dpsk._privacy.noise.grids import float_unit
-from dpsk._privacy.sensitivity import REPLACE_ONE, contraction
-from dpsk._queries.base import SumsOracle
+from dpsk._privacy.sensitivity import REPLACE_ONE, contraction, effective_steps
+from dpsk._queries.base import Oracle, Queries, row_sums
 from dpsk._queries.one_shot import finite
+from dpsk._sums.row_sums import RowSums
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from dpsk._data.source import RowSource
     from dpsk._mechanism.session import Batch, Session
     from dpsk._objective.penalties.base import Penalty
+    from dpsk._privacy.elementary import Elementary
+    from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
-__all__ = ["LastIterateOracle"]
+__all__ = ["LastIterate", "LastIterateOracle"]
 
 
-class LastIterateOracle(SumsOracle):
+@dataclass(frozen=True)
+class LastIterate(Queries):
+    """The last of `steps` noisy iterates.
+
+    Parameters
+    ----------
+    clip_norm : float
+        C, of the gradient of a row.
+    steps : int
+    step : float
+    strong_convexity : float
+        Smallest curvature of the penalty over all coordinates.
+    """
+
+    clip_norm: float
+    steps: int
+    step: float
+    strong_convexity: float
+
+    penalizes_intercept: ClassVar[bool] = True
+
+    def event(self, noise_multiplier: float) -> Elementary:
+        """Return what it costs."""
+        return Gaussian(REPLACE_ONE * math.sqrt(self.effective_steps) / noise_multiplier)
+
+    @property
+    def effective_steps(self) -> float:
+        """float : T_eff."""
+        return effective_steps(1.0 - self.step * self.strong_convexity, self.steps)
+
+    def run(self, data: tuple[Problem, RowSource], session: Session,
+            noise_multiplier: float) -> LastIterateOracle:
+        """Return the oracle over rows."""
+        return LastIterateOracle(row_sums(RowSums, data, self.clip_norm), self,
+                                 noise_multiplier, session)
+
+
+class LastIterateOracle(Oracle):
     """Run noisy gradient steps, of noise `z C` on a sum, and release the last iterate, once."""
 
     arithmetic = "snapped"
-    penalizes_intercept = True
 
-    def __init__(self, sums: Any, declared: Any, noise_multiplier: float,
+    def __init__(self, sums: Any, asked: LastIterate, noise_multiplier: float,
                  session: Session) -> None:
-        self._sums, self._declared, self._session = sums, declared, session
-        self._event = declared(noise_multiplier)
+        self._sums, self._asked, self._session = sums, asked, session
+        self._event = asked.event(noise_multiplier)
         # The end costs what T_eff steps that are shown would.
-        moved = REPLACE_ONE * sums.clip_norm * math.sqrt(declared.effective_steps)
+        moved = REPLACE_ONE * sums.clip_norm * math.sqrt(asked.effective_steps)
         self._noise_std = derived_scale(self._event, moved) * sums.rounding
 
     def descend(self, theta: FloatArray, penalty: Penalty) -> FloatArray:
@@ -48,11 +90,11 @@ class LastIterateOracle(SumsOracle):
         A ValueError if the steps are not known to contract; nothing has been drawn then.
         """
         self._check(penalty)
-        step, n_samples = self._declared.step, self._sums.n_samples
+        step, n_samples = self._asked.step, self._sums.n_samples
 
         def descended(batch: Batch) -> FloatArray:
             point = theta
-            for _ in range(self._declared.steps):
+            for _ in range(self._asked.steps):
                 noise = self._noise_std * batch.normal(point.shape)
                 gradient = (self._sums.gradient(point) + noise) / n_samples
                 point = point - step * (gradient + penalty.gradient(point))
@@ -63,14 +105,14 @@ class LastIterateOracle(SumsOracle):
         return self._session.hidden(self._event, descended, unit)
 
     def _check(self, penalty: Penalty) -> None:
-        sums, declared = self._sums, self._declared
+        sums, asked = self._sums, self._asked
         sums.require_monotone()
         alpha = penalty.strong_convexity
         # A penalty of the same curvature everywhere, and no proximal map after the noise.
-        plain = penalty.is_smooth and penalty.smoothness == alpha == declared.strong_convexity
-        bound = 1.0 - declared.step * alpha
-        if not plain or contraction(declared.step, alpha, sums.smoothness) > bound:
+        plain = penalty.is_smooth and penalty.smoothness == alpha == asked.strong_convexity
+        bound = 1.0 - asked.step * alpha
+        if not plain or contraction(asked.step, alpha, sums.smoothness) > bound:
             raise ValueError(
-                f"learning_rate={declared.step!r}: the last iterate alone is cheaper only for an "
+                f"learning_rate={asked.step!r}: the last iterate alone is cheaper only for an "
                 "l2 penalty on all coordinates and steps of at most 2 / (smoothness + 2 alpha); "
                 "leave learning_rate=None, or use solver='gd'.")

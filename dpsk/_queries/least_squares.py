@@ -11,53 +11,61 @@ most ``(2 (1 - c^2) + 2 (1 + c)) / t^2``, largest at ``c = 1/2``: together they 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._data.blocks import block_length
 from dpsk._data.parted import on_threads
+from dpsk._mechanism.core import mu_of
 from dpsk._mechanism.sensitivity import Sensitivity, derived_scale
 from dpsk._models.clipping import shortened
 from dpsk._models.preconditioner import entering_rows
+from dpsk._privacy.events import gaussian
 from dpsk._privacy.noise.grids import exact_bits
-from dpsk._queries.base import Oracle
+from dpsk._queries.base import Oracle, Queries
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from typing_extensions import Self
-
     from dpsk._data.source import RowSource
     from dpsk._mechanism.session import Batch, Session
-    from dpsk._queries.context import Context
+    from dpsk._privacy.elementary import Elementary
+    from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
-__all__ = ["LeastSquaresOracle"]
+__all__ = ["LeastSquares", "LeastSquaresOracle"]
 
 #: How far replacing a row moves both together, in the units of their noise: the largest of the
 #: above.
 _MOVED = math.sqrt(4.5)
 
 
-class LeastSquaresOracle(Oracle):
-    """Answer once with both moments, of a scalar prediction and targets clipped to [-1, 1].
+@dataclass(frozen=True)
+class LeastSquares(Queries):
+    """Both moments, once; the noise multiplier is 1 / mu."""
 
-    The noise multiplier is 1 / mu.
-    """
+    def event(self, noise_multiplier: float) -> Elementary:
+        """Return what they cost."""
+        return gaussian(mu_of(noise_multiplier))
+
+    def run(self, data: tuple[Problem, RowSource], session: Session,
+            noise_multiplier: float) -> LeastSquaresOracle:
+        """Return the oracle over rows."""
+        problem, rows = data
+        return LeastSquaresOracle(problem.model, rows, self, noise_multiplier, session)
+
+
+class LeastSquaresOracle(Oracle):
+    """Answer once with both moments, of a scalar prediction and targets clipped to [-1, 1]."""
 
     arithmetic = "grid"
 
-    @classmethod
-    def open(cls, context: Context) -> Self:
-        """Return an oracle over the rows of a `Context`."""
-        return cls(context.problem.model, context.rows, context.declared,
-                   context.noise_multiplier, context.session)
-
-    def __init__(self, model: Any, rows: RowSource, declared: Any, noise_multiplier: float,
-                 session: Session) -> None:
+    def __init__(self, model: Any, rows: RowSource, asked: LeastSquares,
+                 noise_multiplier: float, session: Session) -> None:
         self._model, self._rows, self._session = model, rows, session
-        self._event = declared(noise_multiplier)
+        self._event = asked.event(noise_multiplier)
         #: Noise on `A` over ``R^2``, and on `b` over ``R B``.
         self._spread = derived_scale(self._event, _MOVED)
 

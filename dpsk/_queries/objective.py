@@ -18,24 +18,30 @@ on convex optimization", 2004, Theorem 2.2.3 (the steps that suffice).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from dpsk._mechanism.sensitivity import Sensitivity
+from dpsk._privacy.events import Composed, Dominated, Gaussian, Pure
 from dpsk._privacy.sensitivity import REPLACE_ONE
-from dpsk._queries.base import SumsOracle
+from dpsk._queries.base import Oracle, Queries, row_sums
 from dpsk._queries.one_shot import finite, steps_to_certify
+from dpsk._sums.row_sums import RowSums
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from dpsk._data.source import RowSource
     from dpsk._mechanism.session import Batch, Session
     from dpsk._objective.penalties.base import Penalty
+    from dpsk._privacy.elementary import Elementary, Event
+    from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
-__all__ = ["ObjectiveOracle", "determinant_loss"]
+__all__ = ["ObjectiveOracle", "PerturbedObjective", "determinant_loss"]
 
 #: Beyond so many coordinates a factorization costs more than the steps that it saves.
 _MOST_COORDINATES = 500
@@ -52,7 +58,57 @@ def determinant_loss(smoothness: float, ridge: float, n_samples: int) -> float:
     return math.log1p(smoothness / (n_samples * ridge))
 
 
-class ObjectiveOracle(SumsOracle):
+@dataclass(frozen=True)
+class PerturbedObjective(Queries):
+    """One minimizer: that of the noisy objective, and the noise that hides its tolerance.
+
+    The noise multiplier is the scale of b over the clip norm, so that b moves by at most
+    ``2 / noise_multiplier`` of its scale.
+
+    Parameters
+    ----------
+    clip_norm : float
+        C, of the gradient of a row.
+    pure : bool
+    ridge : float
+        Curvature of the l2 term beside the mean loss, on every coordinate; ``lam / n``.
+    determinant : float
+        Bound on what the determinants can add to the loss.
+    tail : float
+        Price of the second noise: an epsilon if `pure`, else a mu.
+    tolerance : float
+        Norm of the gradient of ``J / n`` to certify; what rounding hides of it, where that is
+        more.
+    """
+
+    clip_norm: float
+    pure: bool
+    ridge: float
+    determinant: float
+    tail: float
+    tolerance: float
+
+    penalizes_intercept: ClassVar[bool] = True
+
+    def event(self, noise_multiplier: float) -> Event:
+        """Return what both noises cost."""
+        return Composed(self.releases(noise_multiplier))
+
+    def releases(self, noise_multiplier: float) -> tuple[Elementary, Elementary]:
+        """Return the event of the exact minimizer and that of the second noise."""
+        shift = REPLACE_ONE / noise_multiplier
+        if self.pure:
+            return Pure(self.determinant + shift), Pure(self.tail)
+        return Dominated(self.determinant + 0.5 * shift**2, shift), Gaussian(self.tail)
+
+    def run(self, data: tuple[Problem, RowSource], session: Session,
+            noise_multiplier: float) -> ObjectiveOracle:
+        """Return the oracle over rows."""
+        return ObjectiveOracle(row_sums(RowSums, data, self.clip_norm), self, noise_multiplier,
+                               session)
+
+
+class ObjectiveOracle(Oracle):
     """Minimize a noisy objective and release the result once.
 
     b, the exact minimizer, the residual, and which algorithm got there never leave. Everything
@@ -60,16 +116,15 @@ class ObjectiveOracle(SumsOracle):
     """
 
     arithmetic = "snapped"
-    penalizes_intercept = True
 
-    def __init__(self, sums: Any, declared: Any, noise_multiplier: float,
+    def __init__(self, sums: Any, asked: PerturbedObjective, noise_multiplier: float,
                  session: Session) -> None:
-        self._sums, self._declared, self._session = sums, declared, session
-        self._events = declared.releases(noise_multiplier)
+        self._sums, self._asked, self._session = sums, asked, session
+        self._events = asked.releases(noise_multiplier)
         self._noise_multiplier = noise_multiplier
         self._rounding = self._rounding_bound()
         # Nobody can certify less than rounding hides.
-        self._tolerance = max(declared.tolerance, self._rounding)
+        self._tolerance = max(asked.tolerance, self._rounding)
 
     def minimize(self, theta: FloatArray, penalty: Penalty) -> FloatArray:
         """Return the noisy minimizer of the mean loss and the declared ridge from a public start.
@@ -78,24 +133,24 @@ class ObjectiveOracle(SumsOracle):
         ValueError if the declared bounds do not hold; nothing has been drawn then.
         """
         self._check(penalty)
-        declared = self._declared
+        asked = self._asked
         missed = self._tolerance + self._rounding
         exact, tail = self._events
-        known = Sensitivity(REPLACE_ONE * missed / declared.ridge,
-                            "gamma_norm" if declared.pure else "standard_normal", size=theta.size)
+        known = Sensitivity(REPLACE_ONE * missed / asked.ridge,
+                            "gamma_norm" if asked.pure else "standard_normal", size=theta.size)
         return self._session(
             tail, lambda batch: finite(self._minimizer(theta, self._pull(batch, theta))), known,
             also=(exact,))
 
     def _check(self, penalty: Penalty) -> None:
-        sums, declared = self._sums, self._declared
+        sums, asked = self._sums, self._asked
         plain = penalty.is_smooth and penalty.smoothness == penalty.strong_convexity
-        if sums.loss.vector_output or not plain or penalty.smoothness > declared.ridge:
+        if sums.loss.vector_output or not plain or penalty.smoothness > asked.ridge:
             raise ValueError("solver='objective_perturbation' needs a scalar prediction and an "
                              "l2 penalty on all coordinates; use solver='gd'.")
         sums.require_monotone()
-        determinant = determinant_loss(sums.smoothness, declared.ridge, sums.n_samples)
-        if not determinant <= declared.determinant:
+        determinant = determinant_loss(sums.smoothness, asked.ridge, sums.n_samples)
+        if not determinant <= asked.determinant:
             raise ValueError("solver_options: ridge: the declared ridge is too weak for the "
                              "curvature of a row's loss; leave it out.")
 
@@ -105,17 +160,17 @@ class ObjectiveOracle(SumsOracle):
         No minimizer is longer than ``2 ||b / n|| / ridge + sqrt(2 F0 / ridge)``, F0 the
         loss at 0: there the objective is no less, and losses are not negative.
         """
-        sums, ridge = self._sums, self._declared.ridge
+        sums, ridge = self._sums, self._asked.ridge
         dimension = sums.model.dimension
         # b is longer with a probability below 1e-20.
-        length = 4.0 * dimension + 100.0 if self._declared.pure else math.sqrt(dimension) + 12.0
+        length = 4.0 * dimension + 100.0 if self._asked.pure else math.sqrt(dimension) + 12.0
         pull = length * self._noise_multiplier * sums.clip_norm / sums.n_samples
         reach = 2.0 * pull / ridge + math.sqrt(2.0 * sums.risk_at_zero / ridge)
         return sums.rounding_error(reach, 4.0 * (ridge * reach + pull))
 
     def _pull(self, batch: Batch, theta: FloatArray) -> FloatArray:
         """Draw ``b / n``."""
-        draw = batch.gamma_norm if self._declared.pure else batch.normal
+        draw = batch.gamma_norm if self._asked.pure else batch.normal
         scale = self._noise_multiplier * self._sums.clip_norm
         return scale * draw(theta.shape) / self._sums.n_samples
 
@@ -129,7 +184,7 @@ class ObjectiveOracle(SumsOracle):
 
     def _gradient(self, theta: FloatArray, linear: FloatArray) -> FloatArray:
         mean = self._sums.gradient(theta) / self._sums.n_samples
-        return mean + self._declared.ridge * theta + linear
+        return mean + self._asked.ridge * theta + linear
 
     def _newton(self, theta: FloatArray, linear: FloatArray) -> FloatArray | None:
         """Return a certified point, or None where damped Newton steps stall."""
@@ -138,7 +193,7 @@ class ObjectiveOracle(SumsOracle):
             if np.linalg.norm(gradient) <= self._tolerance:
                 return theta
             hessian = self._sums.hessian(theta) / self._sums.n_samples
-            hessian[np.diag_indices_from(hessian)] += self._declared.ridge
+            hessian[np.diag_indices_from(hessian)] += self._asked.ridge
             try:
                 factor = cho_factor(hessian, check_finite=False)
             except LinAlgError:
@@ -174,7 +229,7 @@ class ObjectiveOracle(SumsOracle):
 
     def _accelerated(self, theta: FloatArray, linear: FloatArray) -> FloatArray:
         """Take accelerated steps until certified, at most so many as always suffice."""
-        sums, ridge, tolerance = self._sums, self._declared.ridge, self._tolerance
+        sums, ridge, tolerance = self._sums, self._asked.ridge, self._tolerance
         # At the public start, zero, no row's gradient is longer than the clip norm.
         start = sums.clip_norm + np.linalg.norm(linear)
         step = 1.0 / (sums.smoothness + ridge)

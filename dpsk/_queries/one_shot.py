@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from dpsk._mechanism.sensitivity import Sensitivity
+from dpsk._privacy.events import Gaussian, Pure
 from dpsk._privacy.sensitivity import (
     contraction,
     gradient_descent_sensitivity,
     minimizer_sensitivity,
 )
-from dpsk._queries.base import SumsOracle
+from dpsk._queries.base import Oracle, Queries, row_sums
+from dpsk._sums.row_sums import RowSums
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from dpsk._data.source import RowSource
     from dpsk._mechanism.session import Batch, Session
     from dpsk._objective.penalties.base import Penalty
+    from dpsk._privacy.elementary import Elementary
+    from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
-__all__ = ["OutputOracle", "finite", "steps_to_certify"]
+__all__ = ["Output", "OutputOracle", "finite", "steps_to_certify"]
 
 
 def steps_to_certify(smoothness: float, strong_convexity: float, start: float,
@@ -42,7 +48,37 @@ def steps_to_certify(smoothness: float, strong_convexity: float, start: float,
     return max(1, math.ceil(needed))
 
 
-class OutputOracle(SumsOracle):
+@dataclass(frozen=True)
+class Output(Queries):
+    """One noisy end of a descent without noise.
+
+    The noise multiplier is the noise's scale over the sensitivity.
+
+    Parameters
+    ----------
+    pure : bool
+        Whether it costs a pure epsilon, or is Gaussian.
+    clip_norm : float
+        C, of the gradient of a row.
+    """
+
+    pure: bool
+    clip_norm: float
+
+    penalizes_intercept: ClassVar[bool] = True
+
+    def event(self, noise_multiplier: float) -> Elementary:
+        """Return what it costs."""
+        return (Pure if self.pure else Gaussian)(1.0 / noise_multiplier)
+
+    def run(self, data: tuple[Problem, RowSource], session: Session,
+            noise_multiplier: float) -> OutputOracle:
+        """Return the oracle over rows."""
+        return OutputOracle(row_sums(RowSums, data, self.clip_norm), self, noise_multiplier,
+                            session)
+
+
+class OutputOracle(Oracle):
     """Run gradient steps without noise and release the last iterate with noise.
 
     The iterates never leave. Everything runs in float64, and a coordinate that is not finite
@@ -50,13 +86,11 @@ class OutputOracle(SumsOracle):
     """
 
     arithmetic = "snapped"
-    penalizes_intercept = True
 
-    def __init__(self, sums: Any, declared: Any, noise_multiplier: float,
+    def __init__(self, sums: Any, asked: Output, noise_multiplier: float,
                  session: Session) -> None:
         self._sums, self._session = sums, session
-        self._pure = declared.pure
-        self._event = declared(noise_multiplier)
+        self._pure, self._event = asked.pure, asked.event(noise_multiplier)
 
     def descend(self, theta: FloatArray, penalty: Penalty, step: float,
                 n_steps: int) -> FloatArray:

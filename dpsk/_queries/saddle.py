@@ -3,22 +3,55 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpsk._mechanism.sensitivity import Sensitivity
+from dpsk._privacy.plans import NoisySums
 from dpsk._privacy.sensitivity import REPLACE_ONE
-from dpsk._queries.base import SaddleAnswers
+from dpsk._queries.base import SaddleAnswers, SaddleQueries
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from typing_extensions import Self
-
+    from dpsk._data.source import RowSource
     from dpsk._mechanism.session import Session
-    from dpsk._queries.context import Context
+    from dpsk._privacy.elementary import Event
+    from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
-__all__ = ["SaddleOracle"]
+__all__ = ["SaddleGradients", "SaddleOracle"]
+
+
+@dataclass(frozen=True)
+class SaddleGradients(SaddleQueries):
+    """Joint noisy gradients of both blocks of a saddle problem.
+
+    Replacing one row moves the pair of sums, each in the unit of its noise, as one vector. With
+    noise multipliers ``z / sqrt(1 - dual_share)`` and ``z / sqrt(dual_share)`` of the two blocks
+    that is one noisy sum at multiplier z.
+
+    Parameters
+    ----------
+    answers : NoisySums
+    dual_share : float
+    primal_clip, dual_clip : float
+        Of the blocks of a row's gradient.
+    """
+
+    answers: NoisySums
+    dual_share: float
+    primal_clip: float
+    dual_clip: float
+
+    def event(self, noise_multiplier: float) -> Event:
+        """Return what all answers cost."""
+        return self.answers(noise_multiplier)
+
+    def run(self, data: tuple[Problem, RowSource], session: Session,
+            noise_multiplier: float) -> SaddleOracle:
+        """Return the oracle over rows."""
+        return SaddleOracle(self.sums(data), self, noise_multiplier, session)
 
 
 class SaddleOracle(SaddleAnswers):
@@ -28,17 +61,11 @@ class SaddleOracle(SaddleAnswers):
     events would need two batches.
     """
 
-    @classmethod
-    def open(cls, context: Context) -> Self:
-        """Return an oracle over the rows of a `Context`, whose clips are (primal, dual)."""
-        return cls(cls.opened_sums(context), context.declared, context.noise_multiplier,
-                   context.session)
-
-    def __init__(self, sums: Any, declared: Any, noise_multiplier: float,
+    def __init__(self, sums: Any, asked: SaddleGradients, noise_multiplier: float,
                  session: Session) -> None:
-        batches, share = declared.batches, declared.dual_share
+        batches, share = asked.answers.batches, asked.dual_share
         self._sums, self._session = sums, session
-        self._event = batches.release(noise_multiplier)
+        self._event = asked.answers.release(noise_multiplier)
         most = sums.model.rounding_terms(batches.largest_size(sums.n_samples))
         # Of the square of what the pair moves, in the units of its noise, each has its share.
         self._moved = (
@@ -47,7 +74,7 @@ class SaddleOracle(SaddleAnswers):
             Sensitivity(REPLACE_ONE * sums.dual_clip / math.sqrt(share), terms=most,
                         size=sums.loss.dual_set.size))
         self._divisor = batches.expected_size(sums.n_samples)
-        self._batches = session.batches(batches, sums.n_samples, declared.count)
+        self._batches = session.batches(batches, sums.n_samples, asked.answers.count)
 
     def gradients(self, primal: FloatArray, dual: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the noisy mean gradients, primal and dual, at public points, float64."""

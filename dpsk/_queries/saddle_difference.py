@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._mechanism.sensitivity import Sensitivity
+from dpsk._privacy.events import Composed
+from dpsk._privacy.plans import NoisySums
 from dpsk._privacy.sensitivity import REPLACE_ONE
-from dpsk._queries.base import SaddleAnswers
+from dpsk._queries.base import SaddleAnswers, SaddleQueries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from typing_extensions import Self
-
+    from dpsk._data.source import RowSource
     from dpsk._mechanism.session import Session
-    from dpsk._queries.context import Context
+    from dpsk._privacy.elementary import Event
+    from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
-__all__ = ["SaddleDifferenceOracle"]
+__all__ = ["SaddleDifferenceOracle", "SaddleDifferences"]
 
 #: Clips of differences are at least this share of the gradients' own clip.
 _LEAST_SHARE = 2.0**-20
@@ -28,30 +31,56 @@ _LEAST_SHARE = 2.0**-20
 _MARGIN = 1.0 + 2.0**-40
 
 
+@dataclass(frozen=True)
+class SaddleDifferences(SaddleQueries):
+    """Noisy sums of three kinds on separate batches: dual, primal, and primal differences.
+
+    Parameters
+    ----------
+    dual, base, difference : NoisySums
+    primal_clip, dual_clip : float
+        Of the blocks of a row's gradient.
+    slopes : tuple of float
+        C2 and C3, which bound a difference by the distances of its points.
+    """
+
+    dual: NoisySums
+    base: NoisySums
+    difference: NoisySums
+    primal_clip: float
+    dual_clip: float
+    slopes: tuple[float, float]
+
+    def event(self, noise_multiplier: float) -> Event:
+        """Return what all answers cost."""
+        return Composed(tuple(kind(noise_multiplier) for kind in self._kinds() if kind.count))
+
+    def run(self, data: tuple[Problem, RowSource], session: Session,
+            noise_multiplier: float) -> SaddleDifferenceOracle:
+        """Return the oracle over rows."""
+        return SaddleDifferenceOracle(self.sums(data), self, noise_multiplier, session)
+
+    def _kinds(self) -> tuple[NoisySums, ...]:
+        return self.dual, self.base, self.difference
+
+
 class SaddleDifferenceOracle(SaddleAnswers):
     """Answer with noisy sums of three kinds, each charged on its own.
 
-    The `declared` NoisyKinds are those of dual sums, primal sums and primal differences. A
-    difference is taken between two public points on one batch, between gradients that are clipped
-    already, and clipped again at a bound that follows from the public distance of the points:
+    A difference is taken between two public points on one batch, between gradients that are
+    clipped already, and clipped again at a bound that follows from the distance of the points:
     ``min(2 C, C2 ||x - x'|| + C3 ||y - y'||)`` with the `slopes` C2 and C3. Its noise is
     proportional to that.
     """
 
-    @classmethod
-    def open(cls, context: Context) -> Self:
-        """Return an oracle over the rows of a `Context`; clips are (primal, dual, C2, C3)."""
-        return cls(cls.opened_sums(context), context.declared, context.clip[2:],
-                   context.noise_multiplier, context.session)
-
-    def __init__(self, sums: Any, declared: Any, slopes: tuple[float, float],
-                 noise_multiplier: float, session: Session) -> None:
-        self._sums, self._slopes, self._session = sums, slopes, session
+    def __init__(self, sums: Any, asked: SaddleDifferences, noise_multiplier: float,
+                 session: Session) -> None:
+        self._sums, self._slopes, self._session = sums, asked.slopes, session
         self._open = {}
-        for name, kind in zip(("dual", "base", "difference"), declared.kinds, strict=True):
-            n_samples = sums.n_samples
+        for name in ("dual", "base", "difference"):
+            kind, n_samples = getattr(asked, name), sums.n_samples
             self._open[name] = (
-                kind.batches.release(kind.ratio * noise_multiplier),
+                kind.release(noise_multiplier),
                 sums.model.rounding_terms(kind.batches.largest_size(n_samples)), {
                     "divisor": kind.batches.expected_size(n_samples),
                     "batches": session.batches(kind.batches, n_samples, kind.count)})
@@ -87,4 +116,4 @@ class SaddleDifferenceOracle(SaddleAnswers):
         sums = self._sums
         size = sums.loss.dual_set.size if name == "dual" else sums.primal_size
         return self._session(event, lambda batch: summed(batch.rows),
-                              Sensitivity(REPLACE_ONE * clip, terms=terms, size=size), **settings)
+                             Sensitivity(REPLACE_ONE * clip, terms=terms, size=size), **settings)

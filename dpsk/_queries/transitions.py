@@ -21,6 +21,7 @@ all sums are exact.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,21 +29,21 @@ import numpy as np
 from dpsk._data.blocks import row_blocks
 from dpsk._mechanism.sensitivity import Sensitivity, derived_scale
 from dpsk._models.clipping import HEADROOM
+from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.noise.grids import exact_bits
 from dpsk._privacy.sensitivity import REPLACE_ONE
-from dpsk._queries.base import Oracle
+from dpsk._queries.base import Oracle, Queries
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from typing_extensions import Self
-
     from dpsk._data.source import RowSource
     from dpsk._mechanism.session import Batch, Session
-    from dpsk._queries.context import Context
+    from dpsk._privacy.elementary import Elementary
+    from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
-__all__ = ["TransitionMomentsOracle"]
+__all__ = ["TransitionMoments", "TransitionMomentsOracle"]
 
 #: The noise on rewards over that on the two matrices.
 _REWARD_NOISE = 2.0
@@ -52,25 +53,43 @@ _MOVED = math.sqrt(2.0 + 2.5 + 1.25**2 / 2.0)
 _ONE = math.sqrt(2.25)
 
 
-class TransitionMomentsOracle(Oracle):
-    """Answer once with ``C``, ``X`` and ``b`` of linear features.
+@dataclass(frozen=True)
+class TransitionMoments(Queries):
+    """The moments of linear features of transitions, once.
 
     The noise multiplier is twice the noise over what one unit, a transition or a group, moves.
+
+    Parameters
+    ----------
+    group_clip : float or None
+        Of groups of transitions: the clip of what one adds, over the norm of what one transition
+        may. None where transitions are single.
     """
+
+    group_clip: float | None
+
+    def event(self, noise_multiplier: float) -> Elementary:
+        """Return what they cost."""
+        return FullBatch().release(noise_multiplier)
+
+    def run(self, data: tuple[Problem, RowSource], session: Session,
+            noise_multiplier: float) -> TransitionMomentsOracle:
+        """Return the oracle over transitions."""
+        problem, rows = data
+        return TransitionMomentsOracle(problem, rows, self, noise_multiplier, session)
+
+
+class TransitionMomentsOracle(Oracle):
+    """Answer once with ``C``, ``X`` and ``b`` of linear features."""
 
     arithmetic = "grid"
 
-    @classmethod
-    def open(cls, context: Context) -> Self:
-        """Return an oracle over the transitions of a `Context`."""
-        return cls(context.problem, context.rows, context.declared, context.clip,
-                   context.noise_multiplier, context.session)
-
-    def __init__(self, problem: Any, rows: RowSource, declared: Any, clip: float,
+    def __init__(self, problem: Any, rows: RowSource, asked: TransitionMoments,
                  noise_multiplier: float, session: Session) -> None:
         self._model, self._rows, self._session = problem.model, rows, session
         self.gamma = problem.loss.gamma
-        self._event = declared.batches.release(noise_multiplier)
+        clip: Any = asked.group_clip
+        self._event = asked.event(noise_multiplier)
         self._groups: Any = None if rows.groups is None else rows.groups.members()
         self._n_units = problem.n_samples
         #: The norm of a group's sums, in units of s.

@@ -10,23 +10,28 @@ contains 0, so it never exceeds e, and the choice is also mu-GDP for the mu of
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from dpsk._mechanism.sensitivity import Sensitivity
 from dpsk._models.clipping import HEADROOM
+from dpsk._privacy.plans import ExponentialChoices
 from dpsk._privacy.sensitivity import REPLACE_ONE
-from dpsk._queries.base import SumsOracle
+from dpsk._queries.base import Oracle, Queries, row_sums
 from dpsk._sums.row_sums import RowSums
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from dpsk._data.source import RowSource
     from dpsk._mechanism.session import Batch, Session
+    from dpsk._privacy.elementary import Event
+    from dpsk._problem import Problem
     from dpsk._typing import Features, FloatArray
 
-__all__ = ["MaxNormSums", "SelectionOracle"]
+__all__ = ["MaxNormSums", "SelectionOracle", "Vertices"]
 
 
 class MaxNormSums(RowSums):
@@ -45,16 +50,42 @@ class MaxNormSums(RowSums):
         return np.abs(dz).max(axis=1)
 
 
-class SelectionOracle(SumsOracle):
+@dataclass(frozen=True)
+class Vertices(Queries):
+    """Choices of a vertex of the l1 ball.
+
+    The noise multiplier is the scale of the Gumbel noise on a score over the clip norm.
+
+    Parameters
+    ----------
+    answers : ExponentialChoices
+    clip_norm : float
+        C, of the largest entry of a row's gradient.
+    """
+
+    answers: ExponentialChoices
+    clip_norm: float
+
+    penalizes_intercept: ClassVar[bool] = True
+
+    def event(self, noise_multiplier: float) -> Event:
+        """Return what all choices cost."""
+        return self.answers(noise_multiplier)
+
+    def run(self, data: tuple[Problem, RowSource], session: Session,
+            noise_multiplier: float) -> SelectionOracle:
+        """Return the oracle over rows."""
+        return SelectionOracle(row_sums(MaxNormSums, data, self.clip_norm), self.answers,
+                               noise_multiplier, session)
+
+
+class SelectionOracle(Oracle):
     """Answer with a vertex of the l1 ball; z C is the scale of the Gumbel noise on a score."""
 
-    sums_class = MaxNormSums
-    penalizes_intercept = True
-
-    def __init__(self, sums: Any, declared: Any, noise_multiplier: float,
+    def __init__(self, sums: Any, answers: ExponentialChoices, noise_multiplier: float,
                  session: Session) -> None:
         self._sums, self._session = sums, session
-        self._event = declared.release(noise_multiplier)
+        self._event = answers.release(noise_multiplier)
         # Every score may rise or fall by as much as replacing a row moves an entry.
         self._moved = Sensitivity(2.0 * REPLACE_ONE * sums.clip_norm, "gumbel",
                                   terms=sums.rounding_terms(sums.n_samples),

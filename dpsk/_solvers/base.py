@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from dpsk._objective.penalties.base import Penalty
     from dpsk._privacy.certificate_fields import Enforced
-    from dpsk._privacy.plans import Declaration
     from dpsk._problem import Problem
+    from dpsk._queries.base import Queries
     from dpsk._typing import FloatArray
 
 __all__ = ["NAMED_OPTIONS", "Result", "Solver", "bounded_step", "check_monotone"]
@@ -58,8 +58,8 @@ class Solver(ABC):
     it asks an oracle, whose every answer is noisy and charged.
     """
 
-    #: The class of the oracle that this solver asks; the fit opens it, the rows stay inside.
-    oracle: ClassVar[type]
+    #: The class of its queries; the fit runs them, and the rows stay inside.
+    asks: ClassVar[type[Queries]]
     #: Requirements of what the rest of the problem must offer.
     requires: ClassVar[tuple] = ()
     #: Whether whitened rows help; a method that solves exactly has no use for them.
@@ -101,16 +101,16 @@ class Solver(ABC):
     penalizes_intercept: ClassVar[bool]
 
     def __init_subclass__(cls):
-        # What fields and oracle say already is not said again by every solver.
+        # What fields and queries say already is not said again by every solver.
         own = {name for kind in cls.__mro__ for name in vars(kind).get("__annotations__", ())}
         cls.ignores = tuple(name for name in NAMED_OPTIONS if name not in own)
         cls.clips = "clip_norm" in own
         cls.lowers_weights = bool({BOUNDED_CURVATURE, SQUARED_LOSS} & set(cls.requires))
-        oracle = getattr(cls, "oracle", None)
-        if oracle is not None:
-            cls.minimax = oracle.minimax
-            cls.takes_networks = oracle.takes_networks and IN_A_SET not in cls.requires
-            cls.penalizes_intercept = oracle.penalizes_intercept or bool(
+        asks = getattr(cls, "asks", None)
+        if asks is not None:
+            cls.minimax = asks.minimax
+            cls.takes_networks = asks.takes_networks and IN_A_SET not in cls.requires
+            cls.penalizes_intercept = asks.penalizes_intercept or bool(
                 {IN_A_SET, L2_PENALTY} & set(cls.requires))
 
     @property
@@ -135,14 +135,12 @@ class Solver(ABC):
         solver: Any = self
         return replace(solver, max_iter=1 + draw_index(planned.max_iter), iterate="last")
 
-    @property
-    def clip_bounds(self) -> Any:
-        """float, tuple of float or None : what its oracle clips at, None where it does not."""
-        return self.clip_norm if self.clips else None
-
     @abstractmethod
-    def plan(self, problem: Problem) -> Declaration:
-        """Return the declaration: a hashable function from a noise multiplier to an Event."""
+    def queries(self, problem: Problem) -> Queries:
+        """Return the mechanism that it asks: how many answers, of what kind, at which clips.
+
+        Its price must not depend on what stages release before it; clips may.
+        """
 
     def public_facts(self, problem: Problem) -> tuple[str, ...]:
         """Return what the certificate should say of the run beside its events, as strings."""

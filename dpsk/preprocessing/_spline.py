@@ -40,7 +40,7 @@ class DPSplineTransformer(TableCoder):
     %(n_knots)s
         Of the whole that a model behind it costs as well: inside a `DPPipeline` that is known,
         and by itself the transformer is taken to have a tenth of the whole mu^2.
-    %(columns_numbers)s %(missing_indicator)s %(random_state)s %(verbose)s
+    %(columns_knots)s %(missing_indicator)s %(random_state)s %(verbose)s
 
     Attributes
     ----------

@@ -24,7 +24,6 @@ from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._problem import Problem
-from dpsk._queries import Context
 from dpsk._solvers import SOLVERS
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 
@@ -44,11 +43,11 @@ def choices(delta, steps, runs, rows=X, epsilon=EPSILON):
     problem = Problem(N, LinearModel(1, None, False, 1.0), Logistic(), L1Ball(1.0), epsilon, delta)
     (name,) = CHOICES
     solver = SOLVERS[name](max_iter=steps, clip_norm=CLIP).configured(problem)
-    noise = calibrate(solver.plan(problem), epsilon, delta)
-    declared = replace(solver.plan(problem), count=steps * runs)
+    noise = calibrate(solver.queries(problem), epsilon, delta)
+    asked = solver.queries(problem)
+    declared = replace(asked, answers=replace(asked.answers, count=steps * runs))
     session = Session(EntropyStream(), Ledger(declared(noise)))
-    oracle = solver.oracle.open(Context(problem, Rows(rows, np.arange(1, N + 1) % 2 * 1.0),
-                                        declared, solver.clip_norm, noise, session))
+    oracle = declared.run((problem, Rows(rows, np.arange(1, N + 1) % 2 * 1.0)), session, noise)
     signs = [oracle.descent_vertex(np.zeros(1))[1] for _ in range(steps * runs)]
     return np.reshape(signs, (runs, steps)), 4.0 / noise
 

@@ -18,9 +18,8 @@ from dpsk._objective.losses import Logistic
 from dpsk._objective.penalties import ElasticNet
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._privacy.plans import SharedBudget
 from dpsk._problem import Problem
-from dpsk._queries import Context, CurvatureOracle
+from dpsk._queries import Curvatures
 
 N, CLIP, CURVATURE = 9, 0.3, 0.1
 PLAIN = LinearModel(3, None, False, 1.0)
@@ -32,10 +31,9 @@ def hessian(name, sign):
     X = np.tile([0.0, 0.0, 1.0], (N, 1))
     X[0] = [1.0, 0.0, 0.0] if sign > 0 else [0.0, 1.0, 0.0]
     problem = Problem(N, MODELS[name], Logistic(), ElasticNet(0.0, 0.0), EPSILON, DELTA)
-    declared = SharedBudget((1.0,))
-    oracle = CurvatureOracle.open(Context(
-        problem, Rows(X, np.zeros(N)), declared, (CLIP, CURVATURE), 1.0 / MU,
-        Session(EntropyStream(), Ledger(declared(1.0 / MU)))))
+    declared = Curvatures((1.0,), CLIP, CURVATURE)
+    oracle = declared.run((problem, Rows(X, np.zeros(N))),
+                          Session(EntropyStream(), Ledger(declared(1.0 / MU))), 1.0 / MU)
     return oracle.hessian(np.zeros(3))[np.triu_indices(3)]
 
 

@@ -29,7 +29,7 @@ from dpsk._objective.saddle import AUCSquare, GroupRisk
 from dpsk._privacy.noise import streams
 from dpsk._privacy.noise.grids import grid_bits
 from dpsk._privacy.sensitivity import gradient_descent_sensitivity
-from dpsk._queries import LeastSquaresOracle
+from dpsk._queries.least_squares import LeastSquaresOracle
 from dpsk._stages import TargetMean
 from dpsk._sums.grid_sums import GridSums
 from dpsk._sums.row_sums import RowSums

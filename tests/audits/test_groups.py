@@ -24,7 +24,7 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import NoisySums
 from dpsk._problem import Problem
-from dpsk._queries import Context, GradientOracle
+from dpsk._queries import Gradients
 from dpsk._statistics.moments import noisy_mean, noisy_second_moment, second_moment_noise
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 
@@ -103,11 +103,10 @@ def network_gradient(sign):
     """Return the noisy gradient of a network without layers, at zero."""
     rows = table([1.0, 0.0], [1.0, 0.0], sign)
     rows = rows.with_targets(lambda y: np.where(rows.X[:, 0] > 0, sign, 0.0).astype(np.float32))
-    model, declared = MLP(2, (), None, "relu"), NoisySums(FullBatch(), 1)
+    model, declared = MLP(2, (), None, "relu"), Gradients(NoisySums(FullBatch(), 1), CLIP)
     problem = Problem(10, model, Squared(), None, EPSILON, DELTA)
-    oracle = GradientOracle.open(Context(
-        problem, Rows(rows.X.astype(np.float32), rows.y, groups=rows.groups), declared, CLIP,
-        2.0 / MU, session(declared(2.0 / MU))))
+    table_32 = Rows(rows.X.astype(np.float32), rows.y, groups=rows.groups)
+    oracle = declared.run((problem, table_32), session(declared(2.0 / MU)), 2.0 / MU)
     return oracle.gradient(np.zeros(3))
 
 

@@ -17,7 +17,7 @@ from dpsk._mechanism.session import Session
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._privacy.plans import Selections
+from dpsk._privacy.plans import ExponentialChoices
 from dpsk._statistics.quantiles import noisy_quantile
 from tests.columns import column, first
 
@@ -26,7 +26,7 @@ GRID, END = np.arange(-60.0, 61.0), 1e3
 
 def sides(delta, steps, runs, rows=X, epsilon=EPSILON):
     """Return the sides chosen in independent runs at the calibrated noise, and its range."""
-    declared = Selections(steps, pure=delta == 0)
+    declared = ExponentialChoices(steps, pure=delta == 0)
     noise = calibrate(declared, epsilon, delta)
     session = Session(EntropyStream(), Ledger(replace(declared, count=steps * runs)(noise)))
     below = 5 if rows is X else 4

@@ -17,7 +17,7 @@ from test_fits import DELTA, RUNS, normal_threshold
 
 from dpsk import DPLinearRegression, DPLogisticRegression, DPMLPClassifier
 from dpsk._privacy.noise import samplers
-from dpsk._queries import LeastSquaresOracle
+from dpsk._queries.least_squares import LeastSquaresOracle
 from dpsk._stages import (
     Shrinkage,
     centering,

@@ -24,7 +24,7 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.samplers import standard_normal
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._problem import Problem
-from dpsk._queries import Context, SaddleDifferenceOracle
+from dpsk._queries.saddle_difference import SaddleDifferenceOracle
 from dpsk._solvers import SADDLE_SOLVERS
 from dpsk.auditing import epsilon_lower_bound
 
@@ -61,7 +61,7 @@ def test_noise_in_both_steps_keeps_the_claim():
     solver = SADDLE_SOLVERS["privatediff"](max_iter=1, inner_steps=1, batch_size=N)
     problem = _auc_problem(np.zeros((N, 2)))
     solver = solver.configured(problem)
-    z = calibrate(solver.plan(problem), EPSILON, DELTA)
+    z = calibrate(solver.queries(problem), EPSILON, DELTA)
     assert lower_bound(z, z) <= EPSILON
 
 
@@ -100,15 +100,14 @@ def real_lower_bound(oracle, noise, runs):
                       penalty=PENALTIES["l2"](alpha=0.0, l1_ratio=0.5, radius=None, unpenalized=1),
                       epsilon=EPSILON, delta=DELTA)
     solver = SADDLE_SOLVERS["privatediff"](max_iter=1, iterate="last").configured(problem)
-    plan = solver.plan(problem)
+    plan = solver.queries(problem)
     z = calibrate(plan, EPSILON, DELTA) if noise is None else noise
     hits = []
     for last in (0.5, -0.5):
         rows = Rows(np.zeros((N, 1)), np.append(np.resize([0.5, -0.5], N - 2), [0.0, last]))
         points = []
         for _ in range(runs):
-            answering = oracle.open(Context(problem, rows, plan, solver.clip_bounds, z,
-                                            Session(EntropyStream(), Ledger(plan(z)))))
+            answering = plan.run((problem, rows), Session(EntropyStream(), Ledger(plan(z))), z)
             points.append(solver.minimize(answering, problem.penalty, problem.start(None)).theta)
         hits.append(int(np.sum(np.array(points)[:, 1] < 0)))
     return epsilon_lower_bound(hits[0], runs, hits[1], runs, delta=DELTA, level=LEVEL)
@@ -139,11 +138,10 @@ def _auc_problem(X, alpha=0.0, loss=None, penalty="l2"):
 def solve(name, problem, X, y, noise=1.0, **params):
     """Return (primal, dual, ledger) of one run, noise times what is calibrated."""
     solver = SADDLE_SOLVERS[name](**params).configured(problem)
-    plan = solver.plan(problem)
+    plan = solver.queries(problem)
     z = calibrate(plan, EPSILON, DELTA)
     ledger = Ledger(plan(z))
-    oracle = solver.oracle.open(Context(problem, Rows(X, y), plan, solver.clip_bounds, z * noise,
-                                        Session(EntropyStream(), ledger)))
+    oracle = plan.run((problem, Rows(X, y)), Session(EntropyStream(), ledger), z * noise)
     primal = problem.start(None)
     point = solver.minimize(oracle, problem.penalty, primal).theta
     return point[:len(primal)], point[len(primal):], ledger
@@ -209,11 +207,10 @@ def test_noise_of_both_blocks_has_the_declared_scale(name, batch_size, factor, n
     problem = _auc_problem(X, 0.0, loss)
     solver = SADDLE_SOLVERS[name](max_iter=4, batch_size=batch_size, clip_norm=0.5,
                            dual_clip_norm=2.0).configured(problem)
-    plan = solver.plan(problem)
+    plan = solver.queries(problem)
     # Rows so light that answers are noise.
-    oracle = solver.oracle.open(Context(problem, Rows(X, y, np.full(200, 1e-30)), plan,
-                                        solver.clip_bounds, 1.0,
-                                        Session(EntropyStream(), Ledger(plan(1.0)))))
+    oracle = plan.run((problem, Rows(X, y, np.full(200, 1e-30))),
+                      Session(EntropyStream(), Ledger(plan(1.0))), 1.0)
     start = np.zeros(300), loss.dual_set.start
     if name == "sgda":
         noise, dual_noise = oracle.gradients(*start)

@@ -19,10 +19,9 @@ from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.events import Gaussian, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._privacy.plans import JointSums, NoisyKind, NoisyKinds
+from dpsk._privacy.plans import NoisySums
 from dpsk._problem import Problem
-from dpsk._queries import Context, SaddleDifferenceOracle
-from dpsk._queries.saddle import SaddleOracle
+from dpsk._queries import SaddleDifferences, SaddleGradients
 from dpsk._stages import Counting, counting
 from tests.columns import members_of
 
@@ -45,18 +44,15 @@ def table(sign):
 
 
 def joint(sign):
-    declared = JointSums(FullBatch(), 1, SHARE)
-    oracle = SaddleOracle.open(Context(PUBLIC, table(sign), declared, CLIPS, Z,
-                                       Session(EntropyStream(), Ledger(declared(Z)))))
+    declared = SaddleGradients(NoisySums(FullBatch(), 1), SHARE, *CLIPS)
+    oracle = declared.run((PUBLIC, table(sign)), Session(EntropyStream(), Ledger(declared(Z))), Z)
     return np.concatenate(oracle.gradients(*POINT))
 
 
 def kinds(sign, ask, clips=CLIPS):
-    declared = NoisyKinds((NoisyKind(FullBatch(), 1),) * 3)
+    declared = SaddleDifferences(*3 * [NoisySums(FullBatch(), 1)], *clips, SLOPES)
     session = Session(EntropyStream(), Ledger(declared(Z)))
-    oracle = SaddleDifferenceOracle.open(
-        Context(PUBLIC, table(sign), declared, (*clips, *SLOPES), Z, session))
-    return ask(oracle)
+    return ask(declared.run((PUBLIC, table(sign)), session, Z))
 
 
 def dual(sign):

@@ -24,7 +24,7 @@ from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Gaussian
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._privacy.plans import Selections
+from dpsk._privacy.plans import ExponentialChoices
 from dpsk._problem import Budget
 from dpsk._statistics.class_moments import noisy_class_moments
 from dpsk._statistics.tables import PairChoices, noisy_tables, table_noise
@@ -72,7 +72,7 @@ def tables(sign):
 
 def choices(delta, steps, runs, rows=TABLE, epsilon=EPSILON):
     """Return which of two pairs was chosen in independent runs, as signs, and the range."""
-    declared = Selections(steps, pure=delta == 0)
+    declared = ExponentialChoices(steps, pure=delta == 0)
     noise = calibrate(declared, epsilon, delta)
     opened = Session(EntropyStream(), Ledger(replace(declared, count=steps * runs)(noise)))
     public = {(0, 1): _pair_table(1.0), (0, 2): _pair_table(-1.0)}
@@ -86,7 +86,7 @@ def choices(delta, steps, runs, rows=TABLE, epsilon=EPSILON):
 
 def ends(delta, steps, runs, rows=TABLE, epsilon=EPSILON):
     """Return on which side of the lone numbers the ends of ranges lie, as `choices`."""
-    declared = Selections(steps, pure=delta == 0)
+    declared = ExponentialChoices(steps, pure=delta == 0)
     noise = calibrate(declared, epsilon, delta)
     opened = Session(EntropyStream(), Ledger(replace(declared, count=steps * runs)(noise)))
     counts = np.array(COUNTS)

@@ -15,9 +15,8 @@ from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._privacy.plans import ThresholdRounds
 from dpsk._problem import Problem
-from dpsk._queries import Context, ThresholdOracle
+from dpsk._queries import CheckedGradients
 from dpsk.auditing import epsilon_lower_bound
 
 HALF, CLAIM, RUNS, LEVEL = 100, 1.0, 2_000, 5e-8
@@ -69,20 +68,19 @@ def oracle_hits(changed):
     """How often our answer exceeds 0.005; minus the derivative of a row is its target."""
     problem = Problem(n_samples=2 * HALF, model=LinearModel(1, None, False, 1.0),
                       loss=Huber(2.0), penalty=ElasticNet(0.0), epsilon=CLAIM, delta=0.0)
-    declared = ThresholdRounds(1, pure=True)
+    declared = CheckedGradients(1.0, 1, pure=True)
     z = calibrate(declared, CLAIM, 0.0)
     rows = Rows(np.ones((2 * HALF, 1)), targets(changed))
     hits = 0
     for _ in range(RUNS):
-        oracle = ThresholdOracle.open(Context(problem, rows, declared, 1.0, z,
-                                              Session(Fixed(), Ledger(declared(z)))))
+        oracle = declared.run((problem, rows), Session(Fixed(), Ledger(declared(z))), z)
         hits += bool(-oracle.gradient(np.zeros(1))[0] > 0.005)
     return hits
 
 
 def test_our_answers_stay_under_the_claim():
     """False-alarm rate at most 1e-7."""
-    declared = ThresholdRounds(1, pure=True)
+    declared = CheckedGradients(1.0, 1, pure=True)
     z = calibrate(declared, CLAIM, 0.0)
     assert accountant.epsilon(declared(z), 0.0) <= CLAIM
     bound = epsilon_lower_bound(oracle_hits(1.0), RUNS, oracle_hits(-1.0), RUNS,
@@ -99,6 +97,6 @@ def test_our_answers_with_weak_noise_exceed_the_claim(noise_times):
 
 
 def test_our_noise_covers_both_halves_and_the_changed_row_twice():
-    z = calibrate(ThresholdRounds(1, pure=True), CLAIM, 0.0)
+    z = calibrate(CheckedGradients(1.0, 1, pure=True), CLAIM, 0.0)
     # 1.25 T Delta / epsilon with Delta = 2 C / m, where C / m is the unit of z.
     assert np.isclose(z, 1.25 * 2.0)

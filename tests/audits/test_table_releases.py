@@ -20,7 +20,7 @@ from dpsk._mechanism.session import Session
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._privacy.plans import Selections
+from dpsk._privacy.plans import ExponentialChoices
 from dpsk._statistics import categories, cells
 from dpsk._statistics.categories import FrequentCategories, category_threshold
 from dpsk._statistics.cells import noisy_knots
@@ -45,7 +45,7 @@ def wide(monkeypatch):
 
 def sides(delta, steps, runs, rows=X, epsilon=EPSILON):
     """Return the sides of medians in independent runs at the calibrated noise, and its range."""
-    declared = Selections(steps, pure=False)
+    declared = ExponentialChoices(steps, pure=False)
     noise = calibrate(declared, epsilon, delta)
     session = Session(EntropyStream(), Ledger(replace(declared, count=steps * runs)(noise)))
     below = 5 if rows is X else 4
@@ -69,7 +69,7 @@ def test_knots_of_a_third_of_the_noise_exceed_the_claim(wide, noise_times):
 
 def pairs_chosen(delta, steps, runs, rows=X, epsilon=EPSILON):
     """Return which of two pairs was chosen in independent runs, and the range of a choice."""
-    declared, n_samples, clip = Selections(steps, pure=False), 400, 0.5
+    declared, n_samples, clip = ExponentialChoices(steps, pure=False), 400, 0.5
     noise = calibrate(declared, epsilon, delta)
     session = Session(EntropyStream(), Ledger(replace(declared, count=steps * runs)(noise)))
     signs = np.ones((n_samples, 4))

@@ -19,9 +19,9 @@ from dpsk._objective.saddle.projected_bellman import ProjectedBellman
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._privacy.plans import JointSums, NoisySums
+from dpsk._privacy.plans import NoisySums
 from dpsk._problem import Problem
-from dpsk._queries import Context, SaddleOracle, SemiGradientOracle, TransitionMomentsOracle
+from dpsk._queries import SaddleGradients, SemiGradients, TransitionMoments
 
 #: The noise multiplier of one release that costs all of it.
 Z = 2.0 / MU
@@ -44,34 +44,32 @@ def rows(states, later, rewards, grouped):
     return Rows(X, y, groups=groups_of(labels, len(X)) if grouped else None)
 
 
-def context(table, grouped, declared, clip, minimax):
+def opened(table, grouped, declared, minimax):
+    """Return the oracle over a table of transitions."""
     problem = Problem(n_samples=5 if grouped else 9, model=MODEL, penalty=None, epsilon=EPSILON,
                       delta=DELTA, loss=ProjectedBellman(0.9, 3, grouped, minimax))
-    return Context(problem, table, declared, clip, Z,
-                   Session(EntropyStream(), Ledger(declared(Z))))
+    return declared.run((problem, table), Session(EntropyStream(), Ledger(declared(Z))), Z)
 
 
 def moments(sign, grouped=False):
     state, later, reward = (RIGHT, RIGHT, 1.0) if sign > 0 else (TURNED, -RIGHT, -1.0)
-    oracle = TransitionMomentsOracle.open(context(
-        rows(state, later, reward, grouped), grouped, NoisySums(FullBatch(), 1),
-        GROUP_CLIP if grouped else None, False))
+    oracle = opened(rows(state, later, reward, grouped), grouped,
+                    TransitionMoments(GROUP_CLIP if grouped else None), False)
     both, crossed, rewarded = oracle.moments()
     return np.concatenate([both[np.triu_indices(3)], crossed.ravel(), rewarded])
 
 
 def gradients(sign, grouped=False):
     table = rows(-sign * RIGHT, sign * RIGHT, 1.0, grouped)
-    oracle = SaddleOracle.open(context(table, grouped, JointSums(FullBatch(), 1, SHARE), CLIPS,
-                                       True))
+    asked = SaddleGradients(NoisySums(FullBatch(), 1), SHARE, *CLIPS)
+    oracle = opened(table, grouped, asked, True)
     return np.concatenate(oracle.gradients(PRIMAL, DUAL))
 
 
 def steps(sign, grouped=False):
     table = rows(RIGHT, RIGHT, sign, grouped)
-    oracle = SemiGradientOracle.open(context(table, grouped, NoisySums(FullBatch(), 1), CLIPS[0],
-                                             False))
-    return oracle.gradient(PRIMAL)
+    asked = SemiGradients(NoisySums(FullBatch(), 1), CLIPS[0])
+    return opened(table, grouped, asked, False).gradient(PRIMAL)
 
 
 def _of_moments(moved):

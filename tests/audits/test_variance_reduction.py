@@ -14,14 +14,14 @@ from dpsk._mechanism.session import Session
 from dpsk._models import LinearModel
 from dpsk._objective.losses import Loss
 from dpsk._privacy import accountant
-from dpsk._privacy.batches import PoissonBatches
+from dpsk._privacy.batches import FullBatch, PoissonBatches
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Repeated, SampledGaussian
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._privacy.plans import AnchoredSums
-from dpsk._queries import DifferenceOracle
-from dpsk._queries.differences import DifferenceSums
+from dpsk._privacy.plans import NoisySums
+from dpsk._queries import Differences
+from dpsk._queries.differences import DifferenceOracle, DifferenceSums
 from dpsk.auditing import delta_lower_bound, epsilon_lower_bound, mu_lower_bound
 
 # The paper's own experiment: n, epochs T, steps m of each, (epsilon, delta); G = 1.
@@ -57,7 +57,8 @@ def test_the_printed_noise_is_refused_by_the_accountant():
 
 def test_the_same_plan_calibrated_keeps_its_claim():
     """The transcript's own likelihood ratio, at the threshold epsilon."""
-    plan = AnchoredSums(PoissonBatches(1 / ROWS), EPOCHS, STEPS, 1e6)
+    plan = Differences(NoisySums(FullBatch(), EPOCHS, 1e6),
+                       NoisySums(PoissonBatches(1 / ROWS), STEPS), CLIP)
     z = calibrate(plan, EPSILON, DELTA)
     assert accountant.delta(plan(z), EPSILON) <= DELTA
     rng, runs = np.random.default_rng(0), 100
@@ -141,7 +142,8 @@ def weakest_threshold(z):
 @pytest.fixture(scope="module")
 def calibrated():
     # Anchors so noisy that the differences have the whole budget.
-    plan = AnchoredSums(PoissonBatches(BATCH / N), 1, ASKED, 1e6)
+    plan = Differences(NoisySums(FullBatch(), 1, 1e6),
+                       NoisySums(PoissonBatches(BATCH / N), ASKED), CLIP)
     return plan, calibrate(plan, CLAIM, DELTA)
 
 

@@ -2,8 +2,9 @@
 
 import inspect
 import math
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from unittest import mock
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import is_classifier
 
-from dpsk import _fit
+from dpsk import _fit, _queries
 from dpsk._mechanism.sensitivity import Noise
 from dpsk._mechanism.session import Batch, Session
 from dpsk._privacy.closed_forms import bounded_range_mu
@@ -65,7 +66,7 @@ def _variants(cls, solver):
             # What "whitening" is the name of has been whitened above.
             yield from (name for name, stage in ROW_STAGES.items() if name != "whitening"
                         and (is_classifier(cls()) or not stage.normalizes))
-    if "hidden_layer_sizes" in names and family.oracle.takes_networks:
+    if "hidden_layer_sizes" in names and family.takes_networks:
         yield "layers"
     if getattr(cls, "_whitens", False):
         yield from ("learnt", "bounded")
@@ -193,6 +194,20 @@ def _targets(cls, variant, kind, rng, count):
     return rng.uniform(low, high, size=count)
 
 
+#: Every class whose `run` opens an oracle.
+QUERIES = [cls for cls in vars(_queries).values() if inspect.isclass(cls) and "run" in vars(cls)
+           and cls is not _queries.Queries]
+
+
+class Opened(NamedTuple):
+    """Arguments of the `run` of some queries."""
+
+    problem: object
+    rows: object
+    asked: object
+    noise_multiplier: float
+
+
 @dataclass
 class Tape:
     """What passed through the releases of one fit, one entry an answer.
@@ -209,8 +224,8 @@ class Tape:
         Exact; empty for what draws its own noise.
     noise : list of ndarray
         All that was drawn to be added, of scale 1.
-    contexts : list of Context
-        What the oracle was opened with.
+    opened : list of Opened
+        What oracles were opened with.
     """
 
     answers: list = field(default_factory=list)
@@ -219,14 +234,14 @@ class Tape:
     public: list = field(default_factory=list)
     totals: list = field(default_factory=list)
     noise: list = field(default_factory=list)
-    contexts: list = field(default_factory=list)
+    opened: list = field(default_factory=list)
 
 
 @contextmanager
 def taped(answers=None):
     """Watch releases, and hand `answers` of another fit back in the place of theirs."""
     tape, call, hidden, added = Tape(), Session.__call__, Session.hidden, Noise.added
-    given, opened = iter(answers or ()), _fit.Context
+    given = iter(answers or ())
 
     def kept(answer):
         tape.answers.append(_copied(answer if answers is None else next(given)))
@@ -264,16 +279,22 @@ def taped(answers=None):
             return tape.noise[-1].copy()
         return draw
 
-    def watched_open(*args):
-        tape.contexts.append(opened(*args))
-        return tape.contexts[-1]
+    def watched_run(cls):
+        run = cls.run
 
-    with (mock.patch.object(Session, "__call__", watched_call),
+        def opened(asked, data, session, noise_multiplier):
+            tape.opened.append(Opened(*data, asked, noise_multiplier))
+            return run(asked, data, session, noise_multiplier)
+        return mock.patch.object(cls, "run", opened)
+
+    with (ExitStack() as stack,
+          mock.patch.object(Session, "__call__", watched_call),
           mock.patch.object(Session, "hidden", watched_hidden),
           mock.patch.object(Noise, "added", watched_added),
           mock.patch.object(Batch, "normal", watched_draw(Batch.normal)),
-          mock.patch.object(Batch, "gamma_norm", watched_draw(Batch.gamma_norm)),
-          mock.patch.object(_fit, "Context", watched_open)):
+          mock.patch.object(Batch, "gamma_norm", watched_draw(Batch.gamma_norm))):
+        for queries in QUERIES:
+            stack.enter_context(watched_run(queries))
         yield tape
     assert answers is None or next(given, None) is None, "fewer answers were asked for"
 

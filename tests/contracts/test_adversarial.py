@@ -17,7 +17,7 @@ from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import NoisySums
 from dpsk._problem import Problem
-from dpsk._queries import Context, CriticOracle
+from dpsk._queries import CriticGradients
 from dpsk._solvers import ADVERSARIAL_SOLVERS
 from dpsk._sums.network_sums import NetworkSums
 
@@ -92,8 +92,8 @@ def _oracle(rng, outputs):
     problem = Problem(40, critic, loss, _ridge(critic), 1.0,
                       1e-5)
     table = Rows(rows, classes)
-    oracle = CriticOracle.open(Context(problem, table, charged, 0.5, 2.0,
-                                       Session(EntropyStream(), Ledger(charged(2.0)))))
+    oracle = CriticGradients(charged, 0.5).run(
+        (problem, table), Session(EntropyStream(), Ledger(charged(2.0))), 2.0)
     return oracle, theta, rows, classes, NetworkSums(critic, loss, table, 0.5)
 
 
@@ -134,7 +134,7 @@ def test_a_run_follows_from_answers_and_its_key_and_asks_as_often_as_planned(nam
     for one in keyed:
         tape = _Tape(oracle)
         results.append(one.minimize(tape, problem.penalty, theta.copy()).theta)
-        assert tape.asked == one.max_iter * one.critic_steps == one.plan(problem).count
+        assert tape.asked == one.max_iter * one.critic_steps == one.queries(problem).answers.count
     np.testing.assert_array_equal(results[0], results[1])
     assert np.any(results[0] != results[2])
     assert len(results[0]) == oracle.critic.dimension + solver.generator.dimension

@@ -37,7 +37,7 @@ def test_with_full_batches_the_anchors_take_their_share_exactly(name, share):
     problem = make_problem()
     solver = SOLVERS[name](max_iter=60, epochs=3, batch_size=200,
                            anchor_share=share).configured(problem)
-    declared = solver.plan(problem)
+    declared = solver.queries(problem)
     mu_squared = sorted((event.mu**2 * count, count)
                         for event, count in tally(declared(3.0)).items())
     anchors = next(value for value, count in mu_squared if count == 3)
@@ -48,7 +48,7 @@ def test_with_full_batches_the_anchors_take_their_share_exactly(name, share):
 def test_the_plan_holds_one_anchor_an_epoch_and_a_difference_off_it(name):
     problem = replace(make_problem(), n_samples=5000)
     solver = SOLVERS[name](max_iter=60, epochs=2).configured(problem)
-    counts = {type(event): count for event, count in tally(solver.plan(problem)(2.0)).items()}
+    counts = {type(event): count for event, count in tally(solver.queries(problem)(2.0)).items()}
     assert counts == {Gaussian: 2, SampledGaussian: 58 if name == "svrg" else 59}
 
 

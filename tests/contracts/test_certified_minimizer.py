@@ -10,7 +10,8 @@ from dpsk._mechanism.session import Session
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._queries import Context, ObjectiveOracle, objective
+from dpsk._queries import objective
+from dpsk._queries.objective import ObjectiveOracle
 from dpsk._solvers import SOLVERS
 from dpsk._sums.row_sums import RowSums
 from tests.contracts.tapes import taped
@@ -69,13 +70,11 @@ def test_the_point_under_the_second_noise_is_within_the_tolerance(
     rng = np.random.default_rng(0)
     problem = make_problem(loss, n_samples=N, n_features=width, delta=delta)
     solver = SOLVERS["objective_perturbation"]().configured(problem)
-    declared = solver.plan(problem)
+    declared = solver.queries(problem)
     z = calibrate(declared, problem.epsilon, problem.delta)
     X = _hostile(rng, width, kind)
     rows = Rows(sparse.csr_matrix(X) if kind == "sparse" else X, make_targets(loss, N, rng))
-    oracle = ObjectiveOracle.open(Context(
-        problem, rows, declared, solver.clip_norm, z,
-        Session(EntropyStream(), Ledger(declared(z)))))
+    oracle = declared.run((problem, rows), Session(EntropyStream(), Ledger(declared(z))), z)
     with np.errstate(all="ignore"), taped() as tape:
         solver.minimize(oracle, problem.penalty, np.zeros(problem.model.shape))
     (((exact,),), ((part,),), (linear,)) = tape.totals, tape.parts, pulls

@@ -16,9 +16,9 @@ from dpsk._objective.saddle import AUCSquare, GroupRisk
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._privacy.plans import AnchoredSums, NoisyKind, NoisyKinds
-from dpsk._queries import DifferenceOracle
-from dpsk._queries.differences import DifferenceSums
+from dpsk._privacy.plans import NoisySums
+from dpsk._queries import Differences, SaddleDifferences
+from dpsk._queries.differences import DifferenceOracle, DifferenceSums
 from dpsk._queries.saddle_difference import SaddleDifferenceOracle
 from dpsk._sums.saddle_sums import SaddleSums
 from tests.contracts.tapes import taped
@@ -73,7 +73,7 @@ def test_a_replaced_row_moves_a_difference_by_at_most_twice_its_bound(name, regi
     for place in np.linspace(-1.5, 1.5, 7):
         anchor = (place * np.outer(away, code) + far).reshape(model.shape)
         theta = anchor + move.reshape(model.shape)
-        declared = AnchoredSums(FullBatch(), 1, 1, 1.0)
+        declared = Differences(*2 * [NoisySums(FullBatch(), 1)], CLIP)
         sums = DifferenceSums(model, loss, table, CLIP)
         oracle = DifferenceOracle(sums, declared, 2.0,
                                   Session(EntropyStream(), Ledger(declared(2.0))))
@@ -108,7 +108,6 @@ MODELS = {"linear": LinearModel(3, None, True, 1.0), "network": MLP(3, (4,), Non
 def test_a_replaced_row_moves_a_saddle_difference_by_at_most_twice_its_bound(name, kind, regime):
     loss, model = SADDLES[name], MODELS[kind]
     rng, closest = np.random.default_rng(1), 0.0
-    declared = NoisyKinds(tuple(NoisyKind(FullBatch(), 1) for _ in range(3)))
     for size in (0.3, 3.0, 30.0):
         old, new = (
             (size * rng.normal(size=model.dimension + loss.n_extra),
@@ -117,6 +116,7 @@ def test_a_replaced_row_moves_a_saddle_difference_by_at_most_twice_its_bound(nam
         # Slopes that put the distance into the regime, whatever the points are.
         slope = REGIMES[regime] * CLIP / (2.0 * distances[0])
         slopes = slope, slope * distances[0] / max(distances[1], 1e-3)
+        declared = SaddleDifferences(*3 * [NoisySums(FullBatch(), 1)], CLIP, CLIP, slopes)
         moves = []
         for x in (*rng.normal(size=(12, 3)), *(1e6 * rng.normal(size=(3, 3))), np.zeros(3)):
             for y in (0.0, 1.0):
@@ -124,8 +124,7 @@ def test_a_replaced_row_moves_a_saddle_difference_by_at_most_twice_its_bound(nam
                 rows = Rows(x[None] if kind == "linear" else x[None].astype(np.float32), target)
                 sums = SaddleSums(model, loss, rows, CLIP, CLIP)
                 oracle = SaddleDifferenceOracle(
-                    sums, declared, slopes, 2.0,
-                    Session(EntropyStream(), Ledger(declared(2.0))))
+                    sums, declared, 2.0, Session(EntropyStream(), Ledger(declared(2.0))))
                 total, moved = _released(lambda oracle=oracle, new=new, old=old:
                                         oracle.difference(new, old))
                 moves.append(total)

@@ -17,8 +17,7 @@ from dpsk._models import LinearModel, WhitenedModel
 from dpsk._objective.losses import LOSSES
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._privacy.plans import SharedBudget
-from dpsk._queries import Context, CurvatureOracle
+from dpsk._queries import Curvatures
 from dpsk._solvers.second_order.newton import NewtonDescent
 from dpsk._sums.grid_sums import GridSums, WhitenedGridSums
 from dpsk._sums.row_sums import RowSums
@@ -158,11 +157,10 @@ def test_replaced_rows_move_a_sum_by_no_more_than_is_priced(kind):
 
 def _oracle(shares, mu, model, rows):
     """Return an oracle of logistic losses at prices of `shares` of mu^2."""
-    declared = SharedBudget(shares)
+    declared = Curvatures(shares, 0.3, 0.05)
     problem = replace(make_problem("logistic"), n_samples=len(rows), model=model)
-    return CurvatureOracle.open(Context(
-        problem, rows, declared, (0.3, 0.05), 1.0 / mu,
-        Session(EntropyStream(), Ledger(declared(1.0 / mu)))))
+    return declared.run((problem, rows), Session(EntropyStream(), Ledger(declared(1.0 / mu))),
+                        1.0 / mu)
 
 
 def test_a_hessian_is_symmetric():
@@ -211,7 +209,7 @@ def test_noise_fills_its_grid_whatever_the_shares(least, monkeypatch):
 @pytest.mark.parametrize("max_iter", [1, 2, 8, 60, 3000])
 def test_shares_of_many_steps_are_none_too_small(max_iter):
     problem = make_problem("logistic")
-    shares = NewtonDescent(max_iter=max_iter).configured(problem).plan(problem).shares
+    shares = NewtonDescent(max_iter=max_iter).configured(problem).queries(problem).shares
     gradients = [shares[0], *shares[2::2]]
     assert len(shares) == 2 * max_iter - 1
     assert np.sum(shares) == pytest.approx(1.0, rel=1e-12)
@@ -222,7 +220,7 @@ def test_shares_of_many_steps_are_none_too_small(max_iter):
 def test_sharp_hessians_are_kept(n_samples, keeps):
     problem = replace(make_problem("logistic", alpha=0.0), n_samples=n_samples)
     solver = NewtonDescent().configured(problem)
-    hessians = len(solver.plan(problem).shares) - solver.max_iter
+    hessians = len(solver.queries(problem).shares) - solver.max_iter
     assert solver.keep_hessians is keeps
     assert hessians == (np.ceil(np.log2(solver.max_iter)) if keeps else solver.max_iter - 1)
 
@@ -231,7 +229,7 @@ def test_sharp_hessians_are_kept(n_samples, keeps):
 def test_kept_hessians_are_new_before_powers_of_two(max_iter, hessians):
     problem = make_problem("logistic")
     solver = NewtonDescent(max_iter=max_iter, keep_hessians=True).configured(problem)
-    shares = solver.plan(problem).shares
+    shares = solver.queries(problem).shares
     assert len(shares) == max_iter + hessians
     assert np.sum(shares) == pytest.approx(1.0, rel=1e-12)
 

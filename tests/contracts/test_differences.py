@@ -13,9 +13,9 @@ from dpsk._privacy.events import Gaussian, Repeated, SampledGaussian, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream, poisson_batches
-from dpsk._privacy.plans import AnchoredSums
-from dpsk._queries import DifferenceOracle
-from dpsk._queries.differences import DifferenceSums
+from dpsk._privacy.plans import NoisySums
+from dpsk._queries import Differences
+from dpsk._queries.differences import DifferenceOracle, DifferenceSums
 from tests.contracts.units import assert_whole, unit_and_scale
 from tests.registry import every_loss, make_loss, make_model, make_targets, usable_clip
 
@@ -41,7 +41,8 @@ def _sums(name="logistic", n=_N, clip_norm=0.3, weights=None, bound=1.0, as_rows
 
 
 def _oracle(sums, batches, anchors=2, differences=3, plan=None):
-    declared = AnchoredSums(batches, anchors, differences, _RATIO)
+    declared = Differences(NoisySums(FullBatch(), anchors, _RATIO),
+                           NoisySums(batches, differences), sums.clip_norm)
     stream, ledger = CountingStream(_KEY), Ledger(plan or declared(_Z))
     return DifferenceOracle(sums, declared, _Z, Session(stream, ledger)), stream, ledger
 
@@ -208,7 +209,8 @@ def test_a_difference_from_another_anchor_is_refused():
 
 
 def test_the_declaration_composes_anchors_and_differences():
-    event = AnchoredSums(PoissonBatches(0.1), 4, 90, 5.0)(2.0)
+    event = Differences(NoisySums(FullBatch(), 4, 5.0), NoisySums(PoissonBatches(0.1), 90),
+                        1.0)(2.0)
     assert event.events == (Repeated(Gaussian(0.2), 4),
                             Repeated(SampledGaussian(0.1, 2.0), 90))
 

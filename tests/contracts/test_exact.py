@@ -19,8 +19,8 @@ from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Composed, Gaussian, NotPrivate, Pure, Repeated, gaussian
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._privacy.plans import NoisySums, WithoutNoise
-from dpsk._queries import Context, ExactOracle
+from dpsk._privacy.plans import NoisySums
+from dpsk._queries import ExactAnswers
 from dpsk._solvers import NOISELESS, SOLVERS, check_requirements
 from dpsk.exceptions import PrivacyWarning
 from tests.registry import (
@@ -49,7 +49,7 @@ def test_its_delta_is_one_at_every_epsilon():
 @pytest.mark.parametrize("delta", [0.0, 1e-5, 0.999])
 def test_no_noise_multiplier_brings_it_within_a_budget(delta):
     with pytest.raises(ValueError, match="private at no scale"):
-        calibrate(WithoutNoise(), 1e3, delta)
+        calibrate(ExactAnswers(), 1e3, delta)
 
 
 @pytest.mark.parametrize("batches", [FullBatch(), PoissonBatches(0.1)])
@@ -103,7 +103,7 @@ def test_a_solver_runs_without_a_budget_or_says_what_would_do(name):
     problem = replace(problem_for(name), epsilon=math.inf)
     if SOLVERS[name].without_noise:
         check_requirements(name, SOLVERS[name](), problem)
-        assert SOLVERS[name]().configured(problem).plan(problem)(0.0)
+        assert SOLVERS[name]().configured(problem).queries(problem)(0.0)
     else:
         with pytest.raises(ValueError, match=r"epsilon=inf.*leave solver='auto'"):
             check_requirements(name, SOLVERS[name](), problem)
@@ -129,8 +129,7 @@ def test_values_and_derivatives_agree(name, weighted):
     X, y = rng.normal(size=(40, 3)), make_targets(name, 40, rng)
     weights = rng.uniform(0.0, 4.0, size=40) if weighted else None
     session = Session(EntropyStream(), Ledger(NotPrivate()))
-    oracle = ExactOracle.open(Context(problem, Rows(X, y, weights, np.inf), WithoutNoise(), None,
-                                      0.0, session))
+    oracle = ExactAnswers().run((problem, Rows(X, y, weights, np.inf)), session, 0.0)
     theta = 0.3 * rng.normal(size=problem.model.shape)
 
     def gradient(flat):

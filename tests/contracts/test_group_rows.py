@@ -57,9 +57,9 @@ def test_other_groups_enter_to_the_last_bit_alike(cls, solver, params, dtype):
             except ValueError as error:
                 pytest.skip(f"not taken: {error}")
         answers = tape.answers
-        (context,) = tape.contexts
+        (opened,) = tape.opened
         # As passes over all rows meet them.
-        block = context.rows.take(slice(0, len(groups)))
+        block = opened.rows.take(slice(0, len(groups)))
         seen.append([part[length:].tobytes() for part in block if part is not None])
     assert all(one == seen[0] for one in seen)
 

@@ -17,7 +17,7 @@ from dpsk._privacy.closed_forms import bounded_range_mu
 from dpsk._privacy.events import Gaussian, NotPrivate, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._privacy.plans import Selections
+from dpsk._privacy.plans import ExponentialChoices
 from dpsk._statistics import cells
 from dpsk._statistics.cells import noisy_knots
 from dpsk._statistics.decimals import decimal_points, even_points
@@ -40,8 +40,8 @@ def small(monkeypatch):
 
 def asked(numbers, levels, z=2.0, bounds=None, rows=None):
     """Return released points a level, the tape, and the ledger."""
-    declared = Selections(1, False)
-    ledger = Ledger(Selections(levels, False)(z))
+    declared = ExponentialChoices(1, False)
+    ledger = Ledger(ExponentialChoices(levels, False)(z))
     with taped() as tape:
         points = noisy_knots(column(numbers) if rows is None else rows, first, levels, bounds,
                              declared.release(z), Session(EntropyStream(), ledger))
@@ -95,7 +95,7 @@ def test_scores_are_those_of_the_definition_given_the_points_before(small):
 def test_a_row_moves_all_slices_of_a_level_together_by_no_more_than_is_declared(n_chosen):
     """Of the loss of a level, all slices together: as pure epsilon, and as a Gaussian."""
     z, worst, gaussian, halves = 0.7, 0.0, 0.0, 0
-    price = Selections(1, False).release(z).mu
+    price = ExponentialChoices(1, False).release(z).mu
     for chosen in itertools.combinations(range(len(GRID)), n_chosen):
         for table in TABLES:
             own = scores(table, chosen)
@@ -145,7 +145,7 @@ def test_a_level_has_the_law_of_the_exponential_mechanism_and_no_other_noise(sma
     Noise of two thirds and of three halves the scale is rejected but with a chance below that.
     """
     table, z, count = (-9.0, -1.5, 0.2, 3.0, 99.0), 2.0, 4000
-    declared = Selections(count, False)
+    declared = ExponentialChoices(count, False)
     session = Session(EntropyStream(), Ledger(declared(z)))
     rows = column(table)
     roots = np.array([noisy_knots(rows, first, 1, None, declared.release(z), session)[0][0]
@@ -168,7 +168,7 @@ def test_slices_of_one_level_are_chosen_independently(small):
     With 2000 draws about 700 have that root; the chi-squared test rejects at LEVEL.
     """
     table, z, count = (-1.5, -1.0, 0.2, 3.0, 7.0), 4.0, 2000
-    declared = Selections(2 * count, False)
+    declared = ExponentialChoices(2 * count, False)
     session = Session(EntropyStream(), Ledger(declared(z)))
     rows = column(table)
     event = declared.release(z)
@@ -219,14 +219,15 @@ def test_points_lie_strictly_between_declared_bounds(small, bounds, inside):
     assert sorted(np.concatenate(points)) == inside
     assert len(tape.totals[0][0]) == len(inside)
     # A level costs the same where no point is left.
-    assert len(tape.events) == 5 and tally(ledger.spent) == tally(Selections(5, False)(2.0))
+    assert len(tape.events) == 5
+    assert tally(ledger.spent) == tally(ExponentialChoices(5, False)(2.0))
 
 
 @pytest.mark.parametrize("numbers", [
     np.zeros(30), np.arange(30.0), np.full(30, math.nan), np.full(30, 1e300), np.full(30, -0.0)])
 def test_what_is_asked_charged_and_drawn_follows_no_row(numbers):
     points, tape, ledger = asked(numbers, 3)
-    assert tally(ledger.spent) == tally(Selections(3, False)(2.0))
+    assert tally(ledger.spent) == tally(ExponentialChoices(3, False)(2.0))
     # One for every cell of a slice, for the groups of a cell and for the points of a group, by
     # what was chosen before.
     grid, parted, expected = decimal_points(), [-1, len(decimal_points())], []
@@ -242,17 +243,17 @@ def test_what_is_asked_charged_and_drawn_follows_no_row(numbers):
 def test_more_levels_than_points_are_charged_and_find_all_points(small):
     points, _, ledger = asked(TABLES[0], 6)
     assert sorted(np.concatenate(points)) == list(GRID)
-    assert tally(ledger.spent) == tally(Selections(6, False)(2.0))
+    assert tally(ledger.spent) == tally(ExponentialChoices(6, False)(2.0))
 
 
 def test_what_is_not_declared_is_neither_read_nor_drawn():
     def numbers(rows, part):
         raise AssertionError("read")
 
-    session = Session(SilentStream(bytes(16)), Ledger(Selections(1, False)(3.0)))
+    session = Session(SilentStream(bytes(16)), Ledger(ExponentialChoices(1, False)(3.0)))
+    other = ExponentialChoices(1, False).release(4.0)
     with pytest.raises(RuntimeError, match="not in the declared plan"):
-        noisy_knots(column(np.zeros(5)), numbers, 2, None, Selections(1, False).release(4.0),
-                    session)
+        noisy_knots(column(np.zeros(5)), numbers, 2, None, other, session)
 
 
 def test_numbers_are_read_once_for_all_levels():
@@ -262,9 +263,9 @@ def test_numbers_are_read_once_for_all_levels():
         reads.append(part)
         return first(rows, part)
 
-    declared = Selections(1, False)
+    declared = ExponentialChoices(1, False)
     noisy_knots(column(np.arange(9.0)), numbers, 4, None, declared.release(2.0),
-                Session(EntropyStream(), Ledger(Selections(4, False)(2.0))))
+                Session(EntropyStream(), Ledger(ExponentialChoices(4, False)(2.0))))
     assert len(reads) == 1
 
 

@@ -15,9 +15,9 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.grids import float_unit
 from dpsk._privacy.noise.streams import KeyedStream
-from dpsk._privacy.plans import LastIterate, OneRelease
-from dpsk._queries import LastIterateOracle, OutputOracle
-from dpsk._queries.one_shot import steps_to_certify
+from dpsk._queries import LastIterate, Output
+from dpsk._queries.last_iterate import LastIterateOracle
+from dpsk._queries.one_shot import OutputOracle, steps_to_certify
 from dpsk._solvers.one_shot.last_iterate import LastIterateDescent
 from dpsk._sums.row_sums import RowSums
 from tests.contracts.streams import SilentStream
@@ -50,14 +50,14 @@ def _step(sums, share=1.0):
 
 
 def _last(sums, steps, step, alpha=_ALPHA, stream=None):
-    declared = LastIterate(steps, step, alpha)
+    declared = LastIterate(sums.clip_norm, steps, step, alpha)
     ledger = Ledger(declared(_Z))
     session = Session(stream or KeyedStream(_KEY), ledger)
     return LastIterateOracle(sums, declared, _Z, session), ledger
 
 
 def _output(sums, pure=False, stream=None):
-    release = OneRelease(pure)
+    release = Output(pure, sums.clip_norm)
     ledger = Ledger(release(_Z))
     return OutputOracle(sums, release, _Z, Session(stream or KeyedStream(_KEY), ledger)), ledger
 
@@ -68,12 +68,12 @@ def test_the_price_is_that_of_the_shifts_along_the_path():
         k = np.arange(1, steps + 1)
         damping = c ** (steps - k)
         shifts = damping * damping.sum() / np.square(damping).sum()
-        effective = LastIterate(steps, 1.0 - c, 1.0).effective_steps
+        effective = LastIterate(1.0, steps, 1.0 - c, 1.0).effective_steps
         assert effective == pytest.approx(np.square(shifts).sum(), rel=1e-9)
         assert effective <= min(steps, 2 / (1 - c))
-    event = LastIterate(9, 0.1, 0.5)(_Z)
-    assert event == Gaussian(2 * np.sqrt(LastIterate(9, 0.1, 0.5).effective_steps) / _Z)
-    assert LastIterate(9, 0.1, 0.0)(_Z).mu == pytest.approx(2 * 3 / _Z)
+    event = LastIterate(1.0, 9, 0.1, 0.5)(_Z)
+    assert event == Gaussian(2 * np.sqrt(LastIterate(1.0, 9, 0.1, 0.5).effective_steps) / _Z)
+    assert LastIterate(1.0, 9, 0.1, 0.0)(_Z).mu == pytest.approx(2 * 3 / _Z)
 
 
 def test_the_last_iterate_is_that_of_noisy_steps_and_is_charged_once():
@@ -142,7 +142,7 @@ def _final_noise(name, alpha, **given):
     """Return steps and the noise's standard deviation at the end, for 200 rows and epsilon 1."""
     problem = make_problem(name, alpha=alpha)
     solver = LastIterateDescent(**given).configured(problem)
-    z = calibrate(solver.plan(problem), problem.epsilon, problem.delta)
+    z = calibrate(solver.queries(problem), problem.epsilon, problem.delta)
     rate = 1.0 - solver.learning_rate * alpha
     steps = solver.max_iter
     spread = np.sqrt(np.square(rate ** np.arange(steps)).sum())

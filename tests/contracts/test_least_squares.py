@@ -11,8 +11,8 @@ from dpsk._privacy.events import Gaussian, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream
-from dpsk._privacy.plans import OneRelease
-from dpsk._queries import LeastSquaresOracle
+from dpsk._queries import LeastSquares
+from dpsk._queries.least_squares import LeastSquaresOracle
 from tests.contracts.streams import SilentStream
 
 _KEY = bytes(range(16))
@@ -29,7 +29,7 @@ def noiseless(monkeypatch):
 
 def _oracle(X, y, weights=None, fit_intercept=True, data_norm=1.0, mu=_MU, stream=None):
     model = LinearModel(X.shape[1], None, fit_intercept, data_norm)
-    declared = OneRelease(pure=False)
+    declared = LeastSquares()
     ledger = Ledger(declared(1 / mu))
     rows = Rows(X, y, weights, np.inf)
     session = Session(stream or KeyedStream(_KEY), ledger)

@@ -18,9 +18,10 @@ from dpsk._privacy.batches import FullBatch, PoissonBatches
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._privacy.plans import AnchoredSums, JointSums, NoisyKind, NoisyKinds, NoisySums
-from dpsk._queries import DifferenceOracle, GradientOracle
-from dpsk._queries.differences import DifferenceSums
+from dpsk._privacy.plans import NoisySums
+from dpsk._queries import Differences, SaddleDifferences, SaddleGradients
+from dpsk._queries.differences import DifferenceOracle, DifferenceSums
+from dpsk._queries.gradients import GradientOracle
 from dpsk._queries.saddle import SaddleOracle
 from dpsk._queries.saddle_difference import SaddleDifferenceOracle
 from dpsk._sums.row_sums import RowSums
@@ -52,7 +53,7 @@ def _gradients(rows, batches):
 
 def _differences(rows):
     sums = DifferenceSums(LinearModel(D, None, False, 1.0), Logistic(), rows, CLIP)
-    declared = AnchoredSums(FullBatch(), 1, TRIALS, 1.0)
+    declared = Differences(NoisySums(FullBatch(), 1), NoisySums(FullBatch(), TRIALS), CLIP)
     z = calibrate(NoisySums(FullBatch(), 1), 1.0, 1e-6)
     oracle = DifferenceOracle(sums, declared, z, Session(EntropyStream(), Ledger(declared(z))))
     anchor, theta = np.zeros(D), np.full(D, -3.0)
@@ -62,7 +63,7 @@ def _differences(rows):
 
 def _saddle(rows):
     sums = SaddleSums(LinearModel(D, None, False, 1.0), AUCSquare(0.5), rows, CLIP, CLIP)
-    declared = JointSums(FullBatch(), TRIALS, 0.5)
+    declared = SaddleGradients(NoisySums(FullBatch(), TRIALS), 0.5, CLIP, CLIP)
     z = calibrate(NoisySums(FullBatch(), 1), 1.0, 1e-6)
     oracle = SaddleOracle(sums, declared, z, Session(EntropyStream(), Ledger(declared(z))))
     return lambda: oracle.gradients(np.zeros(sums.primal_size), np.zeros(1))[0]
@@ -70,9 +71,10 @@ def _saddle(rows):
 
 def _saddle_differences(rows):
     sums = SaddleSums(LinearModel(D, None, False, 1.0), AUCSquare(0.5), rows, CLIP, CLIP)
-    declared = NoisyKinds(tuple(NoisyKind(FullBatch(), count) for count in (1, 1, TRIALS)))
+    declared = SaddleDifferences(*(NoisySums(FullBatch(), count) for count in (1, 1, TRIALS)),
+                                 CLIP, CLIP, (1.0, 1.0))
     z = calibrate(NoisySums(FullBatch(), 1), 1.0, 1e-6)
-    oracle = SaddleDifferenceOracle(sums, declared, (1.0, 1.0), z,
+    oracle = SaddleDifferenceOracle(sums, declared, z,
                                     Session(EntropyStream(), Ledger(declared(z))))
     old = np.zeros(sums.primal_size), np.zeros(1)
     new = np.full(sums.primal_size, 3.0), np.full(1, 0.1)

@@ -90,10 +90,9 @@ def test_no_row_moves_an_exact_total_by_more_than_its_event_is_priced_for(runs):
 def test_what_enters_an_oracle_differs_in_the_changed_row_only(runs):
     found = set()
     for kind, other in runs.tapes.items():
-        (here,), (there,) = runs.tape.contexts, other.contexts
+        (here,), (there,) = runs.tape.opened, other.opened
         assert repr(here.problem) == repr(there.problem)
-        assert (here.declared, here.clip, here.noise_multiplier) == (
-            there.declared, there.clip, there.noise_multiplier)
+        assert (here.asked, here.noise_multiplier) == (there.asked, there.noise_multiplier)
         changed = set().union(*(_differing(a, b) for a, b in zip(
             _entering(here), _entering(there), strict=True)))
         assert changed <= {ROW}, kind
@@ -101,10 +100,10 @@ def test_what_enters_an_oracle_differs_in_the_changed_row_only(runs):
     assert found == {ROW}
 
 
-def _entering(context):
+def _entering(opened):
     """Return what the oracle gets of every row: features, target, and a weight if there are."""
-    block = context.rows.take(slice(0, len(context.rows)))
-    X = block.X.toarray() if context.rows.is_sparse else block.X
+    block = opened.rows.take(slice(0, len(opened.rows)))
+    X = block.X.toarray() if opened.rows.is_sparse else block.X
     return [part for part in (X, *block[1:]) if part is not None]
 
 

@@ -19,8 +19,7 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.grids import float_unit
 from dpsk._privacy.noise.streams import KeyedStream
-from dpsk._queries import Context, ObjectiveOracle
-from dpsk._queries.objective import determinant_loss
+from dpsk._queries.objective import ObjectiveOracle, determinant_loss
 from dpsk._queries.one_shot import steps_to_certify
 from dpsk._solvers import SOLVERS
 from dpsk._sums.row_sums import RowSums
@@ -54,12 +53,11 @@ def table(problem, loss="logistic", seed=0, container=np.asarray):
 def opened(problem, loss="logistic", **options):
     """Return a solver, its oracle over a table, the sums that it holds and the ledger."""
     solver = SOLVERS["objective_perturbation"](**options).configured(problem)
-    declared = solver.plan(problem)
+    declared = solver.queries(problem)
     z = calibrate(declared, problem.epsilon, problem.delta)
     ledger = Ledger(declared(z))
     rows = table(problem, loss)
-    oracle = ObjectiveOracle.open(Context(problem, rows, declared, solver.clip_norm, z,
-                                          Session(KeyedStream(_KEY), ledger)))
+    oracle = declared.run((problem, rows), Session(KeyedStream(_KEY), ledger), z)
     return solver, oracle, RowSums(problem.model, problem.loss, rows, solver.clip_norm), ledger, z
 
 
@@ -77,7 +75,7 @@ def test_what_leaves_is_the_certified_minimizer_and_the_second_noise(
     pure = delta == 0
     law = samplers.gamma_norm if pure else samplers.standard_normal
     linear = scale * law(stream, theta.shape) / _N
-    declared = solver.plan(problem)
+    declared = solver.queries(problem)
     missed = 2 * (declared.tolerance + _N * 2.0**-53 * solver.clip_norm) / solver.ridge
     noise = missed / declared.tail * law(stream, theta.shape)
     unit = float_unit(missed / declared.tail)
@@ -120,13 +118,13 @@ def test_the_second_noise_covers_what_rounding_hides_from_the_certificate(
                       model=LinearModel(3, None, False, 1.0))
     solver = SOLVERS["objective_perturbation"](
         clip_norm=np.inf, tolerance=1e-18, ridge=0.0).configured(problem)
-    declared = solver.plan(problem)
+    declared = solver.queries(problem)
     z = calibrate(declared, problem.epsilon, problem.delta)
     rng = np.random.default_rng(0)
     X = np.array([0.5, -0.4, 0.3]) + 1e-3 * rng.normal(size=(_N, 3))
     y = rng.integers(0, 2, _N)
-    oracle = ObjectiveOracle.open(Context(problem, Rows(X, y), declared, solver.clip_norm, z,
-                                          Session(KeyedStream(_KEY), Ledger(declared(z)))))
+    oracle = declared.run((problem, Rows(X, y)), Session(KeyedStream(_KEY), Ledger(declared(z))),
+                          z)
     solver.minimize(oracle, problem.penalty, np.zeros(3))
     scale, stream = z * solver.clip_norm, KeyedStream(_KEY)
     law = samplers.gamma_norm if delta == 0 else samplers.standard_normal
@@ -151,9 +149,8 @@ def test_a_tolerance_that_no_gradient_meets_ends_in_a_fit(delta):
 def test_the_oracle_refuses_a_loss_that_is_not_convex():
     problem = problem_of("sigmoid")
     solver = SOLVERS["objective_perturbation"]().configured(problem)
-    declared, rows = solver.plan(problem), table(problem, "sigmoid")
-    oracle = ObjectiveOracle.open(Context(problem, rows, declared, solver.clip_norm, 3.0,
-                                          Session(None, Ledger(declared(3.0)))))
+    declared, rows = solver.queries(problem), table(problem, "sigmoid")
+    oracle = declared.run((problem, rows), Session(None, Ledger(declared(3.0))), 3.0)
     with pytest.raises(ValueError, match="not convex"):
         solver.minimize(oracle, problem.penalty, np.zeros(problem.model.shape))
 
@@ -172,7 +169,7 @@ def test_the_oracle_answers_once():
 def test_a_declaration_that_is_too_kind_is_refused_before_anything_is_drawn(change):
     problem = problem_of()
     solver, _, sums, *_ = opened(problem)
-    declared = replace(solver.plan(problem), **change)
+    declared = replace(solver.queries(problem), **change)
     ledger = Ledger(declared(3.0))
     oracle = ObjectiveOracle(sums, declared, 3.0, Session(None, ledger))
     with pytest.raises(ValueError, match=r"ridge|l2 penalty"):
@@ -264,9 +261,8 @@ def test_minimizers_move_no_further_than_their_ridge_allows(row):
         if change is not None:
             rows.X[7] = change
         solver, *_, z = opened(problem)
-        declared = solver.plan(problem)
-        oracle = ObjectiveOracle.open(Context(problem, rows, declared, solver.clip_norm, z,
-                                              Session(KeyedStream(_KEY), Ledger(declared(z)))))
+        declared = solver.queries(problem)
+        oracle = declared.run((problem, rows), Session(KeyedStream(_KEY), Ledger(declared(z))), z)
         found.append(solver.minimize(oracle, problem.penalty, np.zeros(4)).theta)
     slack = 1 + 2 * declared.tolerance * _N / solver.clip_norm
     assert np.linalg.norm(found[0] - found[1]) <= 2 * solver.clip_norm / (

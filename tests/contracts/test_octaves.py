@@ -12,7 +12,7 @@ from dpsk._privacy.closed_forms import bounded_range_mu
 from dpsk._privacy.events import Gaussian, Pure
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._privacy.plans import Selections
+from dpsk._privacy.plans import ExponentialChoices
 from dpsk._statistics.quantiles import N_OCTAVES, noisy_octaves, positive_grid
 from tests.columns import column, first
 from tests.contracts.tapes import taped
@@ -24,7 +24,7 @@ widths = pytest.mark.parametrize("width", [1, 2])
 
 def asked(numbers, width, z=EXACT, pure=False, missing=(-1, 1.0)):
     """Return the released end, the exact scores and the event."""
-    declared = Selections(1, pure)
+    declared = ExponentialChoices(1, pure)
     ledger = Ledger(declared(z))
     with taped() as tape:
         end = noisy_octaves(column(np.asarray(numbers, float)), first, width, missing,

@@ -14,8 +14,10 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.grids import float_unit, grid_bits
 from dpsk._privacy.noise.streams import KeyedStream, poisson_batches
-from dpsk._privacy.plans import NoisySums, OneRelease
-from dpsk._queries import Context, GradientOracle, OutputOracle
+from dpsk._privacy.plans import NoisySums
+from dpsk._queries import Gradients, Output
+from dpsk._queries.gradients import GradientOracle
+from dpsk._queries.one_shot import OutputOracle
 from dpsk._sums.grid_sums import GridSums
 from dpsk._sums.row_sums import RowSums
 from tests.contracts.units import assert_whole, unit_and_scale
@@ -171,9 +173,8 @@ def _opened(z, batches=None, n=50):
     problem = make_problem(n_samples=n)
     rng = np.random.default_rng(0)
     rows = Rows(rng.normal(size=(n, 3)), rng.integers(2, size=n).astype(float))
-    declared = NoisySums(batches or FullBatch(), _COUNT)
-    oracle = GradientOracle.open(Context(problem, rows, declared, 0.3, z,
-                                         Session(KeyedStream(_KEY), Ledger(declared(z)))))
+    declared = Gradients(NoisySums(batches or FullBatch(), _COUNT), 0.3)
+    oracle = declared.run((problem, rows), Session(KeyedStream(_KEY), Ledger(declared(z))), z)
     bits = grid_bits(n, 0.3, 0.3 * z)
     exact = bits and GridSums(problem.model, problem.loss, rows, 0.3, bits)
     return oracle, exact
@@ -208,7 +209,7 @@ def _smooth_step(sums, alpha):
 
 
 def _output_oracle(sums, pure=False):
-    release, stream = OneRelease(pure), CountingStream(_KEY)
+    release, stream = Output(pure, sums.clip_norm), CountingStream(_KEY)
     ledger = Ledger(release(_Z))
     return OutputOracle(sums, release, _Z, Session(stream, ledger)), stream, ledger
 

@@ -13,7 +13,7 @@ from dpsk._models.table_code import Indicators, LinearSplineBasis, TableCode
 from dpsk._privacy.events import NotPrivate, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._privacy.plans import Selections
+from dpsk._privacy.plans import ExponentialChoices
 from dpsk._statistics.pairs import clipped_residuals, noisy_pairs
 from tests.contracts.streams import SilentStream
 from tests.contracts.tapes import taped
@@ -38,8 +38,8 @@ def asked(cells, residuals, z=2.0, count=1, directions=None, candidates=CANDIDAT
     """Return the chosen pairs, and the tape."""
     residuals = np.reshape(np.asarray(residuals, float), (len(cells), -1))
     rows = Rows(CODE.features(np.asarray(cells, float)), clipped_residuals(residuals, None, CLIP))
-    declared = Selections(1, False)
-    session = Session(EntropyStream(), Ledger(Selections(count, False)(plan or z)))
+    declared = ExponentialChoices(1, False)
+    session = Session(EntropyStream(), Ledger(ExponentialChoices(count, False)(plan or z)))
     with taped() as tape:
         pairs = noisy_pairs(rows, CODE.slices, even() if directions is None else directions,
                             candidates, CLIP, count, declared.release(z), session)
@@ -123,7 +123,7 @@ def test_a_pair_leaves_once_and_what_is_charged_and_drawn_follows_no_row():
         pairs, tape = asked(cells, residuals, count=5)
         assert len(set(pairs)) == len(pairs) and set(pairs) <= set(CANDIDATES)
         assert [noise.size for noise in tape.noise] == [len(CANDIDATES) + 1] * 5
-        events = Selections(5, False)(2.0)
+        events = ExponentialChoices(5, False)(2.0)
         assert sum(map(len, tape.events)) == 5 and {tape.events[0][0]} == set(tally(events))
 
 

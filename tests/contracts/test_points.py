@@ -9,7 +9,7 @@ from scipy import stats
 from dpsk._mechanism.session import Session
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._privacy.plans import Selections
+from dpsk._privacy.plans import ExponentialChoices
 from dpsk._statistics import cells as of_cells
 from dpsk._statistics.cells import noisy_decimal, noisy_knots
 from dpsk._statistics.decimals import Points, decimal_points
@@ -50,7 +50,7 @@ def chances(few, numbers, low, high, z, q=0.5):
 
 
 def level(numbers, bounds, z, count=1):
-    declared = Selections(count, False)
+    declared = ExponentialChoices(count, False)
     session = Session(EntropyStream(), Ledger(declared(z)))
     with taped() as tape:
         event = declared.release(z)
@@ -83,7 +83,7 @@ def test_cells_have_the_chances_of_all_of_their_points(few, bounds):
 def test_cells_have_the_chances_of_points_near_any_quantile(few, q):
     z = 3.0
     for numbers in itertools.product(POOL, repeat=3):
-        declared = Selections(1, False)
+        declared = ExponentialChoices(1, False)
         with taped() as tape:
             noisy_decimal(column(numbers), first, q, declared.release(z),
                           Session(EntropyStream(), Ledger(declared(z))))
@@ -100,7 +100,7 @@ def test_what_is_rounded_off_is_in_the_noise_however_large(few, z):
         other = np.append(numbers[:4], rng.choice(POOL))
         totals = []
         for each in (numbers, other):
-            declared = Selections(1, False)
+            declared = ExponentialChoices(1, False)
             session = Session(EntropyStream(), Ledger(declared(z)))
             with taped() as tape:
                 noisy_knots(column(each), first, 1, None, declared.release(z), session)

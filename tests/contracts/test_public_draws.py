@@ -16,8 +16,9 @@ from dpsk._privacy.noise.streams import (
     random_index,
     random_permutation,
 )
-from dpsk._privacy.plans import LastIterate, OneRelease
-from dpsk._queries import LastIterateOracle, OutputOracle
+from dpsk._queries import LastIterate, Output
+from dpsk._queries.last_iterate import LastIterateOracle
+from dpsk._queries.one_shot import OutputOracle
 from dpsk._solvers import SOLVERS
 from dpsk._solvers.first_order.schedules import ITERATE
 from dpsk._sums.row_sums import RowSums
@@ -164,16 +165,17 @@ def test_auto_avoids_solvers_that_need_a_convex_loss(delta, solver):
 
 
 @pytest.mark.parametrize("open_and_ask", [
-    lambda sums, session: OutputOracle(sums, OneRelease(False), 1.0, session).descend(
+    lambda sums, session: OutputOracle(sums, Output(False, 1.0), 1.0, session).descend(
         np.zeros(4), make_penalty("l2"), 0.1, 3),
     lambda sums, session: LastIterateOracle(
-        sums, LastIterate(3, 0.1, 0.1), 1.0, session).descend(np.zeros(4), make_penalty("l2"))])
+        sums, LastIterate(1.0, 3, 0.1, 0.1), 1.0, session).descend(
+            np.zeros(4), make_penalty("l2"))])
 def test_the_oracles_refuse_such_a_loss_as_well(open_and_ask):
     rng = np.random.default_rng(0)
     rows = Rows(rng.normal(size=(9, 3)), make_targets("sigmoid", 9, rng))
     sums = RowSums(make_model("sigmoid"), make_loss("sigmoid"), rows, 1.0)
     with pytest.raises(ValueError, match="not convex"):
-        open_and_ask(sums, Session(None, Ledger(OneRelease(False)(1.0))))
+        open_and_ask(sums, Session(None, Ledger(Output(False, 1.0)(1.0))))
 
 
 def test_the_sigmoid_loss_learns_with_flipped_labels():

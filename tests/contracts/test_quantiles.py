@@ -13,7 +13,7 @@ from dpsk._privacy.closed_forms import bounded_range_mu
 from dpsk._privacy.events import Gaussian, Pure
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._privacy.plans import Selections
+from dpsk._privacy.plans import ExponentialChoices
 from dpsk._statistics.quantiles import bounded_grid, noisy_quantile, positive_grid, real_grid
 from tests.columns import column, first, spread
 from tests.contracts.streams import SilentStream
@@ -31,7 +31,7 @@ both_ways = pytest.mark.parametrize("upward", [True, False])
 
 def asked(numbers, q, grid=GRID, z=2.0, upward=True, count=1, pure=False):
     """Return released points, and the exact scores."""
-    declared, numbers = Selections(count, pure), np.asarray(numbers, float)
+    declared, numbers = ExponentialChoices(count, pure), np.asarray(numbers, float)
     session = Session(EntropyStream(), Ledger(declared(z)))
     with taped() as tape:
         event = declared.release(z)
@@ -90,7 +90,7 @@ def test_no_replaced_number_moves_a_score_by_more_than_one_or_a_chance_beyond_th
 @pytest.mark.parametrize("z", [1.0, 4.0, 20.0])
 def test_a_quantile_costs_no_less_than_its_worst_pair_shows(pure, z):
     """One number between two wide gaps, beside which the rank lies on this side or that."""
-    grid, plan, closest = np.arange(-100.0, 101.0), Selections(1, pure), 0.0
+    grid, plan, closest = np.arange(-100.0, 101.0), ExponentialChoices(1, pure), 0.0
     tables = [[-1e3] * 5 + [0.0] + [1e3] * 4, [-1e3] * 4 + [0.0] + [1e3] * 5]
     pair = [law(asked(table, 0.5, grid, z)[1], z) for table in tables]
     for epsilon in (0.0, 0.5 / z, 1 / z, 2 / z):
@@ -104,7 +104,7 @@ def test_a_quantile_costs_no_less_than_its_worst_pair_shows(pure, z):
 def test_the_event_is_one_of_the_range_of_the_loss():
     numbers, z = [0.0, 1.0], 5.0
     for pure, event in ((True, Pure(0.8)), (False, Gaussian(bounded_range_mu(0.8)))):
-        declared = Selections(1, pure)
+        declared = ExponentialChoices(1, pure)
         ledger = Ledger(declared(z))
         noisy_quantile(column(numbers), first, 0.5, GRID, declared.release(z),
                        Session(EntropyStream(), ledger))
@@ -115,7 +115,7 @@ def test_what_is_not_declared_is_neither_read_nor_drawn():
     def numbers(rows, part):
         raise AssertionError("read")
 
-    declared = Selections(1, False)
+    declared = ExponentialChoices(1, False)
     session = Session(SilentStream(bytes(16)), Ledger(declared(3.0)))
     with pytest.raises(RuntimeError, match="not in the declared plan"):
         noisy_quantile(column(np.zeros(5)), numbers, 0.5, GRID, declared.release(4.0), session)
@@ -180,7 +180,7 @@ def test_as_much_is_drawn_for_any_numbers():
     drawn = set()
     for numbers in tables:
         with taped() as tape:
-            declared = Selections(1, False)
+            declared = ExponentialChoices(1, False)
             noisy_quantile(column(numbers), first, 0.9, real_grid(), declared.release(3.0),
                            Session(EntropyStream(), Ledger(declared(3.0))))
         drawn.add(tape.noise[0].size)
@@ -189,7 +189,7 @@ def test_as_much_is_drawn_for_any_numbers():
 
 def test_places_count_as_one_table():
     numbers = np.random.default_rng(1).normal(size=60)
-    declared = Selections(1, False)
+    declared = ExponentialChoices(1, False)
     with taped() as tape:
         noisy_quantile(spread(column(numbers), 4), first, 0.4, GRID, declared.release(3.0),
                        Session(EntropyStream(), Ledger(declared(3.0))))

@@ -22,7 +22,7 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers, streams
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import NoisySums
-from dpsk._queries import GradientOracle
+from dpsk._queries.gradients import GradientOracle
 from dpsk._sums import network_sums, row_sums, saddle_sums
 from dpsk._sums.network_sums import NetworkSums
 from dpsk._sums.row_sums import RowSums

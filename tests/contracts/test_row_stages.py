@@ -6,7 +6,7 @@ from sklearn.base import is_classifier
 
 from dpsk import DPHuberRegressor, DPLogisticRegression
 from dpsk._privacy.events import tally
-from dpsk._queries.context import Context
+from dpsk._queries import Gradients
 from dpsk._solvers.first_order.gd import GradientDescent
 from dpsk._stages import ROW_STAGES, Shrinkage
 from dpsk.testing import NoiseSeed
@@ -25,13 +25,14 @@ def registered(monkeypatch):
 @pytest.fixture
 def handed_over(monkeypatch):
     """Collect the models and the rows that oracles are opened with."""
-    seen, before = [], Context.__init__
+    seen, before = [], Gradients.run
 
-    def opened(self, problem, rows, *rest):
-        before(self, problem, rows, *rest)
+    def opened(self, data, *rest):
+        problem, rows = data
         seen.append((problem.model, rows.take(slice(0, len(rows))).X.copy()))
+        return before(self, data, *rest)
 
-    monkeypatch.setattr(Context, "__init__", opened)
+    monkeypatch.setattr(Gradients, "run", opened)
     return seen
 
 

@@ -25,7 +25,6 @@ from dpsk._privacy.noise.samplers import standard_normal
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import Framed
 from dpsk._problem import Geometry, Problem
-from dpsk._queries import Context
 from dpsk._solvers import SADDLE_SOLVERS
 from dpsk._solvers.steps import ITERATES
 from dpsk._stages.counting import count_budget
@@ -60,7 +59,8 @@ def test_configured_sets_every_field_from_public_facts_and_is_idempotent(name):
                 assert math.isfinite(value) and value >= 0, (field.name, problem)
         assert isinstance(solver.max_iter, int) and solver.max_iter >= 1
         assert 1 <= solver.batch_size <= problem.n_samples
-        assert min(*solver.clip_bounds, solver.learning_rate, solver.dual_learning_rate) > 0
+        assert min(solver.clip_norm, solver.dual_clip_norm, solver.learning_rate,
+                   solver.dual_learning_rate) > 0
         assert solver.configured(problem) == solver == SADDLE_SOLVERS[name]().configured(problem)
 
 
@@ -97,16 +97,15 @@ def test_nothing_that_is_released_first_changes_the_plan_or_the_clips(name):
             (problem_of(), dataclasses.replace(problem_of(), loss=AUCSquare(0.01, 0.01))),
             (problem_of(geometry=Geometry(4.0)), problem_of(geometry=Geometry(1.1, 9.0)))]:
         first, later = (solver.configured(problem) for problem in (before, after))
-        assert first.plan(before) == later.plan(after)
-        assert first.clip_bounds == later.clip_bounds
+        assert first.queries(before) == later.queries(after)
 
 
 @every_saddle_solver
 def test_the_plan_is_hashable_and_more_noise_is_more_private(name):
     for problem, batch_size in itertools.product(map(problem_of, LOSSES), (None, 20)):
         solver = SADDLE_SOLVERS[name](max_iter=5, batch_size=batch_size).configured(problem)
-        plan = solver.plan(problem)
-        assert hash(plan) == hash(solver.plan(problem)) and isinstance(plan(1.0), Event)
+        plan = solver.queries(problem)
+        assert hash(plan) == hash(solver.queries(problem)) and isinstance(plan(1.0), Event)
         deltas = [accountant.delta(plan(noise), 0.5) for noise in (0.5, 1.0, 2.0, 4.0, 8.0)]
         assert all(more < less for less, more in itertools.pairwise(deltas))
 
@@ -115,7 +114,7 @@ def test_the_plan_is_hashable_and_more_noise_is_more_private(name):
 @pytest.mark.parametrize("batch_size", [None, 20])
 def test_the_calibrated_plan_meets_the_budget_with_counts_before_it(name, batch_size):
     problem = problem_of()
-    declared = SADDLE_SOLVERS[name](batch_size=batch_size).configured(problem).plan(problem)
+    declared = SADDLE_SOLVERS[name](batch_size=batch_size).configured(problem).queries(problem)
     for plan in (declared, Framed((Gaussian(count_budget(problem)),), declared, ())):
         noise = calibrate(plan, problem.epsilon, problem.delta)
         spent = accountant.delta(plan(noise), problem.epsilon)
@@ -130,10 +129,9 @@ def run(name, problem, **params):
     y = np.arange(problem.n_samples) % 2
     targets = y.astype(float) if problem.loss.n_extra else np.column_stack([y, y])
     solver = SADDLE_SOLVERS[name](**params).configured(problem)
-    plan = solver.plan(problem)
+    plan = solver.queries(problem)
     ledger, stream = Ledger(plan(2.0)), EntropyStream()
-    oracle = solver.oracle.open(Context(problem, Rows(X, targets), plan, solver.clip_bounds, 2.0,
-                                        Session(stream, ledger)))
+    oracle = plan.run((problem, Rows(X, targets)), Session(stream, ledger), 2.0)
     start = problem.start(lambda shape: standard_normal(stream, shape))
     with np.errstate(all="ignore"):  # as in a fit: single precision may raise a flag for nothing
         point = solver.minimize(oracle, problem.penalty, start).theta
@@ -163,7 +161,7 @@ def test_what_a_run_releases_is_what_it_declared(name, loss, model, batch_size):
 @pytest.mark.parametrize("iterate", sorted(set(ITERATES) - {"random"}))
 def test_iterates_cost_the_same(name, iterate):
     problem = problem_of()
-    plans = [SADDLE_SOLVERS[name](iterate=kind).configured(problem).plan(problem)
+    plans = [SADDLE_SOLVERS[name](iterate=kind).configured(problem).queries(problem)
              for kind in (iterate, "last")]
     assert plans[0] == plans[1]
 
@@ -180,11 +178,10 @@ def test_a_round_that_does_not_move_asks_for_no_difference_and_is_charged_in_the
                                            dual_learning_rate=1e-10)
     problem = problem_of("auc")
     solver = solver.configured(problem)
-    plan = solver.plan(problem)
+    plan = solver.queries(problem)
     ledger = Ledger(plan(2.0))
     rows = Rows(np.zeros((200, 3)), np.arange(200) % 2.0)
-    oracle = solver.oracle.open(Context(problem, rows, plan, solver.clip_bounds, 2.0,
-                                        Session(EntropyStream(), ledger)))
+    oracle = plan.run((problem, rows), Session(EntropyStream(), ledger), 2.0)
     point = np.zeros(6), np.zeros(1)
     assert not oracle.difference(point, point).any()
     assert not ledger.spent.events

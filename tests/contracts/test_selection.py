@@ -19,9 +19,9 @@ from dpsk._privacy.events import Gaussian, Pure, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._privacy.plans import Selections
+from dpsk._privacy.plans import ExponentialChoices
 from dpsk._problem import Problem
-from dpsk._queries import Context, SelectionOracle
+from dpsk._queries import Vertices
 from dpsk._solvers import SOLVERS
 from dpsk.testing import NoiseSeed
 
@@ -41,12 +41,12 @@ def noiseless(monkeypatch):
 @pytest.mark.parametrize("intercept", [False, True])
 def test_without_noise_the_vertex_is_the_steepest(container, intercept, noiseless):
     rng = np.random.default_rng(0)
-    declared = Selections(1, pure=False)
+    declared = Vertices(ExponentialChoices(1, pure=False), 5.0)
     for _ in range(20):
         X, y = rng.normal(size=(30, 4)) / 4, rng.integers(2, size=30) * 1.0
         problem = _problem(4, intercept=intercept)
-        oracle = SelectionOracle.open(Context(problem, Rows(container(X), y), declared, 5.0, 8.0,
-                                              Session(EntropyStream(), Ledger(declared(8.0)))))
+        oracle = declared.run((problem, Rows(container(X), y)),
+                              Session(EntropyStream(), Ledger(declared(8.0))), 8.0)
         theta = rng.normal(size=problem.model.shape)
         rows = np.column_stack([X / np.maximum(1, np.linalg.norm(X, axis=1))[:, None],
                                 *[np.ones(30)] * intercept])
@@ -70,17 +70,17 @@ def test_after_t_steps_at_most_t_coefficients_are_not_zero_and_they_stay_in_the_
 
 def test_one_choice_is_pure_and_gaussian_and_the_cheaper_is_declared():
     problem = _problem()
-    few, many = (SOLVERS["frank_wolfe"](max_iter=steps).configured(problem).plan(problem)
+    few, many = (SOLVERS["frank_wolfe"](max_iter=steps).configured(problem).queries(problem)
                  for steps in (2, 200))
-    assert isinstance(few.release(8.0), Pure) and few.release(8.0).epsilon == 0.5
-    assert isinstance(many.release(8.0), Gaussian)
+    assert isinstance(few.answers.release(8.0), Pure) and few.answers.release(8.0).epsilon == 0.5
+    assert isinstance(many.answers.release(8.0), Gaussian)
     for plan in (few, many):
-        other = replace(plan, pure=not plan.pure)
+        other = replace(plan, answers=replace(plan.answers, pure=not plan.answers.pure))
         noise = [calibrate(one, 1.0, problem.delta) for one in (plan, other)]
         assert noise[0] <= noise[1]
         assert accountant.delta(plan(noise[0]), 1.0) <= problem.delta
     pure = SOLVERS["frank_wolfe"](max_iter=200).configured(replace(problem, delta=0.0))
-    plan = pure.plan(replace(problem, delta=0.0))
+    plan = pure.queries(replace(problem, delta=0.0))
     event = plan(calibrate(plan, 1.0, 0.0))
     assert event == Repeated(Pure(event.event.epsilon), 200)
     assert event.event.epsilon == pytest.approx(1 / 200)

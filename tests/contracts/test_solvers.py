@@ -119,8 +119,8 @@ def test_a_solver_is_a_frozen_dataclass(name):
 def test_plan_is_hashable_and_more_noise_is_more_private(name):
     steps = {} if "max_iter" in SOLVERS[name].ignores else {"max_iter": 5}
     for problem in [problem_for(name), problem_for(name, n_samples=1000, data_norm=3.0)]:
-        plan = SOLVERS[name](**steps).configured(problem).plan(problem)
-        assert hash(plan) == hash(SOLVERS[name](**steps).configured(problem).plan(problem))
+        plan = SOLVERS[name](**steps).configured(problem).queries(problem)
+        assert hash(plan) == hash(SOLVERS[name](**steps).configured(problem).queries(problem))
         assert isinstance(plan(1.0), Event)
         deltas = [accountant.delta(plan(noise), 0.5) for noise in (0.5, 1.0, 2.0, 4.0, 8.0)]
         assert all(more < less for less, more in itertools.pairwise(deltas))
@@ -129,7 +129,7 @@ def test_plan_is_hashable_and_more_noise_is_more_private(name):
 @every_solver
 def test_calibrated_plan_meets_the_budget(name):
     problem = problem_for(name)
-    declared = SOLVERS[name]().configured(problem).plan(problem)
+    declared = SOLVERS[name]().configured(problem).queries(problem)
     for plan in (declared, Framed((Gaussian(moment_budget(problem)),), declared, ())):
         noise = calibrate(plan, problem.epsilon, problem.delta)
         spent = accountant.delta(plan(noise), problem.epsilon)

@@ -13,7 +13,7 @@ from dpsk._privacy.events import Gaussian, NotPrivate, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream
-from dpsk._privacy.plans import Selections
+from dpsk._privacy.plans import ExponentialChoices
 from dpsk._statistics.tables import PairChoices, noisy_tables, table_noise
 from tests.contracts.streams import SilentStream
 
@@ -62,7 +62,8 @@ class _Watched:
 
 def _choices(X, y, expected=_expected, least=0.0, session=None, event=None):
     return PairChoices(Rows(X, y), SIZES, CLASSES, PAIRS, expected, np.full(len(PAIRS), least),
-                       event or Selections(1, pure=False).release(2.0), session or _Watched())
+                       event or ExponentialChoices(1, pure=False).release(2.0),
+                       session or _Watched())
 
 
 def _distances(X, y, expected=_expected):
@@ -126,7 +127,7 @@ def test_the_best_open_pair_is_chosen_or_none_of_them():
 
 def test_a_choice_costs_its_price_and_there_are_no_more_than_declared():
     X, y = _table()
-    event = Selections(1, pure=False).release(3.0)
+    event = ExponentialChoices(1, pure=False).release(3.0)
     session, ledger = _opened(Repeated(event, 2))
     choices = _choices(X, y, session=session, event=event)
     assert all(choices.best(np.ones(len(PAIRS), bool)) is not None for _ in range(2))

@@ -15,7 +15,7 @@ from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Composed, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import open_stream
-from dpsk._queries import GradientOracle
+from dpsk._queries.gradients import GradientOracle
 from dpsk._stages.temperature_scaling import best_factor, slope_clip, slopes_plan
 from dpsk._sums.grid_sums import GridSums
 from dpsk._sums.row_sums import RowSums

@@ -13,8 +13,8 @@ from dpsk._privacy.events import Composed, Gaussian, Pure, Repeated, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream, random_permutation
-from dpsk._privacy.plans import ThresholdRounds
-from dpsk._queries import Context, ThresholdOracle
+from dpsk._queries import CheckedGradients
+from dpsk._queries.holdout import ThresholdOracle
 from dpsk._sums.row_sums import RowSums
 from dpsk.testing import NoiseSeed
 from tests.contracts.units import assert_whole, unit_and_scale
@@ -37,10 +37,9 @@ def opened(name="logistic", n=41, z=_Z, clip_norm=_CLIP, holdout=None, **declare
     rng = np.random.default_rng(0)
     problem = make_problem(name, n_samples=n)
     rows = Rows(rng.normal(size=(n, 3)), make_targets(name, n, rng), holdout=holdout)
-    plan = ThresholdRounds(**{"rounds": 3, **declared})
+    plan = CheckedGradients(clip_norm, **{"rounds": 3, **declared})
     ledger = Ledger(plan(z))
-    oracle = ThresholdOracle.open(Context(problem, rows, plan, clip_norm, z,
-                                          Session(KeyedStream(_KEY), ledger)))
+    oracle = plan.run((problem, rows), Session(KeyedStream(_KEY), ledger), z)
     return oracle, plan, ledger, rows, KeyedStream(_KEY)
 
 
@@ -87,7 +86,7 @@ def test_public_rows_answer_without_noise_and_all_other_rows_train(pure):
 @kinds
 def test_the_declaration_is_what_a_row_pays(pure):
     kind = Pure if pure else Gaussian
-    plan = ThresholdRounds(7, batches=5, pure=pure)
+    plan = CheckedGradients(1.0, 7, batches=5, pure=pure)
     assert plan(2.0) == Composed((Repeated(kind(0.25), 7), Repeated(kind(1.0), 7)))
     if pure:
         assert accountant.epsilon(plan(2.0), 0.0) == pytest.approx(7 * 1.25)
@@ -157,7 +156,7 @@ def test_noise_has_a_margin_for_rounding_where_there_is_no_grid(pure):
         def gradient(self, theta):
             return np.zeros_like(theta)
 
-    plan, twin = ThresholdRounds(1, pure=pure), KeyedStream(_KEY)
+    plan, twin = CheckedGradients(1.0, 1, pure=pure), KeyedStream(_KEY)
     session = Session(KeyedStream(_KEY), Ledger(plan(1.0)))
     oracle = ThresholdOracle([(Sums(), Sums())], plan, 1.0, session)
     draw = samplers.laplace if pure else samplers.standard_normal

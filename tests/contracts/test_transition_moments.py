@@ -11,14 +11,12 @@ from dpsk._data.source import Rows
 from dpsk._mechanism.session import Session
 from dpsk._models.states import LinearValues
 from dpsk._objective.saddle.projected_bellman import ProjectedBellman
-from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.events import Gaussian, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream
-from dpsk._privacy.plans import NoisySums
 from dpsk._problem import Problem
-from dpsk._queries import Context, TransitionMomentsOracle
+from dpsk._queries import TransitionMoments
 from tests.contracts.streams import SilentStream
 
 _KEY = bytes(range(16))
@@ -43,14 +41,13 @@ def opened(name, states, later, rewards, alive, groups=None, clip=None, mu=_MU, 
     count = len(rewards) if groups is None else len(np.unique(groups))
     problem = Problem(n_samples=count, model=model, penalty=None, epsilon=1.0, delta=1e-5,
                       loss=ProjectedBellman(0.9, model.dimension, groups is not None, False))
-    declared = NoisySums(FullBatch(), 1)
+    declared = TransitionMoments(clip)
     z = 2.0 / mu if mu else 0.0
     ledger = Ledger(declared(z))
     rows = Rows(np.hstack([states, later]), np.column_stack([rewards, alive]),
                 groups=groups_of(groups, len(rewards)))
     session = Session(stream or KeyedStream(_KEY), ledger)
-    return TransitionMomentsOracle.open(
-        Context(problem, rows, declared, clip, z, session)), ledger
+    return declared.run((problem, rows), session, z), ledger
 
 
 def moments(*args, **kwargs):

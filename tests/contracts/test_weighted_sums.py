@@ -10,7 +10,7 @@ from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import KeyedStream
 from dpsk._privacy.plans import NoisySums
-from dpsk._queries import Context, GradientOracle
+from dpsk._queries import Gradients
 from dpsk._sums.grid_sums import GridSums
 from dpsk._sums.row_sums import RowSums
 from tests.loops import in_a_row
@@ -150,13 +150,12 @@ def test_replacing_a_row_and_its_weight_moves_the_sum_by_at_most_twice_the_clip_
 def test_the_divisor_is_the_number_of_rows_whatever_the_weights_sum_to(z):
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(40, 3)), rng.integers(2, size=40).astype(float)
-    declared = NoisySums(FullBatch(), 1)
+    declared = Gradients(NoisySums(FullBatch(), 1), 2.0)
     answers = []
     for weights in (np.ones(40), np.r_[np.ones(20), np.zeros(20)]):
         problem = make_problem(n_samples=40, weight_bound=1.0)
         session = Session(KeyedStream(bytes(16)), Ledger(declared(z)))
-        oracle = GradientOracle.open(
-            Context(problem, Rows(X, y, weights), declared, 2.0, z, session))
+        oracle = declared.run((problem, Rows(X, y, weights)), session, z)
         answers.append(oracle.gradient(np.zeros(4)))
     # The noise is the same, so the difference is that of the sums, over 40.
     half = _sums(_float, "logistic", X[20:], y[20:], None, 2.0).gradient(np.zeros(4))

@@ -114,9 +114,9 @@ def test_no_row_moves_scores_by_more_than_the_price_and_others_stay(cls, solver)
         for k in range(2 if cls is DPPoissonRegressor else 3):
             moves = [a - b for a, b in zip(tape.totals[k], other.totals[k], strict=True)]
             assert spent(tape.events[k][0], tape.parts[k], moves) <= 1.0 + 1e-9
-        (here,), (there,) = tape.contexts, other.contexts
-        assert repr(here.problem) == repr(there.problem) and here.declared == there.declared
-        before, after = (context.rows.take(slice(0, len(first.X))) for context in (here, there))
+        (here,), (there,) = tape.opened, other.opened
+        assert repr(here.problem) == repr(there.problem) and here.asked == there.asked
+        before, after = (one.rows.take(slice(0, len(first.X))) for one in (here, there))
         for a, b in zip(before[:2], after[:2], strict=True):
             same = np.array([x.tobytes() == z.tobytes() for x, z in zip(a, b, strict=True)])
             assert same[np.arange(len(a)) != ROW].all(), kind
@@ -148,8 +148,8 @@ def test_public_rows_are_mapped_like_the_others():
     model = make(DPHuberRegressor, "stgd", solver_options={"holdout": "public"})
     with taped() as tape:
         model.fit(X, y, public_X=X[:30], public_y=y[:30])
-    (context,) = tape.contexts
-    training, public = context.rows, context.rows.holdout
+    (opened,) = tape.opened
+    training, public = opened.rows, opened.rows.holdout
     np.testing.assert_array_equal(public.X, training.X[:30])
     np.testing.assert_array_equal(public.y, training.y[:30])
 
@@ -183,7 +183,7 @@ def test_the_rule_is_one_of_public_facts_and_refuses_with_a_remedy(name, stage, 
 
 def test_nothing_is_drawn_before_a_refusal(monkeypatch):
     X, y = rows(60)
-    monkeypatch.setattr("dpsk._fit.opened_releases", None)
+    monkeypatch.setattr("dpsk._fit.opened_session", None)
     with pytest.raises(ValueError, match=r"^data_norm=None: n=60 rows at "):
         DPHuberRegressor(1.0, data_norm=None).fit(X, y)
 

@@ -9,7 +9,7 @@ from dpsk import DPHuberRegressor, DPLinearRegression, DPMLPRegressor, DPPoisson
 from dpsk._mechanism.session import Session
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._privacy.plans import Selections
+from dpsk._privacy.plans import ExponentialChoices
 from dpsk._stages.target_spread import apart, released_spread
 from tests.columns import column, first
 from tests.contracts.test_octaves import EXACT
@@ -99,7 +99,7 @@ def test_the_spread_is_that_of_targets_beside_the_median(unit, dtype):
     heap = unit * 0.2
     targets = np.concatenate([np.full(600, heap), unit * np.full(150, 0.4), np.zeros(150)])
     targets = targets.astype(dtype)
-    declared = Selections(1, False)
+    declared = ExponentialChoices(1, False)
     spread = released_spread(column(targets), lambda *part: first(*part) - heap, heap, 0.1,
                              declared.release(EXACT),
                              Session(EntropyStream(), Ledger(declared(EXACT))))

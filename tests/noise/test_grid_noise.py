@@ -16,7 +16,7 @@ from dpsk._privacy.noise.grids import float_unit, grid_bits
 from dpsk._privacy.noise.samplers import standard_normal, symmetric_normal
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import NoisySums
-from dpsk._queries import GradientOracle
+from dpsk._queries.gradients import GradientOracle
 from dpsk._sums.grid_sums import GridSums
 from dpsk._sums.row_sums import RowSums
 from tests.noise.levels import LEVEL, binomial_fits, follows

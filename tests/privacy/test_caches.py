@@ -7,11 +7,12 @@ import math
 
 import pytest
 
+from dpsk import _queries
 from dpsk._privacy import accountant, batches, plans
 from dpsk._privacy.batches import FullBatch, PoissonBatches
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Gaussian, Pure, Repeated, SampledGaussian
-from dpsk._privacy.plans import NoisyKind, NoisySums
+from dpsk._privacy.plans import ExponentialChoices, NoisySums
 
 SOME = PoissonBatches(0.05)
 
@@ -19,33 +20,42 @@ SOME = PoissonBatches(0.05)
 VALUES = {
     "batches": (SOME, PoissonBatches(math.nextafter(0.05, 1)), PoissonBatches(0.2), FullBatch()),
     "sampling_rate": (0.05, math.nextafter(0.05, 1), 0.2),
-    "count": (9, 10, 40), "anchors": (2, 3), "differences": (20, 40), "ratio": (1.0, 0.5, 2.0),
+    "count": (9, 10, 40), "ratio": (1.0, 0.5, 2.0),
     "rounds": (5, 6), "pure": (False, True), "public_holdout": (False, True),
     "mean_runs": (3.0, 10.0), "chance": (0.0, 1e-8, 1e-7),
     "steps": (10, 100), "step": (0.5, 0.4), "strong_convexity": (0.1, 0.2),
     "ridge": (0.1, 0.2), "determinant": (0.05, 0.2), "tail": (0.02, 0.05),
     "tolerance": (1e-3, 1e-2), "dual_share": (0.3, 0.5),
-    "kinds": ((NoisyKind(SOME, 20), NoisyKind(SOME, 4)), (NoisyKind(SOME, 21), NoisyKind(SOME, 4)),
-              (NoisyKind(SOME, 20), NoisyKind(FullBatch(), 4)),
-              (NoisyKind(SOME, 20, 0.5), NoisyKind(SOME, 4)), (NoisyKind(SOME, 20),)),
+    **dict.fromkeys(("answers", "anchors", "changes", "dual", "base", "difference"), (
+        NoisySums(SOME, 20), NoisySums(SOME, 21), NoisySums(FullBatch(), 20),
+        NoisySums(SOME, 20, 0.5))),
     "first": ((Gaussian(0.02),), (Gaussian(0.1),), ()), "last": ((), (Gaussian(0.1),)),
     "shares": ((0.36, 0.64), (0.5, 0.6), (0.1, 0.3, 0.6)),
     "plan": (NoisySums(SOME, 20), NoisySums(SOME, 30), NoisySums(FullBatch(), 20)),
 }
 #: Where a class means something else by a name.
-OTHERS = {(plans.ThresholdRounds, "batches"): (1, 2)}
+OTHERS = {(_queries.CheckedGradients, "batches"): (1, 2), (_queries.Vertices, "answers"): (
+    ExponentialChoices(9, False), ExponentialChoices(10, False), ExponentialChoices(9, True))}
+#: Fields that no price depends on: what a clip bounds is in the unit of its noise.
+CLIPS = {"clip_norm": 0.5, "group_clip_norm": None, "group_clip": None, "curvature_clip": 0.25,
+         "primal_clip": 0.5, "dual_clip": 2.0, "slopes": (1.0, 1.0)}
 
 DECLARED = [cls for module in (plans, batches)
             for _, cls in inspect.getmembers(module, dataclasses.is_dataclass)
             if cls.__module__ == module.__name__]
-CASES = [(cls, field.name) for cls in DECLARED for field in dataclasses.fields(cls)]
+DECLARED += [cls for _, cls in inspect.getmembers(_queries, dataclasses.is_dataclass)
+             if cls is not _queries.ExactAnswers]
+CASES = [(cls, field.name) for cls in DECLARED for field in dataclasses.fields(cls)
+         if field.name not in CLIPS]
 every_class = pytest.mark.parametrize("cls", DECLARED, ids=lambda cls: cls.__name__)
 every_field = pytest.mark.parametrize(
     "cls, name", CASES, ids=lambda value: getattr(value, "__name__", value))
 
 
 def values_of(cls, name):
-    return OTHERS.get((cls, name), VALUES[name])
+    if name in CLIPS:
+        return (CLIPS[name],)
+    return OTHERS.get((cls, name)) or VALUES[name]
 
 
 def first(cls):
@@ -128,5 +138,5 @@ def test_the_last_bit_of_epsilon_and_delta_counts(kind, epsilon, delta):
 
 def test_a_flag_and_a_number_that_are_equal_have_one_price():
     """``1 == True`` is one key, so it must be one event."""
-    assert plans.OneRelease(True) == plans.OneRelease(1)
-    assert plans.OneRelease(True)(2.0) == plans.OneRelease(1)(2.0)
+    assert _queries.Output(True, 1.0) == _queries.Output(1, 1.0)
+    assert _queries.Output(True, 1.0)(2.0) == _queries.Output(1, 1.0)(2.0)

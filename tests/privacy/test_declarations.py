@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from dpsk import _queries
 from dpsk._privacy import accountant, plans
 from dpsk._privacy.batches import FullBatch, PoissonBatches
 from dpsk._privacy.best_of import BestOf
@@ -24,20 +25,29 @@ from dpsk._privacy.events import (
     tally,
 )
 from dpsk._privacy.plans import (
-    AnchoredSums,
     BestRuns,
+    ExponentialChoices,
     Framed,
-    JointSums,
-    LastIterate,
-    NoisyKind,
-    NoisyKinds,
     NoisySums,
-    OneRelease,
-    PerturbedObjective,
-    Selections,
     SharedBudget,
-    ThresholdRounds,
-    WithoutNoise,
+)
+from dpsk._queries import (
+    CheckedGradients,
+    CriticGradients,
+    Curvatures,
+    Differences,
+    ExactAnswers,
+    Gradients,
+    LastIterate,
+    LeastSquares,
+    Output,
+    PerturbedObjective,
+    Queries,
+    SaddleDifferences,
+    SaddleGradients,
+    SemiGradients,
+    TransitionMoments,
+    Vertices,
 )
 
 ALL, SOME = FullBatch(), PoissonBatches(0.05)
@@ -47,54 +57,66 @@ SAMPLED, FEWER = PoissonBatches(0.3), PoissonBatches(0.02)
 EXPECTED = {
     NoisySums: [
         (NoisySums(ALL, 7), lambda z: [(Gaussian, (2 / z,), 7)]),
-        (NoisySums(SOME, 30), lambda z: [(SampledGaussian, (0.05, z), 30)])],
-    AnchoredSums: [
-        (AnchoredSums(SOME, 3, 40, 2.5), lambda z: [(Gaussian, (2 / (2.5 * z),), 3),
-                                                    (SampledGaussian, (0.05, z), 40)]),
-        (AnchoredSums(ALL, 3, 40, 2.5), lambda z: [(Gaussian, (2 / (2.5 * z),), 3),
-                                                   (Gaussian, (2 / z,), 40)])],
+        (NoisySums(SOME, 30), lambda z: [(SampledGaussian, (0.05, z), 30)]),
+        (NoisySums(ALL, 4, 2.0), lambda z: [(Gaussian, (1 / z,), 4)]),
+        (NoisySums(FEWER, 15, 0.5), lambda z: [(SampledGaussian, (0.02, 0.5 * z), 15)])],
+    **{cls: [(cls(NoisySums(SOME, 30), 0.5), lambda z: [(SampledGaussian, (0.05, z), 30)])]
+       for cls in (Gradients, SemiGradients, CriticGradients)},
+    Differences: [
+        (Differences(NoisySums(ALL, 3, 2.5), NoisySums(batches, 40), 0.5),
+         lambda z, kind=kind, own=own: [(Gaussian, (2 / (2.5 * z),), 3), (kind, own(z), 40)])
+        for batches, kind, own in ((SOME, SampledGaussian, lambda z: (0.05, z)),
+                                   (ALL, Gaussian, lambda z: (2 / z,)))],
     # A comparison has four times the noise; a row is in one batch, however many there are.
-    ThresholdRounds: [
-        (ThresholdRounds(5, batches, pure, public),
+    CheckedGradients: [
+        (CheckedGradients(0.5, 5, batches, pure, public),
          lambda z, kind=kind: [(kind, (0.5 / z,), 5), (kind, (2 / z,), 5)])
         for batches in (1, 9) for public in (False, True)
         for pure, kind in ((False, Gaussian), (True, Pure))],
     # The squares of the prices are shares of 1 / z^2.
-    SharedBudget: [
-        (SharedBudget((0.36, 0.64)),
-         lambda z: [(Gaussian, (0.6 / z,), 1), (Gaussian, (0.8 / z,), 1)])],
+    **{cls: [(cls((0.36, 0.64), *clips),
+              lambda z: [(Gaussian, (0.6 / z,), 1), (Gaussian, (0.8 / z,), 1)])]
+       for cls, clips in ((SharedBudget, ()), (Curvatures, (0.5, 0.25)))},
     # Two scores move by twice the clip norm, apart: a range of 4 in the unit of the noise.
-    Selections: [
-        (Selections(6, True), lambda z: [(Pure, (4 / z,), 6)]),
-        (Selections(6, False),
+    ExponentialChoices: [
+        (ExponentialChoices(6, True), lambda z: [(Pure, (4 / z,), 6)]),
+        (ExponentialChoices(6, False),
          lambda z: [(Gaussian, (-2 * norm.ppf(1 / (1 + math.exp(2 / z))),), 6)])],
-    OneRelease: [(OneRelease(True), lambda z: [(Pure, (1 / z,), 1)]),
-                 (OneRelease(False), lambda z: [(Gaussian, (1 / z,), 1)])],
+    Vertices: [
+        (Vertices(ExponentialChoices(6, True), 0.5), lambda z: [(Pure, (4 / z,), 6)])],
+    Output: [(Output(True, 0.5), lambda z: [(Pure, (1 / z,), 1)]),
+             (Output(False, 0.5), lambda z: [(Gaussian, (1 / z,), 1)])],
+    LeastSquares: [(LeastSquares(), lambda z: [(Gaussian, (1 / z,), 1)])],
+    TransitionMoments: [
+        (TransitionMoments(clip), lambda z: [(Gaussian, (2 / z,), 1)]) for clip in (None, 3.0)],
     LastIterate: [
-        (LastIterate(steps, step, alpha),
+        (LastIterate(1.0, steps, step, alpha),
          lambda z, law=(steps, step, alpha): [(Gaussian, (_last_of_quadratic(*law, z),), 1)])
         for steps, step, alpha in ((1, 0.5, 0.1), (9, 0.5, 0.3), (200, 0.5, 0.01), (9, 0.1, 0.0))],
     PerturbedObjective: [
-        (PerturbedObjective(True, 0.1, 0.07, 0.05, 1e-3),
+        (PerturbedObjective(0.5, True, 0.1, 0.07, 0.05, 1e-3),
          lambda z: [(Pure, (0.07 + 2 / z,), 1), (Pure, (0.05,), 1)]),
-        (PerturbedObjective(False, 0.1, 0.07, 0.05, 1e-3),
+        (PerturbedObjective(0.5, False, 0.1, 0.07, 0.05, 1e-3),
          lambda z: [(Dominated, (0.07 + 2 / z**2, 2 / z), 1), (Gaussian, (0.05,), 1)])],
     # The squares of 2 sqrt(1 - share) / z and of 2 sqrt(share) / z add to that of 2 / z.
-    JointSums: [
-        (JointSums(ALL, 8, 0.3),
+    SaddleGradients: [
+        (SaddleGradients(NoisySums(ALL, 8), 0.3, 0.5, 2.0),
          lambda z: [(Gaussian, (math.hypot(2 * math.sqrt(0.7) / z, 2 * math.sqrt(0.3) / z),), 8)]),
-        (JointSums(SOME, 8, 0.3), lambda z: [(SampledGaussian, (0.05, z), 8)])],
-    NoisyKinds: [
-        (NoisyKinds((NoisyKind(SOME, 20), NoisyKind(ALL, 4, 2.0), NoisyKind(FEWER, 15, 0.5))),
+        (SaddleGradients(NoisySums(SOME, 8), 0.3, 0.5, 2.0),
+         lambda z: [(SampledGaussian, (0.05, z), 8)])],
+    SaddleDifferences: [
+        (SaddleDifferences(NoisySums(SOME, 20), NoisySums(ALL, 4, 2.0),
+                           NoisySums(FEWER, 15, 0.5), 0.5, 2.0, (1.0, 1.0)),
          lambda z: [(SampledGaussian, (0.05, z), 20), (Gaussian, (1 / z,), 4),
                     (SampledGaussian, (0.02, 0.5 * z), 15)]),
-        (NoisyKinds((NoisyKind(ALL, 0), NoisyKind(SAMPLED, 4, 3.0), NoisyKind(FEWER, 0))),
+        (SaddleDifferences(NoisySums(ALL, 0), NoisySums(SAMPLED, 4, 3.0), NoisySums(FEWER, 0),
+                           0.5, 2.0, (1.0, 1.0)),
          lambda z: [(SampledGaussian, (0.3, 3 * z), 4)])],
     # Numbers of the run, then the mean and the shape of the law of their number.
     BestRuns: [
         (BestRuns(10.0, False, 0.0), lambda z: [(BestOf, (1 / z, 10.0, 1.0), 1)]),
         (BestRuns(3.0, True, 1e-8), lambda z: [(BestOf, (1 / z, 1e-8, 3.0, 1.0), 1)])],
-    WithoutNoise: [(WithoutNoise(), lambda z: [(NotPrivate, (), 1)])],
+    ExactAnswers: [(ExactAnswers(), lambda z: [(NotPrivate, (), 1)])],
     Framed: [
         (Framed((Gaussian(0.03),), NoisySums(SOME, 30), (Pure(0.01), Gaussian(0.02))),
          lambda z: [(Gaussian, (0.03,), 1), (SampledGaussian, (0.05, z), 30),
@@ -121,6 +143,8 @@ def _last_of_quadratic(steps, step, alpha, z):
 def test_every_declaration_has_an_expected_event():
     declared = {cls for _, cls in inspect.getmembers(plans, inspect.isclass)
                 if cls.__module__ == plans.__name__ and "__call__" in vars(cls)}
+    declared |= {cls for _, cls in inspect.getmembers(_queries, inspect.isclass)
+                 if issubclass(cls, Queries) and cls is not Queries}
     assert declared == EXPECTED.keys()
     assert all(type(plan) is cls for cls, cases in EXPECTED.items() for plan, _ in cases)
 
@@ -194,7 +218,7 @@ def test_a_sampled_sum_costs_what_its_worst_pair_shows(rate, z, epsilon):
 def test_laplace_noise_costs_no_more_than_pure_epsilon_and_reaches_it(z, epsilon):
     x, step = line(40 * z, 200_001)
     masses, others = (np.exp(-abs(x - at) / z) * step / (2 * z) for at in (0.5, -0.5))
-    price = accountant.delta(OneRelease(True)(z), epsilon)
+    price = accountant.delta(Output(True, 1.0)(z), epsilon)
     assert shown(masses, others, epsilon) <= price * (1 + 1e-6)
     # Its loss stays at the two ends, so that randomized response is no worse an opponent.
     ends = 1 / (1 + np.exp(np.array([-1, 1]) / z))
@@ -212,7 +236,7 @@ def choice(scores, z):
 @pytest.mark.parametrize("z", [1.0, 4.0, 20.0])
 def test_a_choice_costs_no_less_than_any_pair_of_scores_shows(pure, z):
     """One score moves up by 2 clip norms and the others down; where they stood varies."""
-    plan, closest = Selections(1, pure), 0.0
+    plan, closest = ExponentialChoices(1, pure), 0.0
     for ahead in np.linspace(-12 * z, 12 * z, 61):
         scores = np.array([ahead, 0.0, -1.0])
         move = np.array([1.0, -1.0, -1.0])
@@ -239,7 +263,7 @@ def test_the_last_iterate_costs_what_a_linear_recursion_shows(steps, step, alpha
     pair = (norm.pdf(x, at, spread) * width for at in (apart / 2, -apart / 2))
     masses, others = pair
     for epsilon in EPSILONS:
-        price = accountant.delta(LastIterate(steps, step, alpha)(z), epsilon)
+        price = accountant.delta(LastIterate(1.0, steps, step, alpha)(z), epsilon)
         assert shown(masses, others, epsilon) == pytest.approx(price, rel=1e-4)
 
 
@@ -287,7 +311,7 @@ def perturbed(name, pure):
     for masses in pair:
         assert masses.sum() == pytest.approx(1, abs=1e-3)
     # One row adds at most its smoothness to a curvature of at least the ridge.
-    plan = PerturbedObjective(pure, ridge, math.log1p(smoothness / ridge), 0.0, 1e-3)
+    plan = PerturbedObjective(1.0, pure, ridge, math.log1p(smoothness / ridge), 0.0, 1e-3)
     return plan, z, {epsilon: shown(*pair, epsilon) for epsilon in epsilons}
 
 

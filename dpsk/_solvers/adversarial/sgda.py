@@ -22,7 +22,7 @@ from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
 from dpsk._parameters import check_integer, check_real
 from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.plans import NoisySums
-from dpsk._queries import CriticOracle
+from dpsk._queries import CriticGradients, Queries
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.steps import Adaptive, falling_step
 
@@ -106,7 +106,7 @@ class AdversarialDescentAscent(Solver):
     shares: tuple | None = None
     laws: ClassLaws | None = None
 
-    oracle: ClassVar[type] = CriticOracle
+    asks: ClassVar[type[Queries]] = CriticGradients
     requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
     without_noise: ClassVar[bool] = True
 
@@ -135,9 +135,10 @@ class AdversarialDescentAscent(Solver):
     def drawn(self, planned: Any, draw_index: Callable[[int], int]) -> Self:
         return replace(self, key=draw_index(1 << 62))
 
-    def plan(self, problem: Problem) -> Any:
-        return NoisySums(batch_plan(problem.n_samples, self.batch_size),
-                         self.max_iter * self.critic_steps)
+    def queries(self, problem: Problem) -> CriticGradients:
+        batches = batch_plan(problem.n_samples, self.batch_size)
+        return CriticGradients(NoisySums(batches, self.max_iter * self.critic_steps),
+                               self.clip_norm)
 
     def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         draws = oracle.public_draws(self.key)

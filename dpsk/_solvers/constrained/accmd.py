@@ -12,7 +12,7 @@ from dpsk._objective.requirements import FINITE_CLIP, IN_A_SET, POSITIVE_DELTA
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.plans import NoisySums
 from dpsk._problem import full_clip_norm
-from dpsk._queries import GradientOracle
+from dpsk._queries import Gradients, Queries
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.constrained.mirror import default_geometry, make_geometry
 
@@ -65,7 +65,7 @@ class AcceleratedMirrorDescent(Solver):
     clip_norm: float | None = None
     geometry: str | None = None
 
-    oracle: ClassVar[type] = GradientOracle
+    asks: ClassVar[type[Queries]] = Gradients
     is_gaussian: ClassVar[bool] = True
     requires: ClassVar[tuple] = (IN_A_SET, POSITIVE_DELTA, FINITE_CLIP)
     whitens: ClassVar[bool] = False
@@ -80,8 +80,8 @@ class AcceleratedMirrorDescent(Solver):
         return replace(self, geometry=name, clip_norm=clip_norm, max_iter=max_iter,
                        learning_rate=self.learning_rate or 1.0 / smoothness)
 
-    def plan(self, problem: Problem) -> Any:
-        return NoisySums(FullBatch(), self.max_iter)
+    def queries(self, problem: Problem) -> Gradients:
+        return Gradients(NoisySums(FullBatch(), self.max_iter), self.clip_norm)
 
     def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         geometry = make_geometry(penalty, self.geometry, theta.shape)

@@ -11,8 +11,8 @@ import numpy as np
 from dpsk._models.clipping import HEADROOM
 from dpsk._objective.requirements import FINITE_CLIP, IN_AN_L1_BALL
 from dpsk._privacy.closed_forms import bounded_range_epsilon
-from dpsk._privacy.plans import Selections
-from dpsk._queries import SelectionOracle
+from dpsk._privacy.plans import ExponentialChoices
+from dpsk._queries import Queries, Vertices
 from dpsk._solvers.base import Result, Solver
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class FrankWolfe(Solver):
     max_iter: int | None = None
     clip_norm: float | None = None
 
-    oracle: ClassVar[type] = SelectionOracle
+    asks: ClassVar[type[Queries]] = Vertices
     requires: ClassVar[tuple] = (IN_AN_L1_BALL, FINITE_CLIP)
     whitens: ClassVar[bool] = False
     clip_measure = "largest absolute entry"
@@ -67,8 +67,9 @@ class FrankWolfe(Solver):
         return replace(self, clip_norm=clip_norm,
                        max_iter=self.max_iter or _balanced_steps(problem, clip_norm))
 
-    def plan(self, problem: Problem) -> Any:
-        return Selections(self.max_iter, pure=_pure_is_cheaper(problem, self.max_iter))
+    def queries(self, problem: Problem) -> Vertices:
+        pure = _pure_is_cheaper(problem, self.max_iter)
+        return Vertices(ExponentialChoices(self.max_iter, pure), self.clip_norm)
 
     def minimize(self, oracle: Any, penalty: Any, theta: FloatArray) -> Result:
         theta = theta.copy()

@@ -22,7 +22,7 @@ from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
 from dpsk._parameters import check_choice, check_flag, check_real
 from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.plans import NoisySums
-from dpsk._queries import GradientOracle
+from dpsk._queries import Gradients, Queries
 from dpsk._solvers.first_order.descent import descend
 from dpsk._solvers.first_order.grouped import GroupClipped
 from dpsk._solvers.first_order.schedules import ITERATE, check_schedule, scheduled_steps
@@ -111,7 +111,7 @@ class GradientDescent(GroupClipped):
     schedule: str = "default"
     pl_constant: float | None = None
 
-    oracle: ClassVar[type] = GradientOracle
+    asks: ClassVar[type[Queries]] = Gradients
     is_gaussian: ClassVar[bool] = True
     requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
     takes_temperature: ClassVar[bool] = True
@@ -183,8 +183,9 @@ class GradientDescent(GroupClipped):
                        group_clip_norm=group_clip, iterate=self.iterate or ITERATE[self.schedule],
                        accelerate=bool(self.accelerate))
 
-    def plan(self, problem: Problem) -> Any:
-        return NoisySums(FullBatch(), self.max_iter)
+    def queries(self, problem: Problem) -> Gradients:
+        return Gradients(NoisySums(FullBatch(), self.max_iter), self.clip_norm,
+                         self.group_clip_norm)
 
     def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         return descend(oracle, penalty, theta, step=self.learning_rate, n_steps=self.max_iter,

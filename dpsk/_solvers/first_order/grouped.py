@@ -22,8 +22,3 @@ class GroupClipped(Solver):
     group_clip_norm: float | None = field(default=None, repr=False, kw_only=True)
 
     takes_groups = True
-
-    @property
-    def clip_bounds(self):
-        return (self.clip_norm if self.group_clip_norm is None
-                else (self.clip_norm, self.group_clip_norm))

@@ -17,7 +17,7 @@ from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
 from dpsk._parameters import check_integer
 from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.plans import NoisySums
-from dpsk._queries import GradientOracle
+from dpsk._queries import Gradients, Queries
 from dpsk._solvers.base import Solver
 from dpsk._solvers.first_order.descent import descend
 
@@ -77,7 +77,7 @@ class RandomRoundDescent(Solver):
     batch_size: int | None = None
     rounds: int | None = None
 
-    oracle: ClassVar[type] = GradientOracle
+    asks: ClassVar[type[Queries]] = Gradients
     requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
 
     def configured(self, problem: Problem) -> Self:
@@ -112,8 +112,9 @@ class RandomRoundDescent(Solver):
             return self
         return replace(self, rounds=1 + draw_index(planned.max_iter))
 
-    def plan(self, problem: Problem) -> Any:
-        return NoisySums(batch_plan(problem.n_samples, self.batch_size), self.rounds)
+    def queries(self, problem: Problem) -> Gradients:
+        answers = NoisySums(batch_plan(problem.n_samples, self.batch_size), self.rounds)
+        return Gradients(answers, self.clip_norm)
 
     def public_facts(self, problem: Problem) -> tuple[str, ...]:
         return (f"the number of rounds, drawn from 1 to {self.max_iter} apart from the rows",)

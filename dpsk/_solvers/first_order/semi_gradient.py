@@ -9,7 +9,7 @@ from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
 from dpsk._parameters import check_real
 from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.plans import NoisySums
-from dpsk._queries import SemiGradientOracle
+from dpsk._queries import Queries, SemiGradients
 from dpsk._solvers.base import Solver
 from dpsk._solvers.steps import check_iterate, train
 
@@ -66,7 +66,7 @@ class SemiGradientDescent(Solver):
     iterate: str = "half"
     momentum: float = 0.0
 
-    oracle: ClassVar[type] = SemiGradientOracle
+    asks: ClassVar[type[Queries]] = SemiGradients
     requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
     without_noise: ClassVar[bool] = True
     takes_unit = True
@@ -81,8 +81,9 @@ class SemiGradientDescent(Solver):
                        batch_size=min(problem.n_samples, self.batch_size or _BATCH),
                        learning_rate=self.learning_rate or _GAIN / clip_norm)
 
-    def plan(self, problem: Problem) -> Any:
-        return NoisySums(batch_plan(problem.n_samples, self.batch_size), self.max_iter)
+    def queries(self, problem: Problem) -> SemiGradients:
+        answers = NoisySums(batch_plan(problem.n_samples, self.batch_size), self.max_iter)
+        return SemiGradients(answers, self.clip_norm)
 
     def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         return train(oracle, penalty, theta, step=self.learning_rate, n_steps=self.max_iter,

@@ -25,7 +25,7 @@ from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
 from dpsk._parameters import check_flag, check_real
 from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.plans import NoisySums
-from dpsk._queries import GradientOracle
+from dpsk._queries import Gradients, Queries
 from dpsk._solvers.first_order.descent import descend
 from dpsk._solvers.first_order.grouped import GroupClipped
 from dpsk._solvers.steps import check_iterate, train
@@ -98,7 +98,7 @@ class StochasticGradientDescent(GroupClipped):
     decay: bool | None = None
     adaptive: bool | None = None
 
-    oracle: ClassVar[type] = GradientOracle
+    asks: ClassVar[type[Queries]] = Gradients
     requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
     takes_temperature: ClassVar[bool] = True
     takes_unit = True
@@ -152,8 +152,9 @@ class StochasticGradientDescent(GroupClipped):
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate,
                        group_clip_norm=group_clip, batch_size=batch_size, max_iter=max_iter)
 
-    def plan(self, problem: Problem) -> Any:
-        return NoisySums(batch_plan(problem.n_samples, self.batch_size), self.max_iter)
+    def queries(self, problem: Problem) -> Gradients:
+        answers = NoisySums(batch_plan(problem.n_samples, self.batch_size), self.max_iter)
+        return Gradients(answers, self.clip_norm, self.group_clip_norm)
 
     def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         run: Any = {"step": self.learning_rate, "n_steps": self.max_iter, "iterate": self.iterate}

@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
-from dpsk._privacy.plans import ThresholdRounds
+from dpsk._queries import CheckedGradients
 from dpsk._solvers.holdout.stgd import StableGradientDescent
 
 if TYPE_CHECKING:
-    from typing import Any
 
     from typing_extensions import Self
 
@@ -66,13 +65,13 @@ class MiniBatchStableGradientDescent(StableGradientDescent):
         return replace(super().configured(problem), batch_size=batch_size, max_iter=steps)
 
     def public_facts(self, problem: Problem) -> tuple[str, ...]:
-        plan = self.plan(problem)
+        plan = self.queries(problem)
         return (f"the split of the rows into {plan.batches} disjoint batches; the releases above "
                 "are those of one batch, as a row pays for its own batch alone",
                 *super().public_facts(problem))
 
-    def plan(self, problem: Problem) -> Any:
+    def queries(self, problem: Problem) -> CheckedGradients:
         batches = problem.n_samples // self.batch_size
-        return ThresholdRounds(ceil(self.max_iter / batches), batches,
-                               pure=self.noise == "laplace",
-                               public_holdout=self.wants_holdout)
+        return CheckedGradients(self.clip_norm, ceil(self.max_iter / batches), batches,
+                                pure=self.noise == "laplace",
+                                public_holdout=self.wants_holdout)

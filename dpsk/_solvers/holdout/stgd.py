@@ -11,8 +11,7 @@ from dpsk._defaults.descent import default_clip_norm, default_step
 from dpsk._models.clipping import HEADROOM
 from dpsk._objective.requirements import FINITE_CLIP
 from dpsk._parameters import check_choice
-from dpsk._privacy.plans import ThresholdRounds
-from dpsk._queries import ThresholdOracle
+from dpsk._queries import CheckedGradients, Queries
 from dpsk._solvers.base import Solver
 from dpsk._solvers.first_order.descent import descend
 from dpsk._solvers.steps import check_iterate
@@ -76,7 +75,7 @@ class StableGradientDescent(Solver):
     holdout: str = "private"
     iterate: str = "tail"
 
-    oracle: ClassVar[type] = ThresholdOracle
+    asks: ClassVar[type[Queries]] = CheckedGradients
     requires: ClassVar[tuple] = (FINITE_CLIP,)
     whitens: ClassVar[bool] = False
 
@@ -103,9 +102,9 @@ class StableGradientDescent(Solver):
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate, noise=noise,
                        max_iter=self.max_iter or _STEPS)
 
-    def plan(self, problem: Problem) -> Any:
-        return ThresholdRounds(self.max_iter, pure=self.noise == "laplace",
-                               public_holdout=self.wants_holdout)
+    def queries(self, problem: Problem) -> CheckedGradients:
+        return CheckedGradients(self.clip_norm, self.max_iter, pure=self.noise == "laplace",
+                                public_holdout=self.wants_holdout)
 
     def public_facts(self, problem: Problem) -> tuple[str, ...]:
         if not self.wants_holdout:

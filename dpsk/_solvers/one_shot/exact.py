@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from dpsk._objective.requirements import NO_BUDGET
-from dpsk._privacy.plans import WithoutNoise
-from dpsk._queries import ExactOracle
+from dpsk._queries import ExactAnswers, Queries
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.one_shot.minimizers import Objective, accelerated, newton, quasi_newton
 
@@ -54,7 +53,7 @@ class ExactMinimizer(Solver):
     max_iter: int | None = None
     uses_hessian: bool | None = None
 
-    oracle: ClassVar[type] = ExactOracle
+    asks: ClassVar[type[Queries]] = ExactAnswers
     requires: ClassVar[tuple] = (NO_BUDGET,)
     whitens: ClassVar[bool] = False
     without_noise: ClassVar[bool] = True
@@ -65,8 +64,8 @@ class ExactMinimizer(Solver):
         return replace(self, max_iter=self.max_iter or 1000,
                        uses_hessian=small and problem.loss.convex)
 
-    def plan(self, problem: Problem) -> Any:
-        return WithoutNoise()
+    def queries(self, problem: Problem) -> ExactAnswers:
+        return ExactAnswers()
 
     def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         objective = Objective(oracle, penalty)

@@ -15,9 +15,8 @@ from dpsk._objective.requirements import (
     POSITIVE_DELTA,
     RIDGE,
 )
-from dpsk._privacy.plans import LastIterate
 from dpsk._problem import full_clip_norm
-from dpsk._queries import LastIterateOracle
+from dpsk._queries import LastIterate, Queries
 from dpsk._solvers.base import Result, Solver, bounded_step, check_monotone
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ class LastIterateDescent(Solver):
     learning_rate: float | None = None
     clip_norm: float | None = None
 
-    oracle: ClassVar[type] = LastIterateOracle
+    asks: ClassVar[type[Queries]] = LastIterate
     is_gaussian: ClassVar[bool] = True
     requires: ClassVar[tuple] = (POSITIVE_DELTA, CONVEX_LOSS, BOUNDED_SLOPE, BOUNDED_CURVATURE,
                                  RIDGE)
@@ -90,9 +89,9 @@ class LastIterateDescent(Solver):
             max_iter = int(np.clip(wanted, 10, MOST_LAST_STEPS))
         return replace(self, clip_norm=clip_norm, learning_rate=step, max_iter=max_iter)
 
-    def plan(self, problem: Problem) -> Any:
+    def queries(self, problem: Problem) -> LastIterate:
         alpha = problem.penalty.strong_convexity
-        return LastIterate(self.max_iter, self.learning_rate, alpha)
+        return LastIterate(self.clip_norm, self.max_iter, self.learning_rate, alpha)
 
     def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         return Result(oracle.descend(theta, penalty), self.max_iter)

@@ -9,10 +9,8 @@ import numpy as np
 
 from dpsk._objective.requirements import POSITIVE_DELTA
 from dpsk._parameters import check_real
-from dpsk._privacy.batches import FullBatch
 from dpsk._privacy.certificate import Enforced
-from dpsk._privacy.plans import NoisySums
-from dpsk._queries import TransitionMomentsOracle
+from dpsk._queries import Queries, TransitionMoments
 from dpsk._solvers.base import Result, Solver
 
 if TYPE_CHECKING:
@@ -58,7 +56,7 @@ class LeastSquaresTD(Solver):
 
     group_clip: float | None = None
 
-    oracle: ClassVar[type] = TransitionMomentsOracle
+    asks: ClassVar[type[Queries]] = TransitionMoments
     requires: ClassVar[tuple] = (POSITIVE_DELTA,)
     whitens: ClassVar[bool] = False
     without_noise: ClassVar[bool] = True
@@ -79,13 +77,8 @@ class LeastSquaresTD(Solver):
         return [Enforced("group_clip", self.group_clip, "declared or derived", "moments of one "
                          "group, in those of a transition; larger ones are scaled down")]
 
-    @property
-    def clip_bounds(self) -> float | None:
-        """float or None : the bound on a group's sums, in transitions."""
-        return self.group_clip
-
-    def plan(self, problem: Problem) -> Any:
-        return NoisySums(FullBatch(), 1)
+    def queries(self, problem: Problem) -> TransitionMoments:
+        return TransitionMoments(self.group_clip)
 
     def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         both, crossed, rewarded = oracle.moments()

@@ -20,8 +20,7 @@ from dpsk._objective.requirements import (
 )
 from dpsk._parameters import check_real
 from dpsk._privacy.certificate import Enforced
-from dpsk._privacy.plans import PerturbedObjective
-from dpsk._queries import ObjectiveOracle, determinant_loss
+from dpsk._queries import PerturbedObjective, Queries, determinant_loss
 from dpsk._solvers.base import Result, Solver
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ class ObjectivePerturbation(Solver):
     ridge: float | None = None
     tolerance: float | None = None
 
-    oracle: ClassVar[type] = ObjectiveOracle
+    asks: ClassVar[type[Queries]] = PerturbedObjective
     requires: ClassVar[tuple] = (FINITE_CLIP, BOUNDED_CURVATURE, CONVEX_LOSS,
                                  SCALAR_PREDICTION, L2_PENALTY)
 
@@ -100,9 +99,9 @@ class ObjectivePerturbation(Solver):
             tolerance = fine_tolerance(problem, clip_norm, ridge)
         return replace(self, clip_norm=clip_norm, ridge=ridge, tolerance=tolerance)
 
-    def plan(self, problem: Problem) -> Any:
+    def queries(self, problem: Problem) -> PerturbedObjective:
         determinant = determinant_loss(problem.smoothness, self.ridge, problem.n_samples)
-        return PerturbedObjective(problem.delta == 0, self.ridge, determinant,
+        return PerturbedObjective(self.clip_norm, problem.delta == 0, self.ridge, determinant,
                                   second_noise(problem), self.tolerance)
 
     def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:

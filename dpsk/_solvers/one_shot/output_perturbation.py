@@ -10,9 +10,8 @@ import numpy as np
 from dpsk._objective.penalties import ConstraintSet
 from dpsk._objective.requirements import BOUNDED_CURVATURE, BOUNDED_SLOPE, CONVEX_LOSS
 from dpsk._parameters import check_real
-from dpsk._privacy.plans import OneRelease
 from dpsk._problem import full_clip_norm
-from dpsk._queries import OutputOracle, steps_to_certify
+from dpsk._queries import Output, Queries, steps_to_certify
 from dpsk._solvers.base import Result, Solver, bounded_step, check_monotone
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ class OutputPerturbation(Solver):
     clip_norm: float | None = None
     tolerance: float | None = None
 
-    oracle: ClassVar[type] = OutputOracle
+    asks: ClassVar[type[Queries]] = Output
     is_gaussian: ClassVar[bool] = True
     requires: ClassVar[tuple] = (CONVEX_LOSS, BOUNDED_SLOPE, BOUNDED_CURVATURE)
 
@@ -121,8 +120,8 @@ class OutputPerturbation(Solver):
             return tolerance, self.max_iter
         return (tolerance, steps) if steps <= _MOST_STEPS else (0.0, None)
 
-    def plan(self, problem: Problem) -> Any:
-        return OneRelease(pure=problem.delta == 0)
+    def queries(self, problem: Problem) -> Output:
+        return Output(problem.delta == 0, self.clip_norm)
 
     def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         if self.tolerance:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from dpsk._objective.requirements import POSITIVE_DELTA, RIDGE_OR_NONE, SQUARED_LOSS
-from dpsk._privacy.plans import OneRelease
-from dpsk._queries import LeastSquaresOracle
+from dpsk._queries import LeastSquares, Queries
 from dpsk._solvers.base import Result, Solver
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ class SufficientStatistics(Solver):
     moments are released jointly, and the smallest eigenvalue is read from the noisy matrix.
     """
 
-    oracle: ClassVar[type] = LeastSquaresOracle
+    asks: ClassVar[type[Queries]] = LeastSquares
     is_gaussian: ClassVar[bool] = True
     requires: ClassVar[tuple] = (POSITIVE_DELTA, SQUARED_LOSS, RIDGE_OR_NONE)
     whitens: ClassVar[bool] = False
@@ -51,8 +50,8 @@ class SufficientStatistics(Solver):
     def configured(self, problem: Problem) -> Self:
         return self
 
-    def plan(self, problem: Problem) -> Any:
-        return OneRelease(pure=False)
+    def queries(self, problem: Problem) -> LeastSquares:
+        return LeastSquares()
 
     def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         matrix, vector = oracle.moments()

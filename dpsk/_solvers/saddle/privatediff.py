@@ -10,8 +10,8 @@ from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
 from dpsk._parameters import check_integer, check_real
 from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.certificate import Enforced
-from dpsk._privacy.plans import NoisyKind, NoisyKinds
-from dpsk._queries import SaddleDifferenceOracle
+from dpsk._privacy.plans import NoisySums
+from dpsk._queries import Queries, SaddleDifferences
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.saddle.path import TailMean, check_saddle, dual_bound
 from dpsk._solvers.steps import falling_step
@@ -90,7 +90,7 @@ class PrivateDiff(Solver):
     difference_ratio: float = 1.0
     iterate: str = "half"
 
-    oracle: ClassVar[type] = SaddleDifferenceOracle
+    asks: ClassVar[type[Queries]] = SaddleDifferences
     requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
 
     def configured(self, problem: Problem) -> Self:
@@ -114,17 +114,13 @@ class PrivateDiff(Solver):
                          "to the first times the movement of the parameters plus the second "
                          "times that of the dual variable"))
 
-    @property
-    def clip_bounds(self) -> Any:
-        """tuple of float : the two clips, then C2 and C3."""
-        return (self.clip_norm, self.dual_clip_norm, *self.slopes)
-
-    def plan(self, problem: Problem) -> Any:
+    def queries(self, problem: Problem) -> SaddleDifferences:
         batches = batch_plan(problem.n_samples, self.batch_size)
         whole = -(-self.max_iter // self.period)
-        return NoisyKinds((
-            NoisyKind(batches, self.max_iter * self.inner_steps), NoisyKind(batches, whole),
-            NoisyKind(batches, self.max_iter - whole, self.difference_ratio)))
+        return SaddleDifferences(
+            NoisySums(batches, self.max_iter * self.inner_steps), NoisySums(batches, whole),
+            NoisySums(batches, self.max_iter - whole, self.difference_ratio),
+            self.clip_norm, self.dual_clip_norm, self.slopes)
 
     def minimize(self, oracle: Any, penalty: Penalty, primal: FloatArray) -> Result:
         dual, estimate, last = oracle.dual_set.start, None, None

@@ -10,8 +10,8 @@ from dpsk._defaults.saddle import configured_saddle
 from dpsk._objective.requirements import FINITE_CLIP, POSITIVE_DELTA
 from dpsk._parameters import check_real
 from dpsk._privacy.batches import batch_plan
-from dpsk._privacy.plans import JointSums
-from dpsk._queries import SaddleOracle
+from dpsk._privacy.plans import NoisySums
+from dpsk._queries import Queries, SaddleGradients
 from dpsk._solvers.base import Result, Solver
 from dpsk._solvers.saddle.path import TailMean, check_saddle, dual_bound
 from dpsk._solvers.steps import Momentum, falling_step
@@ -80,7 +80,7 @@ class GradientDescentAscent(Solver):
     momentum: float = 0.5
     iterate: str = "half"
 
-    oracle: ClassVar[type] = SaddleOracle
+    asks: ClassVar[type[Queries]] = SaddleGradients
     takes_unit = True
     requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP)
     without_noise: ClassVar[bool] = True
@@ -102,14 +102,9 @@ class GradientDescentAscent(Solver):
         """Return the bounds beside that of the primal gradient, as Enforced."""
         return (dual_bound(self.dual_clip_norm),)
 
-    @property
-    def clip_bounds(self) -> Any:
-        """tuple of float : the clips of the two blocks."""
-        return self.clip_norm, self.dual_clip_norm
-
-    def plan(self, problem: Problem) -> Any:
-        return JointSums(batch_plan(problem.n_samples, self.batch_size), self.max_iter,
-                         self.dual_share)
+    def queries(self, problem: Problem) -> SaddleGradients:
+        answers = NoisySums(batch_plan(problem.n_samples, self.batch_size), self.max_iter)
+        return SaddleGradients(answers, self.dual_share, self.clip_norm, self.dual_clip_norm)
 
     def minimize(self, oracle: Any, penalty: Penalty, primal: FloatArray) -> Result:
         dual_set = oracle.dual_set

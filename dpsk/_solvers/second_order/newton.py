@@ -28,8 +28,7 @@ from dpsk._objective.requirements import (
 )
 from dpsk._parameters import check_flag, check_real
 from dpsk._privacy.certificate import Enforced
-from dpsk._privacy.plans import SharedBudget
-from dpsk._queries import CurvatureOracle
+from dpsk._queries import Curvatures, Queries
 from dpsk._solvers.base import Result, Solver
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ class NewtonDescent(Solver):
     keep_hessians: bool | None = None
     longest_step: float | None = None
 
-    oracle: ClassVar[type] = CurvatureOracle
+    asks: ClassVar[type[Queries]] = Curvatures
     is_gaussian: ClassVar[bool] = True
     requires: ClassVar[tuple] = (POSITIVE_DELTA, SCALAR_PREDICTION, CONVEX_LOSS,
                                  NOT_PIECEWISE, BOUNDED_CURVATURE, FINITE_CLIP, RIDGE_OR_NONE,
@@ -134,16 +133,12 @@ class NewtonDescent(Solver):
             longest_step=self.longest_step or longest_step(problem))
 
     @property
-    def clip_bounds(self) -> Any:
-        return self.clip_norm, self.curvature_clip
-
-    @property
     def _renewals(self):
         """list of int : the steps before which there is a new Hessian."""
         steps = range(1, self.max_iter)
         return [t for t in steps if t & (t - 1) == 0] if self.keep_hessians else list(steps)
 
-    def plan(self, problem: Problem) -> Any:
+    def queries(self, problem: Problem) -> Curvatures:
         further, renewals = self.max_iter - 1, self._renewals
         growth = min(_GROWTH, _MOST_GROWTH ** (1.0 / max(further, 1)))
         gradients = growth ** np.arange(self.max_iter)
@@ -153,7 +148,7 @@ class NewtonDescent(Solver):
             if t in renewals:
                 shares.append(self.hessian_share / len(renewals))
             shares.append(gradient)
-        return SharedBudget(tuple(map(float, shares)))
+        return Curvatures(tuple(map(float, shares)), self.clip_norm, self.curvature_clip)
 
     def enforced_bounds(self) -> Sequence[Enforced]:
         return [Enforced("curvature_clip", self.curvature_clip, "derived",

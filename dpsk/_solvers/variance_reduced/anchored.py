@@ -12,10 +12,10 @@ import numpy as np
 from dpsk._defaults.descent import slope_bound
 from dpsk._objective.requirements import BOUNDED_CURVATURE, FINITE_CLIP, POSITIVE_DELTA
 from dpsk._parameters import check_integer, check_real
-from dpsk._privacy.batches import batch_plan
-from dpsk._privacy.plans import AnchoredSums
+from dpsk._privacy.batches import FullBatch, batch_plan
+from dpsk._privacy.plans import NoisySums
 from dpsk._problem import full_clip_norm
-from dpsk._queries import DifferenceOracle
+from dpsk._queries import Differences, Queries
 from dpsk._solvers.base import Solver
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class AnchoredDescent(Solver):
     anchor_share: float = 0.5
 
     default_epochs: ClassVar[int]
-    oracle: ClassVar[type] = DifferenceOracle
+    asks: ClassVar[type[Queries]] = Differences
     requires: ClassVar[tuple] = (POSITIVE_DELTA, FINITE_CLIP, BOUNDED_CURVATURE)
     # Differences are clipped at the largest curvature of a row, far above that of the mean
     # loss on whitened rows.
@@ -75,7 +75,7 @@ class AnchoredDescent(Solver):
             max_iter=self.max_iter or self._default_steps(problem, epochs, clip_norm),
             batch_size=min(problem.n_samples, self.batch_size or _BATCH))
 
-    def plan(self, problem: Problem) -> Any:
+    def queries(self, problem: Problem) -> Differences:
         lengths = self._lengths()
         batches = batch_plan(problem.n_samples, self.batch_size)
         differences = sum(lengths) - self._skipped(lengths)
@@ -85,7 +85,8 @@ class AnchoredDescent(Solver):
             # mu^2 is 4 / (ratio z)^2 an anchor, and about (2 rate / z)^2 a difference.
             odds = self.anchor_share / (1.0 - self.anchor_share)
             ratio = math.sqrt(len(lengths) / (odds * differences)) / rate
-        return AnchoredSums(batches, len(lengths), differences, ratio)
+        return Differences(NoisySums(FullBatch(), len(lengths), ratio),
+                           NoisySums(batches, differences), self.clip_norm)
 
     def _lengths(self):
         """Return the number of steps of every epoch; there are fewer epochs than steps."""
