@@ -30,7 +30,7 @@ from dpsk._progress import opened_progress
 from dpsk._version import __version__
 
 __all__ = ["Fitted", "Method", "certify", "check_holdout", "fit_private", "opened_stream",
-           "release_private"]
+           "run_private"]
 
 
 @dataclass(frozen=True)
@@ -181,9 +181,9 @@ def _costs(stages, problem):
     return tuple(event for event in events if event != Composed(()))
 
 
-def release_private(method, name, budget, plan, rows, run, *, random_state, verbose, enforced,
-                    public, released):
-    """Run a fit that is some releases on validated rows and what follows from them.
+def run_private(method, name, budget, mechanism, rows, data, *, random_state, verbose, enforced,
+                public, released):
+    """Run a fit that is a mechanism on validated rows and what follows from it.
 
     Parameters
     ----------
@@ -191,30 +191,31 @@ def release_private(method, name, budget, plan, rows, run, *, random_state, verb
     name : str
         What the certificate calls the releases.
     budget : Budget
-    plan : callable, float -> Event
+    mechanism : Mechanism
+        At all of the budget.
     rows : Rows
         Sensitive, for the digest that keys noise that repeats.
-    run : callable, (noise multiplier, Session) -> (object, list of Enforced)
-        Asks for the releases; returns what follows, and the bounds that were released.
+    data : object
+        What the mechanism runs on, these rows among it.
     random_state, verbose, enforced, public, released
         As for `fit_private`.
 
     Returns
     -------
     found : object
-        What `run` returned.
+        What the mechanism returned.
     certificate : Certificate
     """
-    noise_multiplier, event = _calibrated(plan, budget)
+    noise_multiplier, event = _calibrated(mechanism, budget)
     session, stream = opened_stream(method, (budget, name), rows, event,
                                      f", noise multiplier {noise_multiplier:.6g}",
                                      random_state=random_state, verbose=verbose)
     with np.errstate(all="ignore"):
-        found, bounds = run(noise_multiplier, session)
+        found = mechanism.run(data, session, noise_multiplier)
     return found, certify(
         method, name, budget, event=event, noise_multiplier=noise_multiplier,
-        source=(stream.description, stream.reproducible), enforced=(*enforced, *bounds),
-        public=public, released=released)
+        source=(stream.description, stream.reproducible),
+        enforced=(*enforced, *session.enforced), public=public, released=released)
 
 
 def certify(method, name, budget, *, event=None, noise_multiplier=1.0, source=("none", False),
@@ -224,7 +225,7 @@ def certify(method, name, budget, *, event=None, noise_multiplier=1.0, source=("
     Parameters
     ----------
     method, name, budget, enforced, public, released
-        As for `release_private`.
+        As for `run_private`.
     event : Event or None
         What was released; None: nothing, as no row was looked at.
     noise_multiplier : float

@@ -73,27 +73,30 @@ class Steps:
         # Where delta alone would allow that much, or nearly, it says little of the mu.
         return (epsilon, delta) if epsilon >= mu else (mu, gaussian_delta(mu, mu))
 
-    def release(self, name, share, event, rows, run):
-        """Return what ``run(releases)`` makes of rows by the releases of an event.
+    def release(self, name, step, rows, data):
+        """Return what a mechanism makes of data at its share of mu^2.
 
         Parameters
         ----------
         name : str
-        share : float
-            Of mu^2, which the event costs at most.
-        event : Event
+        step : Share
         rows : RowSource
             Sensitive, for the digest that keys noise that repeats.
-        run : callable, Session -> object
+        data : object
+            What the mechanism runs on, these rows among it.
         """
-        self._take(share, event)
+        noise_multiplier = 1.0 / self._mu
+        event = step.event(noise_multiplier)
+        self._take(step.share, event)
         method = replace(self._method, carried=Carried(prepaid=self._prepaid(None)))
         session, stream = opened_stream(method, (self._budget, name), rows, event,
                                          **self._options)
         self._noise.append((stream.description, stream.reproducible, 0.0))
         self._arithmetic.append("grid")
         with np.errstate(all="ignore"):
-            return run(session)
+            found = step.run(data, session, noise_multiplier)
+        self._enforced.extend(session.enforced)
+        return found
 
     def _prepaid(self, affords):
         """Return what pays for a step, once open budgets have been charged for all of them."""
@@ -111,14 +114,8 @@ class Steps:
 
         A step of share 0 releases nothing, and may be told any epsilon.
         """
-        epsilon, delta = self._budget.epsilon, self._budget.delta
-        if share:
-            epsilon, delta = self.budget(share)
-        affords = _Share(self.mu(share) / _MARGIN, self._chance_left())
-        with paid_for(make(epsilon=epsilon, delta=delta, **self._options),
-                      self._prepaid(affords)) as model:
-            model = model.fit(*args, **fit_params)
-        certificate = _certificate(model)
+        price = self.budget(share) if share else (self._budget.epsilon, self._budget.delta)
+        model, certificate = self._fitted(price, self._allowed(share), make, args, fit_params)
         self._take(share, certificate.event)
         self._note(certificate)
         return model
@@ -142,14 +139,11 @@ class Steps:
     def fit_last(self, price, make, *args, **fit_params):
         """Return the model, fitted as the last one of all at a price that `last_price` gave."""
         epsilon, delta = price
-        with paid_for(make(epsilon=epsilon, delta=delta, **self._options),
-                      self._prepaid(_Within(epsilon, delta))) as model:
-            model = model.fit(*args, **fit_params)
-        certificate = _certificate(model)
+        model, certificate = self._fitted(price, _Within(*price), make, args, fit_params)
         if price == (self._budget.epsilon, self._budget.delta):
             self._events.append(certificate.event)
         else:
-            if not _Within(epsilon, delta)(certificate.event):
+            if not _Within(*price)(certificate.event):
                 raise RuntimeError(f"The step {certificate.event!r} costs more than "
                                    f"epsilon={epsilon!r}, delta={delta!r}.")
             self._events.append(Composed((Pure(epsilon), Disclosure(delta))))
@@ -170,7 +164,7 @@ class Steps:
 
     def _take(self, share, event):
         """Record a step; a RuntimeError if it costs more than its share, or none is left."""
-        sound = _Share(self.mu(share) / _MARGIN, self._chance_left())(event)
+        sound = self._allowed(share)(event)
         self._left -= share
         self._chance -= accountant.merge(event).chance
         if self._budget.is_private and not (sound and self._left > -1e-12):
@@ -178,8 +172,17 @@ class Steps:
                                "budget, or more than is left.")
         self._events.append(event)
 
-    def _chance_left(self):
-        return self._chance + 1e-9 * self._budget.delta
+    def _allowed(self, share):
+        """Return whether a step at a share of mu^2 may cost an event, a function of it."""
+        return _Share(self.mu(share) / _MARGIN, self._chance + 1e-9 * self._budget.delta)
+
+    def _fitted(self, price, affords, make, args, fit_params):
+        """Return a model fitted at an (epsilon, delta), and the certificate that it left."""
+        epsilon, delta = price
+        with paid_for(make(epsilon=epsilon, delta=delta, **self._options),
+                      self._prepaid(affords)) as model:
+            model = model.fit(*args, **fit_params)
+        return model, _certificate(model)
 
     def _note(self, certificate):
         """Keep what the certificate of a model says beside its events."""

@@ -20,16 +20,17 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dpsk._privacy.events import Composed, gaussian
+from dpsk._privacy.events import Composed, Repeated, gaussian
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
     from dpsk._mechanism.session import Session
-    from dpsk._privacy.elementary import Event
+    from dpsk._privacy.elementary import Elementary, Event
 
-__all__ = ["Composite", "Fixed", "Mechanism", "Share", "Statistic", "mu_of"]
+__all__ = ["Choices", "Composite", "Fixed", "Mechanism", "Priced", "Share", "Statistic",
+           "mu_of"]
 
 
 def mu_of(noise_multiplier: float) -> float:
@@ -59,23 +60,72 @@ class Mechanism(ABC):
 
 @dataclass(frozen=True)
 class Statistic(Mechanism):
-    """One Gaussian release by a function of data, mu and session.
+    """One Gaussian release by a function of its data, of mu and of the session.
 
     Parameters
     ----------
-    ask : callable, (data, float, Session) -> object
-        Makes one release that costs `Gaussian(mu)`.
+    ask : callable, (*data, float, Session) -> object
+        Makes one release that costs `Gaussian(mu)`; data are its arguments before mu.
     """
 
-    ask: Callable[[Any, float, Session], Any]
+    ask: Callable[..., Any]
 
     def event(self, noise_multiplier: float) -> Event:
         """Return what it costs."""
         return gaussian(mu_of(noise_multiplier))
 
-    def run(self, data: Any, session: Session, noise_multiplier: float) -> Any:
+    def run(self, data: tuple[Any, ...], session: Session, noise_multiplier: float) -> Any:
         """Return the answer."""
-        return self.ask(data, mu_of(noise_multiplier), session)
+        return self.ask(*data, mu_of(noise_multiplier), session)
+
+
+@dataclass(frozen=True)
+class Choices(Mechanism):
+    """Gaussian releases of one price by a function of its data, of that price and of the session.
+
+    Parameters
+    ----------
+    ask : callable, (*data, Event, Session) -> object
+        Makes them, or returns what goes on to make them.
+    count : int
+    """
+
+    ask: Callable[..., Any]
+    count: int
+
+    def event(self, noise_multiplier: float) -> Event:
+        """Return what all of them cost."""
+        return Repeated(self.each(noise_multiplier), self.count) if self.count else Composed(())
+
+    def each(self, noise_multiplier: float) -> Elementary:
+        """Return what one of them costs."""
+        return gaussian(math.sqrt(1.0 / self.count) * mu_of(noise_multiplier))
+
+    def run(self, data: tuple[Any, ...], session: Session, noise_multiplier: float) -> Any:
+        """Return the answers."""
+        return self.ask(*data, self.each(noise_multiplier), session)
+
+
+@dataclass(frozen=True)
+class Priced(Mechanism):
+    """Releases at a price by a rule of public facts, whatever the noise multiplier.
+
+    Parameters
+    ----------
+    price : Event
+    ask : callable, (*data, Session) -> object
+    """
+
+    price: Event
+    ask: Callable[..., Any]
+
+    def event(self, noise_multiplier: float) -> Event:
+        """Return the price."""
+        return self.price
+
+    def run(self, data: tuple[Any, ...], session: Session, noise_multiplier: float) -> Any:
+        """Return the answers."""
+        return self.ask(*data, session)
 
 
 @dataclass(frozen=True)
@@ -96,18 +146,19 @@ class Fixed(Mechanism):
 
 @dataclass(frozen=True)
 class Share(Mechanism):
-    """A mechanism at a share of mu^2 of all that the fit costs."""
+    """A mechanism at a share of mu^2 of all that the fit costs; one of share 0 releases nothing.
+    """
 
     mechanism: Mechanism
     share: float
 
     def own(self, noise_multiplier: float) -> float:
         """Return the noise multiplier of the mechanism itself."""
-        return noise_multiplier / math.sqrt(self.share)
+        return noise_multiplier / math.sqrt(self.share) if self.share else math.inf
 
     def event(self, noise_multiplier: float) -> Event:
         """Return what it costs."""
-        return self.mechanism.event(self.own(noise_multiplier))
+        return self.mechanism.event(self.own(noise_multiplier)) if self.share else Composed(())
 
     def run(self, data: Any, session: Session, noise_multiplier: float) -> Any:
         """Return what the mechanism makes of data."""
@@ -126,5 +177,6 @@ class Composite(Mechanism):
         """tuple of Mechanism : all that is released."""
 
     def event(self, noise_multiplier: float) -> Event:
-        """Return what all parts cost."""
-        return Composed(tuple(part.event(noise_multiplier) for part in self.parts))
+        """Return what all parts cost; those that release nothing are left out."""
+        events = (part.event(noise_multiplier) for part in self.parts)
+        return Composed(tuple(event for event in events if event != Composed(())))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from dpsk._mechanism.sensitivity import Sensitivity
     from dpsk._privacy.batches import BatchPlan
+    from dpsk._privacy.certificate import Enforced
     from dpsk._privacy.elementary import Elementary
     from dpsk._privacy.events import Event
     from dpsk._privacy.ledger import GroupLedger
@@ -68,12 +69,18 @@ class Session:
 
     `progress` counts answers once they have been charged; `admission` says what has paid for all
     of them.
+
+    Attributes
+    ----------
+    enforced : list of Enforced
+        Bounds that were released, for the certificate; whoever releases one adds it.
     """
 
     def __init__(self, stream: Stream, ledger: Ledger, progress: Progress | None = None,
                  admission: Any = None) -> None:
         self._stream, self._ledger, self.admission = stream, ledger, admission
         self._progress = Progress() if progress is None else progress
+        self.enforced: list[Enforced] = []
 
     def __call__(self, event: Elementary, read: Callable[[Batch], Any],
                  *sensitivities: Sensitivity, divisor: float = 1.0,

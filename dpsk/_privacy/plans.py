@@ -7,7 +7,6 @@ inside a ball of radius C, from one point to another, hence by at most ``REPLACE
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -20,7 +19,6 @@ from dpsk._privacy.events import (
     Gaussian,
     Pure,
     Repeated,
-    gaussian,
 )
 from dpsk._privacy.sensitivity import REPLACE_ONE
 
@@ -29,8 +27,7 @@ if TYPE_CHECKING:
 
     from dpsk._privacy.elementary import Elementary, Event
 
-__all__ = ["BestRuns", "Declaration", "ExponentialChoices", "Framed", "NoisySums",
-           "SharedBudget", "choice_event"]
+__all__ = ["BestRuns", "Declaration", "ExponentialChoices", "Framed", "NoisySums", "choice_event"]
 
 
 #: What a fit will release, as a function of its noise multiplier.
@@ -93,30 +90,6 @@ class ExponentialChoices:
     def release(self, noise_multiplier: float) -> Elementary:
         """Return what one choice costs."""
         return choice_event(2.0 * REPLACE_ONE / noise_multiplier, self.pure)
-
-
-@dataclass(frozen=True)
-class SharedBudget:
-    """The declaration of Gaussian releases whose squared prices stand in fixed proportions.
-
-    The noise multiplier is the noise's scale over the sensitivity of one release that would cost
-    as much as all of them; 0 is without noise.
-
-    Parameters
-    ----------
-    shares : tuple of float
-        Of mu^2, one a release; they sum to 1.
-    """
-
-    shares: tuple[float, ...]
-
-    def __call__(self, noise_multiplier: float) -> Event:
-        return Composed(tuple(map(gaussian, self.prices(noise_multiplier))))
-
-    def prices(self, noise_multiplier: float) -> tuple[float, ...]:
-        """Return the mu of every release; infinite without noise."""
-        total = 1.0 / noise_multiplier if noise_multiplier else math.inf
-        return tuple(math.sqrt(share) * total for share in self.shares)
 
 
 @dataclass(frozen=True)

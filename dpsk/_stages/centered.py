@@ -14,8 +14,10 @@ from dpsk._defaults.budgets import (
     SPREAD_SIGNAL,
     SPREAD_TAILS,
 )
+from dpsk._mechanism.core import Composite, Mechanism, Priced, Share, Statistic
 from dpsk._models import LinearModel
 from dpsk._privacy.certificate import Enforced
+from dpsk._privacy.events import Composed
 from dpsk._problem import Budget
 from dpsk._stages.bounds import SHORT, released_norm, row_norm_rule
 from dpsk._stages.centering import shrunk
@@ -39,8 +41,11 @@ _WORDS = {
 
 
 @dataclass(frozen=True)
-class Centered:
-    """The declaration of a mean that is subtracted from rows, and of bounds before and after it.
+class Centered(Composite):
+    """A mean that is subtracted from rows, and bounds before and after it.
+
+    Bounds that are learnt have a price by rules of the budget, whatever the noise multiplier; the
+    mean has its share of what the multiplier stands for.
 
     Parameters
     ----------
@@ -57,10 +62,10 @@ class Centered:
     centers: bool = True
 
     @property
-    def choices(self) -> tuple[Elementary, ...]:
-        """tuple of Event : what the bounds that are learnt cost."""
-        return tuple(rule(self.budget)[0] for _, bound, rule in self._bounds()
-                     if bound is None) if self.budget.is_private else ()
+    def parts(self) -> tuple[Mechanism, ...]:
+        """tuple of Mechanism : the bounds that are learnt, and the mean."""
+        bounds = (bound for _, bound in self._bounds() if isinstance(bound, Mechanism))
+        return (*bounds, self._mean)
 
     @property
     def mean_share(self) -> float:
@@ -75,43 +80,48 @@ class Centered:
     def enforced_bounds(self, origin: str) -> list[Any]:
         """Return what is enforced on rows where it is not learnt; `origin` of the last bound."""
         found = [Enforced(name, bound, "derived", _WORDS[name])
-                 for name, bound, _ in self._bounds() if bound is not None]
+                 for name, bound in self._bounds() if not isinstance(bound, Mechanism)]
         if self.spread is not None:
             found[-1] = replace(found[-1], origin=origin)
         return found
 
-    def run(self, rows: RowSource, row_map: RangedRows, mu: float,
-            session: Session) -> tuple[RangedRows, RowSource, float, list[Any]]:
-        """Return the map of rows less their mean, these rows, their bound, and bounds released.
+    def run(self, data: tuple[RowSource, RangedRows], session: Session,
+            noise_multiplier: float) -> tuple[RangedRows, RowSource, float]:
+        """Return the map of rows less their mean, these rows, and their bound.
 
-        Parameters
-        ----------
-        rows : RowSource
-        row_map : RangedRows
-            Without a center.
-        mu : float
-            What the mean may cost.
-        session : Session
+        `data` are rows, and their map without a center.
         """
-        found, released = [], []
-        for name, bound, rule in self._bounds():
+        rows, row_map = data
+        for name, bound in self._bounds():
             mapped = rows.mapped(row_map)
-            if bound is None:
-                bound = _learnt_norm(mapped, self.budget, rule, session)
+            if isinstance(bound, Mechanism):
+                bound = bound.run((mapped,), session, noise_multiplier)
                 if self.budget.is_private:
-                    released.append(Enforced(name, bound, "released", _WORDS[name]))
-            found.append(bound)
+                    session.enforced.append(Enforced(name, bound, "released", _WORDS[name]))
             if name == "row_norm":
                 model = rows_within(bound, rows.n_features)
-                mean, noise_std = noisy_mean(model, mapped, mu, session)
+                mean, noise_std = self._mean.run((model, mapped), session, noise_multiplier)
                 row_map = replace(row_map, center=shrunk(mean, noise_std, bound))
-        return row_map, mapped, found[-1], released
+        return row_map, mapped, bound
+
+    @property
+    def _mean(self):
+        return Share(Statistic(noisy_mean), self.mean_share)
 
     def _bounds(self):
-        """Yield name, value and rule of every bound, in the order in which they are used."""
+        """Yield name and value of every bound in the order of their use; a mechanism of others."""
         if self.centers:
-            yield "row_norm", self.norm, row_rule
-        yield "data_norm", self.spread, spread_rule
+            yield "row_norm", self.norm or self._learnt(row_rule)
+        yield "data_norm", self.spread or self._learnt(spread_rule)
+
+    def _learnt(self, rule):
+        """Return the mechanism of a bound by a rule; without a budget none is needed."""
+        if not self.budget.is_private:
+            return Priced(Composed(()), lambda rows, session: 1.001 * longest(rows) or 1.0)
+        # Noise on a mean is as large as the bound.
+        event, tail = rule(self.budget)
+        return Priced(event, lambda rows, session: released_norm(rows, (event, tail), session,
+                                                                 SHORT))
 
 
 def row_rule(budget: Budget) -> tuple[Elementary, float | None]:
@@ -133,12 +143,3 @@ def spread_rule(budget: Budget) -> tuple[Elementary, float | None]:
 def rows_within(norm: float, width: int) -> LinearModel:
     """Return the model that scales so many features to a norm."""
     return LinearModel(width, None, False, norm)
-
-
-def _learnt_norm(rows, budget, rule, session):
-    """Return a bound on the norms of rows, released; the largest of them without a budget."""
-    if not budget.is_private:
-        # None is needed then, and none cuts rows.
-        return 1.001 * longest(rows) or 1.0
-    # Noise on a mean is as large as the bound.
-    return released_norm(rows, rule(budget), session, SHORT)

@@ -15,11 +15,13 @@ them. That is a `Disclosure`. What leaves of all others follows from counts that
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri
 
+from dpsk._mechanism.core import Mechanism, mu_of
 from dpsk._mechanism.sensitivity import Sensitivity
 from dpsk._privacy.events import Composed, Disclosure, NotPrivate, gaussian
 
@@ -28,21 +30,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dpsk._data.source import RowSource
-    from dpsk._mechanism.session import Batch, Session
+    from dpsk._mechanism.session import Session
     from dpsk._privacy.elementary import Event
     from dpsk._typing import FloatArray, IntArray
 
-__all__ = ["category_event", "category_threshold", "count_noise", "frequent_categories",
-           "noisy_counts"]
+__all__ = ["FrequentCategories", "category_threshold", "count_noise", "noisy_counts"]
 
 #: Counts and their noise are multiples of this.
 _UNIT = 2.0**-10
-
-
-def category_event(mu: float, delta: float) -> Event:
-    """Return what finding categories costs: a `mu`, and a chance `delta` to show a single row's.
-    """
-    return NotPrivate() if mu == math.inf else Composed((gaussian(mu), Disclosure(delta)))
 
 
 def category_threshold(n_columns: int, mu: float, delta: float) -> float:
@@ -54,48 +49,60 @@ def category_threshold(n_columns: int, mu: float, delta: float) -> float:
     return 1.0 + scale * float(-ndtri(delta / n_columns)) * (1.0 + 1e-9) + _UNIT
 
 
-def frequent_categories(rows: RowSource, places: range | list[int], sizes: Any, most: int,
-                        mu: float, delta: float,
-                        session: Session) -> list[tuple[IntArray, FloatArray]]:
-    """Return the positions of the frequent categories of some columns, in their order, and counts.
+@dataclass(frozen=True)
+class FrequentCategories(Mechanism):
+    """The frequent categories of some columns.
 
     Parameters
     ----------
-    rows : RowSource
-        Features are positions of categories, -1 for none.
-    places : sequence of int
-        The columns.
-    sizes : sequence of int
-        How many categories occur in each; sensitive, as is which position is which.
     most : int
         Of a column no more leave: those of the largest noisy counts.
-    mu, delta : float
-        What the answer may cost; an infinite mu is without noise.
-    session : Session
-
-    Returns
-    -------
-    found : list of (ndarray of int, ndarray of float64)
-        The positions, and their noisy counts.
+    delta : float
+        The chance to show a category that a single row brought.
     """
-    threshold = category_threshold(len(places), mu, delta)
-    moved = math.sqrt(2.0 * len(places))
-    ends = np.cumsum(sizes)
 
-    def counted(batch: Batch) -> Any:
-        return rows.added(_counts, places, sizes)
+    most: int
+    delta: float
 
-    def frequent(noisy: FloatArray) -> list[tuple[IntArray, FloatArray]]:
-        found: list[tuple[IntArray, FloatArray]] = []
-        for counts in np.split(noisy, ends[:-1]):
-            order = np.argsort(-counts, kind="stable")[:most]
-            kept = np.sort(order[counts[order] > threshold])
-            found.append((kept, counts[kept]))
-        return found
+    def event(self, noise_multiplier: float) -> Event:
+        """Return what it costs: a mu, and the chance."""
+        if not noise_multiplier:
+            return NotPrivate()
+        return Composed((gaussian(mu_of(noise_multiplier)), Disclosure(self.delta)))
 
-    also = () if mu == math.inf else (Disclosure(delta),)
-    return session(gaussian(mu), counted, Sensitivity(moved, unit=_UNIT), also=also,
-                    select=frequent)
+    def run(self, data: tuple[RowSource, Sequence[int], Sequence[int]], session: Session,
+            noise_multiplier: float) -> list[tuple[IntArray, FloatArray]]:
+        """Return the positions of the categories of every column, in their order, and counts.
+
+        Parameters
+        ----------
+        data : (RowSource, sequence of int, sequence of int)
+            Rows, whose features are positions of categories, -1 for none; the columns; and how
+            many categories occur in each, which is sensitive, as is which position is which.
+        session : Session
+        noise_multiplier : float
+
+        Returns
+        -------
+        found : list of (ndarray of int, ndarray of float64)
+            The positions, and their noisy counts.
+        """
+        (rows, places, sizes), mu = data, mu_of(noise_multiplier)
+        threshold = category_threshold(len(places), mu, self.delta)
+        ends = np.cumsum(sizes)
+
+        def frequent(noisy: FloatArray) -> list[tuple[IntArray, FloatArray]]:
+            found: list[tuple[IntArray, FloatArray]] = []
+            for counts in np.split(noisy, ends[:-1]):
+                order = np.argsort(-counts, kind="stable")[:self.most]
+                kept = np.sort(order[counts[order] > threshold])
+                found.append((kept, counts[kept]))
+            return found
+
+        return session(gaussian(mu), lambda batch: rows.added(_counts, places, sizes),
+                       Sensitivity(math.sqrt(2.0 * len(places)), unit=_UNIT),
+                       also=(Disclosure(self.delta),) if noise_multiplier else (),
+                       select=frequent)
 
 
 def noisy_counts(rows: RowSource, columns: dict[Any, Any], mu: float,
@@ -129,7 +136,7 @@ def count_noise(n_columns: int, mu: float) -> float:
     return math.sqrt(2.0 * n_columns) / mu
 
 
-def _counts(rows: RowSource, places: list[int] | range, sizes: Sequence[int],
+def _counts(rows: RowSource, places: Sequence[int], sizes: Sequence[int],
             points: Any = None) -> FloatArray:
     """Return the counts of all categories of all columns, float64."""
     block = rows.take(slice(0, len(rows))).X

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from dataclasses import replace
 from functools import partial
@@ -20,9 +19,9 @@ from dpsk._data.tables import read_next_table, read_table
 from dpsk._data.weights import check_weights
 from dpsk._defaults.columns import DISCLOSURE_SHARE, FIRST_SHARE, PairRule
 from dpsk._estimator import DPEstimator
+from dpsk._mechanism.core import Choices, Share
 from dpsk._parameters import check_integer
 from dpsk._privacy.certificate import Enforced
-from dpsk._privacy.events import Repeated, gaussian
 from dpsk._problem import Budget
 from dpsk._statistics.pairs import clipped_residuals, noisy_pairs
 from dpsk._steps import Steps
@@ -93,15 +92,13 @@ class AdditiveModel(DPEstimator):
         budget = Budget(n_samples, n_columns, *self._budget(n_samples))
         n_knots = None if self.n_knots == "auto" else self.n_knots
         table, plan = CodePlan.for_table(budget, table, n_knots, self.max_categories,
-                                         self._spares, n_classes=self._n_classes(y))
-        plan = replace(plan, evens=True)
-        steps = Steps(self._method(), budget, plan.delta, random_state=self.random_state,
+                                         self._spares, n_classes=self._n_classes(y), evens=True)
+        steps = Steps(self._method(), budget, plan.mechanism.delta, random_state=self.random_state,
                       verbose=self.verbose)
         for share in self._shares(budget, 1.0 - plan.share):
             self._check_share(n_samples, y, *steps.budget(share))
         rows = Rows(table.values, numbers, weights)
-        code, columns = steps.release("knots and categories", plan.share, plan.event, rows,
-                                      partial(plan.run, table, rows))
+        code, columns = steps.release("knots and categories", plan, rows, (table, rows))
         code, features, left = self._with_pairs(code, columns, table, y, weights, budget, steps,
                                                 1.0 - plan.share)
         model = steps.fit(left, partial(self._noted, data_norm=code.norm), features, y, weights)
@@ -160,11 +157,9 @@ class AdditiveModel(DPEstimator):
                           weights)
         residuals = clipped_residuals(self._residuals(model, features, y), weights, rule.clip)
         rows = Rows(features, residuals)
-        event = gaussian(steps.mu(rule.share) / math.sqrt(count))
         pairs = steps.release(
-            "pairs of columns", rule.share, Repeated(event, count), rows,
-            partial(noisy_pairs, rows, code.slices, _directions(model, code), candidates,
-                    rule.clip, count, event))
+            "pairs of columns", Share(Choices(noisy_pairs, count), rule.share), rows,
+            (rows, code.slices, _directions(model, code), candidates, rule.clip, count))
         if pairs:
             code = replace(code, pairs=tuple(pairs))
             features = code.features(table.values)

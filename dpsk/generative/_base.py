@@ -15,7 +15,7 @@ from dpsk._data.labels import encode_labels, labels_fact
 from dpsk._data.validation import FLOATS, check_rows, check_unlabeled_rows
 from dpsk._docs import documented
 from dpsk._estimator import DPEstimator, warn_of_weak_budget
-from dpsk._fit import release_private
+from dpsk._fit import run_private
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, check_integer
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk._privacy.noise.seeds import check_random_state
@@ -155,9 +155,9 @@ class Sampler(DPEstimator):
             facts.append(labels_fact(range(n_classes), self.classes))
         return facts
 
-    def _release(self, name, budget, plan, rows, run, *, enforced, public, released):
-        """Run the releases of a fit; return what follows from them, and the certificate."""
+    def _release(self, name, budget, mechanism, rows, data, **facts):
+        """Run the mechanism of a fit; return what follows from it, and the certificate."""
         warn_of_weak_budget(budget)
-        return release_private(
-            self._method(), name, budget, plan, rows, run, random_state=self.random_state,
-            verbose=self.verbose, enforced=enforced, public=public, released=released)
+        return run_private(
+            self._method(), name, budget, mechanism, rows, data, random_state=self.random_state,
+            verbose=self.verbose, **facts)

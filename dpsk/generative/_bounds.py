@@ -2,8 +2,12 @@
 
 from functools import partial
 
+import numpy as np
+
 from dpsk._defaults.budgets import CLEARANCE, EDGE_SHARES, TARGET_TAILS, mu_of_share
+from dpsk._mechanism.core import Priced
 from dpsk._privacy.closed_forms import bounded_range_epsilon
+from dpsk._privacy.events import Composed, Repeated
 from dpsk._privacy.plans import choice_event
 from dpsk._stages.bounds import widened
 from dpsk._statistics.quantiles import noisy_quantile, real_grid
@@ -35,17 +39,25 @@ def bounds_rule(budget, n_learnt, name, tails=TARGET_TAILS):
         f"declare them in {name}, or raise epsilon.")
 
 
-def learnt_bounds(rows, place, rule, session, reach=0.0):
-    """Return two released bounds of the column at `place`; its ends where `rule` is None.
+def learnt_bounds(budget, places, rule, reach=0.0):
+    """Return the mechanism of bounds of some columns, shape (n_places, 2).
 
-    `rule` is what `bounds_rule` returned. Where both quantiles are the same number, which then
-    says nothing of the others, bounds lie at least `reach` from it.
+    `rule` gives the price and tail of `bounds_rule`. Where both quantiles are the same number,
+    which then says nothing of the others, bounds lie at least `reach` from it. Without a budget
+    they are the ends of columns.
     """
-    if rule is None:
-        numbers = rows.take(slice(0, len(rows))).X[:, place]
-        low, high = float(numbers.min()), float(numbers.max())
-        return low, max(high, low + max(_LEAST, _LEAST_SHARE * abs(low)))
-    event, tail = rule
+    if not (places and budget.is_private):
+        return Priced(Composed(()), partial(_of_each, places, _ends))
+    event, tail = rule(budget)
+    return Priced(Repeated(event, 2 * len(places)),
+                  partial(_of_each, places, partial(_released, event, tail, reach)))
+
+
+def _of_each(places, bounds, rows, session):
+    return np.array([bounds(rows, place, session) for place in places])
+
+
+def _released(event, tail, reach, rows, place, session):
     low, high = (noisy_quantile(rows, partial(_column, place), q, real_grid(), event, session,
                                 upward=q > 0.5)
                  for q in (tail, 1.0 - tail))
@@ -53,6 +65,12 @@ def learnt_bounds(rows, place, rule, session, reach=0.0):
     if high - low <= _NEAR + _NEAR_SHARE * abs(low):
         least, most = min(least, low - reach), max(most, high + reach)
     return least, most
+
+
+def _ends(rows, place, session):
+    numbers = rows.take(slice(0, len(rows))).X[:, place]
+    low, high = float(numbers.min()), float(numbers.max())
+    return low, max(high, low + max(_LEAST, _LEAST_SHARE * abs(low)))
 
 
 def _column(place, rows, part):

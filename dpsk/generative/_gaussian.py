@@ -171,9 +171,7 @@ class DPGaussianSampler(Sampler):
         names = getattr(self, "feature_names_in_", range(width))
         rows = Rows(X, codes)
         fitted, privacy = self._release(
-            "noisy moments", budget, plan, rows,
-            lambda noise_multiplier, session: plan.run(rows, names, low, high, noise_multiplier,
-                                                        session),
+            "noisy moments", budget, plan, rows, (rows, names, low, high),
             enforced=self._enforced(plan), public=self._public_facts(n_classes),
             released=["center_", "components_", "n_components_", "means_", "covariances_",
                       "noise_variance_", "data_norm_", "feature_range_",

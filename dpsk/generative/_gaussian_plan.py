@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsk._defaults.budgets import AMPLE_SIGNAL, RANGE_TAILS, SUBSPACE_SHARE
+from dpsk._mechanism.core import Composite, Share, Statistic, mu_of
 from dpsk._models.ranges import RangedRows
 from dpsk._privacy.certificate import Enforced
-from dpsk._privacy.events import Repeated
-from dpsk._privacy.plans import Framed, SharedBudget
 from dpsk._problem import Budget
 from dpsk._stages.centered import Centered, rows_within
 from dpsk._statistics.class_moments import noisy_class_moments
@@ -54,8 +53,8 @@ class GaussianFit:
 
 
 @dataclass(frozen=True)
-class GaussianPlan:
-    """The declaration of a mean, second moments and those of classes, after learnt bounds.
+class GaussianPlan(Composite):
+    """A mean, second moments and those of classes, after learnt bounds.
 
     Parameters
     ----------
@@ -79,21 +78,15 @@ class GaussianPlan:
     norm: float | None
     spread: float | None
 
-    def __call__(self, noise_multiplier):
-        return Framed(self._choices(), self._sums(), ())(noise_multiplier)
-
-    def _choices(self):
-        """Return what the bounds that are learnt cost."""
-        if not (self.learns_ranges and self.budget.is_private):
-            return self._centered.choices
-        ends = Repeated(range_rule(self.budget)[0], 2 * self.budget.n_columns)
-        return ends, *self._centered.choices
-
-    def _sums(self):
-        """Return the declaration of the mean, of the second moment if any, and of the classes."""
+    @property
+    def parts(self):
+        """tuple of Mechanism : ranges; bounds and mean; the second moment; those of classes."""
+        places = tuple(range(self.budget.n_columns)) if self.learns_ranges else ()
         mean = self._centered.mean_share
         moment = (1.0 - mean) * SUBSPACE_SHARE if self.reduces else 0.0
-        return SharedBudget((mean, *[moment] * self.reduces, 1.0 - mean - moment))
+        return (learnt_bounds(self.budget, places, range_rule, _REACH), self._centered,
+                Share(Statistic(noisy_second_moment), moment),
+                Share(Statistic(noisy_class_moments), 1.0 - mean - moment))
 
     @property
     def _centered(self):
@@ -103,44 +96,43 @@ class GaussianPlan:
         """Return what is enforced on rows where it is not learnt; `origin` of the last bound."""
         return self._centered.enforced_bounds(origin)
 
-    def run(self, rows, names, low, high, noise_multiplier, session):
-        """Return the `GaussianFit` of rows, and the bounds that were released.
+    def run(self, data, session, noise_multiplier):
+        """Return the `GaussianFit` of rows.
 
-        `low` and `high` are public ranges of the columns called `names`, or None.
+        `data` are rows, the names of columns, and their public ranges, low and high, or None.
         """
-        width, prices = rows.n_features, list(self._sums().prices(noise_multiplier))
-        bounds = []
+        (rows, names, low, high), given = data, (session, noise_multiplier)
+        (ends, centered, squares, classes), width = self.parts, rows.n_features
         if self.learns_ranges:
-            low, high = self._ranges(rows, session)
-        if self.learns_ranges and self.budget.is_private:
-            bounds += [Enforced(f"bounds of {name}", ends, "released", "entries outside are "
-                                "clipped, and the column enters with them as its range")
-                       for name, *ends in zip(names, low.tolist(), high.tolist(), strict=True)]
-        row_map, mapped, radius, learnt = self._centered.run(
-            rows, RangedRows(np.zeros(width), low, high, rows.dtype), prices.pop(0), session)
+            low, high = self._ranges(ends.run((rows,), *given), names, session)
+        row_map = RangedRows(np.zeros(width), low, high, rows.dtype)
+        row_map, mapped, radius = centered.run((rows, row_map), *given)
         basis, values, rest, value_noise = np.eye(width), None, np.zeros(width), 0.0
         if self.reduces:
-            model, mu = rows_within(radius, width), prices.pop(0)
-            moment = noisy_second_moment(model, mapped, mu, session)
+            model, mu = rows_within(radius, width), mu_of(squares.own(noise_multiplier))
+            moment = squares.run((model, mapped), *given)
             value_noise = second_moment_noise(model, len(rows), mu)
             basis, values, rest = principal(moment, value_noise, self.n_components)
-        released = noisy_class_moments(mapped, self.n_classes, basis, radius, prices.pop(0),
-                                       session)
+        released = classes.run((mapped, self.n_classes, basis, radius), *given)
         shares, means, covariances = class_models(released, values, value_noise, len(rows))
-        return (GaussianFit(row_map, basis, rest, shares, means, covariances, radius),
-                [*bounds, *learnt])
+        return GaussianFit(row_map, basis, rest, shares, means, covariances, radius)
 
-    def _ranges(self, rows, session):
-        """Return the released ends of the ranges of all columns, (n_features,) each."""
-        rule = range_rule(self.budget) if self.budget.is_private else None
-        low, high = np.array([learnt_bounds(rows, place, rule, session, _REACH)
-                              for place in range(rows.n_features)]).T
+    def _ranges(self, ends, names, session):
+        """Return the low and the high ends of ranges, (n_features,) each, and state them."""
+        low, high = ends.T
         # Apart also where all numbers of a column are beyond.
-        return np.clip(low, -_LARGEST, 0.5 * _LARGEST), np.clip(high, -0.5 * _LARGEST, _LARGEST)
+        low = np.clip(low, -_LARGEST, 0.5 * _LARGEST)
+        high = np.clip(high, -0.5 * _LARGEST, _LARGEST)
+        if self.budget.is_private:
+            session.enforced += [
+                Enforced(f"bounds of {name}", ends, "released", "entries outside are clipped, and "
+                         "the column enters with them as its range")
+                for name, *ends in zip(names, low.tolist(), high.tolist(), strict=True)]
+        return low, high
 
 
 def range_rule(budget):
-    """Return noise multiplier and tail of the ends of ranges; a ValueError with too few rows.
+    """Return event and tail of the ends of ranges; a ValueError with too few rows.
 
     As n or epsilon grows, no entries are left beyond.
     """

@@ -34,7 +34,7 @@ class Starting(Stage):
 
     def event(self, problem):
         """Return what the release costs."""
-        return self._plan(problem)(self._multiplier(problem))
+        return self._plan(problem).event(self._multiplier(problem))
 
     def enforced_bounds(self, problem):
         plan = self._plan(problem)
@@ -47,14 +47,15 @@ class Starting(Stage):
     def release(self, problem, rows, session):
         """Return the problem whose loss has the classes' shares and laws, and the rows."""
         plan = self._plan(problem)
-        found, self._bounds = plan.run(rows, (), None, None, self._multiplier(problem), session)
+        found = plan.run((rows, (), None, None), session, self._multiplier(problem))
+        self._bounds = session.enforced
         given = shares(found.shares * problem.n_samples, problem.n_samples)
         self.value = np.array(given)
         laws = ClassLaws(found.row_map.center, found.basis, found.means, roots(found.covariances))
         return replace(problem, loss=CriticScore(given, laws=laws)), rows
 
     def _plan(self, problem):
-        """Return the declaration; the bound on centered rows is learnt where rows suffice."""
+        """Return the mechanism; the bound on centered rows is learnt where rows suffice."""
         width = problem.model.n_features
         budget = Budget(problem.n_samples, width, problem.epsilon, problem.delta)
         longest = float(np.sqrt(width))

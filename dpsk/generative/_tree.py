@@ -133,14 +133,12 @@ class DPTreeSampler(ColumnSampler):
         epsilon, delta = self._budget(len(X))
         budget = Budget(len(X), X.shape[1], epsilon, delta)
         columns = self._bounded(budget, self._described)
-        n_learnt = sum(column.is_unknown for column in columns)
-        plan = TablePlan(budget, n_classes, n_learnt)
+        unknown = tuple(place for place, column in enumerate(columns) if column.is_unknown)
+        plan = TablePlan(budget, n_classes, unknown)
         n_bins = usual_bins(budget) if self.n_bins is None else int(self.n_bins)
         rows = Rows(X, codes)
         fitted, privacy = self._release(
-            "noisy tables", budget, plan, rows,
-            lambda noise_multiplier, session: plan.run(rows, columns, n_bins, noise_multiplier,
-                                                        session),
+            "noisy tables", budget, plan, rows, (rows, columns, n_bins),
             enforced=enforced_bounds(columns), public=self._column_facts(columns, n_classes),
             released=["parents_", "bins_", "tables_", *["class_prior_"] * (n_classes > 1)])
         parents = np.full(len(columns), -1)

@@ -3,15 +3,15 @@
 import itertools
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from dpsk._data.columns import bin_edges
 from dpsk._defaults.budgets import FOREST_SHARE, TABLE_SHARES, mu_of_share
+from dpsk._mechanism.core import Choices, Composite, Fixed, Share, Statistic, mu_of
 from dpsk._models.bins import BinnedRows
 from dpsk._privacy.certificate import Enforced
-from dpsk._privacy.events import Gaussian, NotPrivate, Repeated
-from dpsk._privacy.plans import Framed, SharedBudget
 from dpsk._problem import Budget
 from dpsk._statistics.tables import PairChoices, noisy_tables, table_noise
 from dpsk.generative._bounds import bounds_rule, learnt_bounds
@@ -53,93 +53,81 @@ class TableFit:
 
 
 @dataclass(frozen=True)
-class TablePlan:
-    """The declaration of tables of columns, of the choice of pairs, and of their tables.
+class TablePlan(Composite):
+    """Tables of columns, the choice of pairs, and their tables, after learnt bounds.
 
     Parameters
     ----------
     budget : Budget
     n_classes : int
-    n_learnt : int
-        How many columns have bounds that are learnt, two quantiles each.
+    unknown : tuple of int
+        The places of columns whose bounds are learnt, two quantiles each.
     """
 
     budget: Budget
     n_classes: int
-    n_learnt: int
+    unknown: tuple
 
-    def __call__(self, noise_multiplier):
-        return Framed(self._choices(), self._sums(), ())(noise_multiplier)
+    @property
+    def parts(self):
+        """tuple of Mechanism : bounds, pairs, tables of columns and those of pairs."""
+        rule = partial(bounds_rule, n_learnt=len(self.unknown), name="columns")
+        pairs = self.budget.n_columns - 1
+        singles, of_pairs = TABLE_SHARES if pairs else (1.0, 0.0)
+        forest = 1.0 / mu_of_share(self.budget, FOREST_SHARE)
+        return (learnt_bounds(self.budget, self.unknown, rule),
+                Fixed(Choices(PairChoices, pairs), forest),
+                Share(Statistic(noisy_tables), singles), Share(Statistic(noisy_tables), of_pairs))
 
-    def _choices(self):
-        """Return what bounds that are learnt cost, and the choice of pairs."""
-        if not self.budget.is_private:
-            return ()
-        events = []
-        if self.n_learnt:
-            rule = bounds_rule(self.budget, self.n_learnt, "columns")
-            events.append(Repeated(rule[0], 2 * self.n_learnt))
-        if self.budget.n_columns > 1:
-            events.append(Repeated(self._pair_event(), self.budget.n_columns - 1))
-        return tuple(events)
+    def run(self, data, session, noise_multiplier):
+        """Return the `TableFit` of rows of numbers and positions of categories.
 
-    def _pair_event(self):
-        """Return what each of the choices costs that make a forest."""
-        if not self.budget.is_private:
-            return NotPrivate()
-        share = FOREST_SHARE / (self.budget.n_columns - 1)
-        return Gaussian(mu_of_share(self.budget, share))
-
-    def _sums(self):
-        return SharedBudget(TABLE_SHARES if self.budget.n_columns > 1 else (1.0,))
-
-    def run(self, rows, columns, n_bins, noise_multiplier, session):
-        """Return the `TableFit` of rows of numbers and positions of categories, and bounds.
-
-        `columns` are those of the table, a list of `Column`.
+        `data` are rows, the columns of the table, a list of `Column`, and a number of bins.
         """
-        prices = self._sums().prices(noise_multiplier)
-        bounds, edges = [], []
-        for place, column in enumerate(columns):
-            edges.append(None if column.categories is not None else
-                         self._edges(rows, place, column, n_bins, bounds, session))
+        (rows, columns, n_bins), given = data, (session, noise_multiplier)
+        ends, choices, of_columns, of_pairs = self.parts
+        edges = self._edges(ends.run((rows,), *given), columns, n_bins, session)
         sizes = [len(column.categories) if known is None else len(known) - 1
                  for column, known in zip(columns, edges, strict=True)]
         binned = rows.mapped(BinnedRows(edges))
-        singles = noisy_tables(binned, sizes, self.n_classes, [(j,) for j in range(len(sizes))],
-                               prices[0], session)
-        single_noise = table_noise(len(sizes), prices[0])
+        singles = of_columns.run(
+            (binned, sizes, self.n_classes, [(j,) for j in range(len(sizes))]), *given)
+        single_noise = table_noise(len(sizes), mu_of(of_columns.own(noise_multiplier)))
         totals = self._totals(singles, sizes)
         pairs, tables, pair_noise = [], [], 0.0
         if len(sizes) > 1:
-            pairs = self._forest(binned, sizes, singles, totals, prices[1], session)
+            pair_mu = mu_of(of_pairs.own(noise_multiplier))
+            candidates = self._candidates(sizes, singles, totals, pair_mu)
+            best = choices.run((binned, sizes, self.n_classes, *candidates), *given).best
+            pairs = grown_forest(len(sizes), candidates[0], best)
         if pairs:
-            tables = noisy_tables(binned, sizes, self.n_classes, pairs, prices[1], session)
-            pair_noise = table_noise(len(pairs), prices[1])
+            tables = of_pairs.run((binned, sizes, self.n_classes, pairs), *given)
+            pair_noise = table_noise(len(pairs), pair_mu)
         margins = [nearest(_pooled(j, single, single_noise, pairs, tables, pair_noise), totals)
                    for j, single in enumerate(singles)]
         results = [shares_of(margin, totals) for margin in margins]
         for (parent, child), table in zip(pairs, tables, strict=True):
             results[child] = conditional(table, margins[parent], margins[child], pair_noise)
-        return TableFit(edges, pairs, totals / self.budget.n_samples, results), bounds
+        return TableFit(edges, pairs, totals / self.budget.n_samples, results)
 
-    def _edges(self, rows, place, column, n_bins, bounds, session):
-        """Return the edges of the bins of one column of numbers, learnt if they are not known."""
-        if column.edges is not None and len(column.edges) > 2:
-            return np.array(column.edges)
-        if column.edges is not None:
-            return bin_edges(*column.edges, n_bins, column.is_whole)
-        low, high = np.clip(self._learnt(rows, place, session), *column.limits).tolist()
-        if self.budget.is_private:
-            bounds.append(Enforced(f"bounds of {column.name}", [low, high], "released",
-                                   "numbers outside count as in the bins at the ends"))
-        return bin_edges(low, high, n_bins, column.is_whole)
-
-    def _learnt(self, rows, place, session):
-        """Return two released bounds of a column; its ends without a budget."""
-        rule = bounds_rule(self.budget, self.n_learnt, "columns") if (
-            self.budget.is_private) else None
-        return learnt_bounds(rows, place, rule, session)
+    def _edges(self, ends, columns, n_bins, session):
+        """Return the edges of the bins of columns of numbers, from learnt ends where need be."""
+        learnt, found = dict(zip(self.unknown, ends, strict=True)), []
+        for place, column in enumerate(columns):
+            known = column.edges
+            if place in learnt:
+                known = np.clip(learnt[place], *column.limits).tolist()
+                if self.budget.is_private:
+                    session.enforced.append(Enforced(
+                        f"bounds of {column.name}", known, "released",
+                        "numbers outside count as in the bins at the ends"))
+            if column.categories is not None:
+                found.append(None)
+            elif len(known) > 2:
+                found.append(np.array(known))
+            else:
+                found.append(bin_edges(*known, n_bins, column.is_whole))
+        return found
 
     def _totals(self, singles, sizes):
         """Return the number of rows in every class, from all tables of one column."""
@@ -148,8 +136,10 @@ class TablePlan:
                      for weight, table in zip(weights / weights.sum(), singles, strict=True))
         return self.budget.n_samples * class_shares(counts, self.budget.n_samples)
 
-    def _forest(self, rows, sizes, singles, totals, pair_mu, session):
-        """Return the pairs of columns that are worth a table."""
+    def _candidates(self, sizes, singles, totals, pair_mu):
+        """Return pairs of columns, what their tables would be by themselves, and what they are
+        worth at least.
+        """
         margins = [nearest(table, totals) for table in singles]
         over = 1.0 / np.maximum(totals, 1e-9)
 
@@ -162,10 +152,7 @@ class TablePlan:
                  for pair in itertools.combinations(range(len(sizes)), 2)}
         # No table is farther from another of as many rows: larger ones are never made.
         pairs = [pair for pair, least in worth.items() if least < 2.0 * self.budget.n_samples]
-        least = np.array([worth[pair] for pair in pairs])
-        choices = PairChoices(rows, sizes, self.n_classes, pairs, independent, least,
-                              self._pair_event(), session)
-        return grown_forest(len(sizes), pairs, choices.best)
+        return pairs, independent, np.array([worth[pair] for pair in pairs])
 
 
 def usual_bins(budget):

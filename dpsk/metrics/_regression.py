@@ -13,7 +13,8 @@ from dpsk._data.errors import quietly
 from dpsk._data.source import Rows
 from dpsk._data.targets import check_target_bounds, middle_of
 from dpsk._estimator import warn_of_weak_budget
-from dpsk._fit import release_private
+from dpsk._fit import run_private
+from dpsk._mechanism.core import Statistic
 from dpsk._models import LinearModel
 from dpsk._parameters import check_real
 from dpsk._privacy.certificate import Certificate, Enforced
@@ -21,7 +22,6 @@ from dpsk._statistics.moments import noisy_mean
 from dpsk.metrics._inputs import check_lengths, predicted, read_numbers
 from dpsk.metrics._table import (
     DISJOINT,
-    ONE_RELEASE,
     checked_budget,
     normal_draws,
     simulated,
@@ -184,21 +184,17 @@ class RegressionEvaluation:
         warn_of_weak_budget(budget)
         rows = Rows(features, np.zeros(len(y)))
         model = LinearModel(features.shape[1], None, False, _NORMS[ends is not None])
-
-        def run(noise_multiplier, session):
-            (mu,) = ONE_RELEASE.prices(noise_multiplier)
-            return noisy_mean(model, rows, mu, session), []
-
         enforced = [Enforced("residual_bound", bound,
                              "derived" if residual_bound is None else "declared",
                              "absolute residual of one row; larger ones are clipped")]
         if ends is not None:
             enforced.append(Enforced("target_bounds", list(ends), "declared",
                                      "targets and predictions are clipped to them"))
-        (moments, scale), certificate = release_private(
-            table_method(cls, bound, ends), "noisy mean of residuals", budget, ONE_RELEASE, rows,
-            run, random_state=random_state, verbose=0, enforced=enforced,
-            public=["number of rows", "all parameters", DISJOINT], released=["moments"])
+        (moments, scale), certificate = run_private(
+            table_method(cls, bound, ends), "noisy mean of residuals", budget,
+            Statistic(noisy_mean), rows, (model, rows), random_state=random_state, verbose=0,
+            enforced=enforced, public=["number of rows", "all parameters", DISJOINT],
+            released=["moments"])
         moments.flags.writeable = False
         return cls(moments, scale, bound, ends, len(y), certificate)
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from dpsk._data.source import Rows
 from dpsk._estimator import warn_of_weak_budget
-from dpsk._fit import Method, release_private
+from dpsk._fit import Method, run_private
+from dpsk._mechanism.core import Statistic, mu_of
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS
 from dpsk._privacy.certificate import Certificate, Enforced
 from dpsk._privacy.noise.public import public_normals
-from dpsk._privacy.plans import SharedBudget
 from dpsk._problem import Budget
 from dpsk._statistics.tables import noisy_tables, table_noise
 from dpsk.metrics._estimate import Estimate
@@ -23,13 +23,12 @@ from dpsk.metrics._estimate import Estimate
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["DISJOINT", "ONE_RELEASE", "TableEvaluation", "checked_budget", "normal_draws",
-           "simulated", "table_method", "table_release"]
+__all__ = ["DISJOINT", "TableEvaluation", "checked_budget", "normal_draws", "simulated",
+           "table_method", "table_release"]
 
 #: What a certificate says of rows that it cannot see.
 DISJOINT = ("that no row here trained the model that is evaluated: not checked; where one did, "
             "add the certificates")
-ONE_RELEASE = SharedBudget((1.0,))
 #: So many draws of the known noise give a standard error to a fortieth; of large tables, whose
 #: metrics are sums of many cells, there are fewer, down to the least.
 _DRAWS, _LEAST_DRAWS, _MOST_NORMALS = 800, 20, 1 << 23
@@ -68,14 +67,9 @@ def table_release(method, name, budget, columns, codes, sizes, *, random_state, 
     """
     warn_of_weak_budget(budget)
     rows, (n_labels, n_cells) = Rows(columns[:, None], codes), sizes
-
-    def run(noise_multiplier, session):
-        (mu,) = ONE_RELEASE.prices(noise_multiplier)
-        (table,) = noisy_tables(rows, (n_cells,), n_labels, [(0,)], mu, session)
-        return (table, table_noise(1, mu)), []
-
-    (table, scale), certificate = release_private(
-        method, name, budget, ONE_RELEASE, rows, run, random_state=random_state, verbose=0,
+    (table,), certificate = run_private(
+        method, name, budget, Statistic(noisy_tables), rows, (rows, (n_cells,), n_labels, [(0,)]),
+        random_state=random_state, verbose=0,
         enforced=[Enforced("cells", math.sqrt(2.0), "derived",
                            "l2 norm by which a replaced row moves the table: one from a cell and "
                            "one to another")],
@@ -83,7 +77,7 @@ def table_release(method, name, budget, columns, codes, sizes, *, random_state, 
     # The number of rows is public: what the noise adds to it is taken off every cell.
     table = table + (budget.n_samples - table.sum()) / table.size
     table.flags.writeable = False
-    return table, scale, certificate
+    return table, table_noise(1, mu_of(certificate.noise_multiplier)), certificate
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -16,7 +14,7 @@ from dpsk._data.errors import quietly
 from dpsk._data.source import Rows
 from dpsk._docs import documented
 from dpsk._estimator import DPEstimator, warn_of_weak_budget
-from dpsk._fit import certify, release_private
+from dpsk._fit import certify, run_private
 from dpsk._output import check_output_container
 from dpsk._privacy import accountant
 from dpsk._privacy.closed_forms import gaussian_mu
@@ -39,9 +37,8 @@ class DPTransformer(TransformerMixin, DPEstimator):
 
     Subclasses say how rows are read, what is planned, what is kept of it, and the map.
 
-    A plan is a frozen dataclass with `share`, of mu^2 that all of it takes, 0 where it releases
-    nothing; ``alone(mu)``, the plan at all of a mu; `event`, its cost; and ``run(table, rows,
-    releases)``, which asks for exactly that.
+    A plan is a `Share`: a mechanism that runs on ``(table, rows)``, and the share of mu^2 that it
+    is worth of the budget of a pipeline, 0 where it releases nothing. By itself it has all of one.
     """
 
     _solvers: ClassVar[dict] = {}
@@ -71,7 +68,7 @@ class DPTransformer(TransformerMixin, DPEstimator):
         raise NotImplementedError
 
     def _keep(self, found):
-        """Set the fitted attributes from what the plan's `run` returned."""
+        """Set the fitted attributes from what the mechanism returned."""
         raise NotImplementedError
 
     def _mapped(self, X):
@@ -115,12 +112,11 @@ class DPTransformer(TransformerMixin, DPEstimator):
         facts = {"enforced": self._enforced(table), "released": list(self._learnt_names),
                  "public": [self._column_facts, "all parameters"]}
         if plan.share:
-            found, certificate = release_private(
-                self._method(), self._learnt, budget, _Declared(plan), rows,
-                partial(_released, plan, table, rows), random_state=self.random_state,
-                verbose=self.verbose, **facts)
+            found, certificate = run_private(
+                self._method(), self._learnt, budget, plan.mechanism, rows, (table, rows),
+                random_state=self.random_state, verbose=self.verbose, **facts)
         else:
-            found = plan.run(table, rows, None)
+            found = plan.mechanism.run((table, rows), None, 0.0)
             certificate = certify(self._method(), f"declared {self._learnt}", budget, **facts)
         self._keep(found)
         self.privacy_ = certificate
@@ -179,22 +175,3 @@ class DPTransformer(TransformerMixin, DPEstimator):
         mu = gaussian_mu(budget.epsilon, budget.delta) / math.sqrt(self._usual_share)
         # Where delta alone allows that much any small epsilon will do.
         return max(accountant.epsilon(Gaussian(mu), budget.delta), budget.epsilon), budget.delta
-
-
-@dataclass(frozen=True)
-class _Declared:
-    """The declaration of a plan that has all of a budget, 1 over its mu the noise multiplier."""
-
-    plan: object
-
-    def __call__(self, noise_multiplier):
-        return self.plan.alone(_mu(noise_multiplier)).event
-
-
-def _released(plan, table, rows, noise_multiplier, session):
-    """Return what a plan makes of rows, and no bounds that were released."""
-    return plan.alone(_mu(noise_multiplier)).run(table, rows, session), []
-
-
-def _mu(noise_multiplier):
-    return 1.0 / noise_multiplier if noise_multiplier else math.inf

@@ -29,6 +29,7 @@ from dpsk._defaults.columns import (
     range_points,
     skew_error,
 )
+from dpsk._mechanism.core import Choices, Composite, Share, Statistic, mu_of
 from dpsk._models.table_code import Indicators, LinearSplineBasis, TableCode
 from dpsk._parameters import (
     GAUSSIAN_DELTA,
@@ -38,13 +39,7 @@ from dpsk._parameters import (
     optional,
 )
 from dpsk._privacy.accountant import mu_beside
-from dpsk._privacy.events import Composed, Repeated, gaussian
-from dpsk._statistics.categories import (
-    category_event,
-    count_noise,
-    frequent_categories,
-    noisy_counts,
-)
+from dpsk._statistics.categories import FrequentCategories, count_noise, noisy_counts
 from dpsk._statistics.cells import noisy_knots, rank_noise
 from dpsk._statistics.moments import noisy_counts as noisy_group_counts
 from dpsk.preprocessing._points import atoms_of, edges_of, ends_beyond, evened
@@ -84,8 +79,8 @@ TABLE_CONSTRAINTS = {
 
 
 @dataclass(frozen=True)
-class CodePlan:
-    """The declaration of what a table's columns are told apart by, at a fixed price.
+class CodePlan(Composite):
+    """Knots and categories of a table's columns, and counts of their ranges, buckets and classes.
 
     Parameters
     ----------
@@ -100,12 +95,10 @@ class CodePlan:
         The others are hashed into so many where they are not few; 0: they are not told apart.
     share_knots, share_words, share_counts : float
         The shares of mu^2 of all knots, of all categories that are found, and of which ranges and
-        buckets hold rows.
+        buckets hold rows; 0 of what is not released.
     share_classes : float
         That of how many rows are of either of two classes, as fewer knots are used where one is
-        rare; 0 where they are not counted.
-    mu : float
-        The mu of which these are shares; infinite without noise.
+        rare; 0 where they are not counted. The four sum to 1.
     delta : float
         The chance to show a category that a single row brought.
     atoms : bool
@@ -128,7 +121,6 @@ class CodePlan:
     share_words: float
     share_counts: float
     share_classes: float
-    mu: float
     delta: float
     atoms: bool = False
     spares: bool = True
@@ -138,8 +130,8 @@ class CodePlan:
 
     @classmethod
     def of(cls, budget, columns, n_knots=None, max_categories=None, spares=True,
-           missing_indicator=False, n_classes=1):
-        """Return the plan of some `Column`, from public facts.
+           missing_indicator=False, n_classes=1, evens=False):
+        """Return the plan of some `Column` at its share of mu^2, from public facts.
 
         Parameters
         ----------
@@ -154,6 +146,12 @@ class CodePlan:
             Names of columns of numbers; True: all of them.
         n_classes : int
             How many classes the rows are of, which their targets number; 1: of none.
+        evens : bool
+
+        Returns
+        -------
+        plan : Share
+            0 where nothing is released.
         """
         kinds = tuple(map(_kind, columns))
         if not spares:
@@ -165,7 +163,7 @@ class CodePlan:
             knot_levels(signal, max(1.0, n_classes / 2.0)))
         if not (n_knots or levels):
             kinds = tuple(_RANGES if kind == _NUMBERS else kind for kind in kinds)
-        choices = sum(_choices(kind, levels) for kind in kinds)
+        choices = sum(_n_levels(kind, levels) for kind in kinds)
         share_knots = share_words = delta = 0.0
         if choices:
             share_knots = knot_share(budget, choices, n_numeric, len(kinds))
@@ -177,15 +175,19 @@ class CodePlan:
             kinds.count(_NUMBERS) + kinds.count(_BUCKETS), math.sqrt(COUNT_SHARE) * mu)
         counted = _RANGES in kinds or _BUCKETS in kinds or atoms
         rare = n_classes == 2 and not n_knots and levels > 1 and budget.is_private
-        return cls(kinds, levels, max_categories or MOST_CATEGORIES,
-                   0 if max_categories else BUCKETS, share_knots, share_words,
-                   COUNT_SHARE if counted else 0.0, CLASS_SHARE if rare else 0.0, mu, delta,
-                   atoms, spares, indicated(columns, missing_indicator), signal)
+        shares = (share_knots, share_words, COUNT_SHARE if counted else 0.0,
+                  CLASS_SHARE if rare else 0.0)
+        whole = sum(shares)
+        plan = cls(kinds, levels, max_categories or MOST_CATEGORIES,
+                   0 if max_categories else BUCKETS,
+                   *(share / (whole or 1.0) for share in shares), delta, atoms, spares,
+                   indicated(columns, missing_indicator), signal, evens)
+        return Share(plan, whole)
 
     @classmethod
     def for_table(cls, budget, table, n_knots=None, max_categories=None, spares=True,
-                  n_buckets=None, missing_indicator=False, n_classes=1):
-        """Return a `Table` and its plan; categories are hashed where few could be told from noise.
+                  n_buckets=None, missing_indicator=False, n_classes=1, evens=False):
+        """Return a `Table` and its plan as `of`; categories are hashed where noise hides most.
 
         That is decided by public facts, and not where `max_categories` asks to find some; with
         `n_buckets` they always are.
@@ -199,42 +201,33 @@ class CodePlan:
         if n_buckets is not None:
             table = table.hashed(n_buckets)
         return table, cls.of(budget, table.columns, n_knots, max_categories, spares,
-                             missing_indicator, n_classes)
-
-    def alone(self, mu):
-        """Return this plan at all of a mu, the shares in the same proportions."""
-        return replace(self, mu=mu, share_knots=self.share_knots / self.share,
-                       share_words=self.share_words / self.share,
-                       share_counts=self.share_counts / self.share,
-                       share_classes=self.share_classes / self.share)
+                             missing_indicator, n_classes, evens)
 
     @property
-    def share(self):
-        """float : the share of mu^2 of all of it."""
-        return self.share_knots + self.share_words + self.share_counts + self.share_classes
+    def parts(self):
+        """tuple of Share : knots, categories, counts of ranges and buckets, and of classes."""
+        return (Share(Choices(_points, sum(self._levels)), self.share_knots),
+                Share(FrequentCategories(self.most, self.delta), self.share_words),
+                Share(Statistic(noisy_counts), self.share_counts),
+                Share(Statistic(noisy_group_counts), self.share_classes))
 
-    @property
-    def event(self):
-        """Event : what all of it costs."""
-        events = []
-        if self._n_choices:
-            events.append(Repeated(self._choice(), self._n_choices))
-        if _WORDS in self.kinds:
-            events.append(category_event(self._mu_words, self.delta))
-        if self._counted:
-            events.append(gaussian(self._mu_counts))
-        if self.share_classes:
-            events.append(gaussian(self._mu_classes))
-        return Composed(tuple(events))
-
-    def run(self, table, rows, session):
+    def run(self, data, session, noise_multiplier):
         """Return the `TableCode` of rows of a `Table`, and its columns as they are now known."""
-        levels = self._levels(rows, session)
-        bases = {place: self._basis(place, table.columns[place], levels, rows, session)
-                for place, kind in enumerate(self.kinds)
-                if kind != _RANGES and _is_numeric(kind)}
-        found, buckets = self._frequent(table, rows, session)
-        occupied = self._occupied(rows, session)
+        (table, rows), given = data, (session, noise_multiplier)
+        knots, words, cells, classes = self.parts
+        levels, points, error = self.levels, {}, math.inf
+        if classes.share:
+            counts, noise = classes.run((rows, 2), *given), classes.own(noise_multiplier)
+            levels = knot_levels(self.signal, class_scarcity(counts, noise))
+        if knots.share:
+            bounds = [column.edges for column in table.columns]
+            points, noise = knots.run((rows, self._levels, bounds), *given)
+            error = skew_error(len(rows), noise) if self.evens else math.inf
+        bases = {place: self._basis(place, table.columns[place], levels, points.get(place), error)
+                 for place, kind in enumerate(self.kinds)
+                 if kind != _RANGES and _is_numeric(kind)}
+        found, buckets = self._frequent(table, rows, words, *given)
+        occupied = self._occupied(rows, cells, *given)
         bases |= {place: LinearSplineBasis(
                      ATOMS[cells] if self.kinds[place] == _NUMBERS else edges_of(cells))
                  for place, cells in occupied.items() if _is_numeric(self.kinds[place])}
@@ -246,7 +239,7 @@ class CodePlan:
                       for place, column in enumerate(columns))
         return TableCode(parts), columns
 
-    def _frequent(self, table, rows, session):
+    def _frequent(self, table, rows, words, session, noise_multiplier):
         """Return the positions of categories that were found, and into how many buckets the
         others go, by place.
         """
@@ -254,9 +247,9 @@ class CodePlan:
         if not places:
             return {}, {}
         sizes = [len(table.found[place]) for place in places]
-        found = dict(zip(places, frequent_categories(
-            rows, places, sizes, self.most, self._mu_words, self.delta, session), strict=True))
-        noise = count_noise(len(places), self._mu_words)
+        found = dict(zip(places, words.run((rows, places, sizes), session, noise_multiplier),
+                         strict=True))
+        noise = count_noise(len(places), mu_of(words.own(noise_multiplier)))
         # What is left of the rows, beside its noise.
         stands_out = {place: len(rows) - counts.sum() > REMAINDER * noise * math.sqrt(
             max(1, len(kept))) for place, (kept, counts) in found.items()}
@@ -264,48 +257,38 @@ class CodePlan:
                    and (stands_out[place] or not self.spares)}
         return {place: kept for place, (kept, _) in found.items()}, buckets
 
-    def _occupied(self, rows, session):
+    def _occupied(self, rows, cells, session, noise_multiplier):
         """Return the ranges and the buckets in which counts stand out of noise, by place.
 
         And the atoms of columns of numbers that have nothing else.
         """
         if not self._counted:
             return {}
-        counts = noisy_counts(rows, self._counted, self._mu_counts, session)
-        noise = count_noise(len(counts), self._mu_counts)
+        counts = cells.run((rows, self._counted), session, noise_multiplier)
+        noise = count_noise(len(counts), mu_of(cells.own(noise_multiplier)))
         found = {place: atoms_of(each, len(rows), noise) if self.kinds[place] == _NUMBERS else
                  np.flatnonzero(each > min(each.max() - noise,
                                            OCCUPIED[self.kinds[place]] * noise))
                  for place, each in counts.items()}
         return {place: cells for place, cells in found.items() if cells is not None}
 
-    def _levels(self, rows, session):
-        """Return the levels of medians that are used, of those that are asked for."""
-        if not self.share_classes:
-            return self.levels
-        counts = noisy_group_counts(rows, 2, self._mu_classes, session)
-        return knot_levels(self.signal, class_scarcity(counts, 1.0 / self._mu_classes))
-
-    def _basis(self, place, column, levels, rows, session):
-        """Return the hat functions of a column of numbers, of some levels of medians."""
+    def _basis(self, place, column, levels, points, error):
+        """Return the hat functions of a column of numbers, of some levels of its medians."""
         kind = self.kinds[place]
         if isinstance(kind, tuple):
             return LinearSplineBasis(np.array(kind))
         bounds = column.edges if kind == _BOUNDED else None
-        choices = _choices(kind, self.levels)
-        if not choices:
+        if points is None:
             return LinearSplineBasis(np.unique(bounds))
-        event = self._choice()
-        points = noisy_knots(rows, partial(_column, place), choices, bounds, event, session)
         inner, reach = np.concatenate([np.zeros(0), *points[:levels]]), END_REACH[levels > 1]
-        error = skew_error(len(rows), rank_noise(event)) if self.evens else math.inf
         ends = bounds if bounds is not None else ends_beyond(points, reach)
         return evened(points, inner, bounds, reach, error) or LinearSplineBasis(
             np.unique(np.concatenate([inner, ends])))
 
     @property
-    def _n_choices(self):
-        return sum(_choices(kind, self.levels) for kind in self.kinds)
+    def _levels(self):
+        """list of int : how many levels of medians every column takes."""
+        return [_n_levels(kind, self.levels) for kind in self.kinds]
 
     @property
     def _counted(self):
@@ -317,21 +300,13 @@ class CodePlan:
         return {place: cells[kind] for place, kind in enumerate(self.kinds)
                 if isinstance(kind, str) and kind in cells}
 
-    @property
-    def _mu_counts(self):
-        return math.sqrt(self.share_counts) * self.mu
 
-    @property
-    def _mu_classes(self):
-        return math.sqrt(self.share_classes) * self.mu
-
-    @property
-    def _mu_words(self):
-        return math.sqrt(self.share_words) * self.mu
-
-    def _choice(self):
-        """Return what one choice costs."""
-        return gaussian(math.sqrt(self.share_knots / self._n_choices) * self.mu)
+def _points(rows, levels, bounds, price, session):
+    """Return the points of every level of columns of numbers by place, and the noise on a rank."""
+    points = {place: noisy_knots(rows, partial(_column, place), count, bounds[place], price,
+                                 session)
+              for place, count in enumerate(levels) if count}
+    return points, rank_noise(price)
 
 
 def _kind(column):
@@ -366,8 +341,8 @@ def _is_numeric(kind):
     return kind in (_NUMBERS, _BOUNDED, _RANGES) or isinstance(kind, tuple)
 
 
-def _choices(kind, levels):
-    """Return how many choices a column of that kind takes."""
+def _n_levels(kind, levels):
+    """Return how many levels of medians a column of that kind takes."""
     if kind == _NUMBERS:
         # Ends follow from the outer medians.
         return max(levels, CHOSEN_LEVELS[0])

@@ -55,13 +55,14 @@ class TableCoder(DPTransformer):
             "max_categories", "n_buckets", "missing_indicator") if name in given}
         if given.get("n_knots", "auto") != "auto":
             options["n_knots"] = self.n_knots
-        table, plan = CodePlan.for_table(Budget(*table.values.shape, *whole), table, **options)
-        return table, replace(plan, evens=self._evens)
+        return CodePlan.for_table(Budget(*table.values.shape, *whole), table, evens=self._evens,
+                                  **options)
 
     def _own_plan(self, table, budget):
         table, plan = super()._own_plan(table, budget)
         # A small share of a large delta may come with a smaller one.
-        return table, replace(plan, delta=min(plan.delta, DISCLOSURE_SHARE * budget.delta))
+        delta = min(plan.mechanism.delta, DISCLOSURE_SHARE * budget.delta)
+        return table, replace(plan, mechanism=replace(plan.mechanism, delta=delta))
 
     def _enforced(self, table):
         return [Enforced("row_norm", math.sqrt(len(table.columns)), "derived",

@@ -10,12 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.errors import quietly
 from dpsk._data.tables import read_next_table
-from dpsk._defaults.budgets import mu_of_share
 from dpsk._defaults.columns import median_share
 from dpsk._docs import documented
+from dpsk._mechanism.core import Share
 from dpsk._parameters import choice, number
 from dpsk.preprocessing._numeric import NUMBER_CONSTRAINTS, NumericTransformer, float_dtype
-from dpsk.preprocessing._statistics_plan import QuantilePlan
+from dpsk.preprocessing._statistics_plan import Quantiles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -149,8 +149,7 @@ class DPSimpleImputer(NumericTransformer):
 
     def _statistics(self, budget, table):
         chosen = (self.strategy == "median",) * budget.n_columns
-        return QuantilePlan(chosen, (0.5,), median_share(budget, sum(chosen)),
-                            mu_of_share(budget, 1.0))
+        return Share(Quantiles(chosen, (0.5,)), median_share(budget, sum(chosen)))
 
     def _keep_statistics(self, found):
         constant = self.strategy == "constant"

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from dpsk._defaults.budgets import mu_of_share
 from dpsk._defaults.columns import EXTREMES, extreme_share, range_tail
 from dpsk._docs import documented
+from dpsk._mechanism.core import Share
 from dpsk.preprocessing._numeric import NUMBER_CONSTRAINTS, NumericTransformer, check_pair
-from dpsk.preprocessing._statistics_plan import QuantilePlan
+from dpsk.preprocessing._statistics_plan import Quantiles
 
 if TYPE_CHECKING:
     from typing import Any
@@ -103,7 +103,7 @@ class DPMinMaxScaler(NumericTransformer):
         count = 2 * sum(unknown)
         share = extreme_share(budget, count)
         tail = range_tail(budget, count, share, 0.25)
-        return QuantilePlan(unknown, (tail, 1.0 - tail), share, mu_of_share(budget, 1.0))
+        return Share(Quantiles(unknown, (tail, 1.0 - tail)), share)
 
     def _keep_statistics(self, found):
         for place, column in enumerate(self._described):

@@ -150,7 +150,7 @@ class NumericTransformer(DPTransformer):
             self.row_norm_ = max(map(abs, self._ends)) * math.sqrt(len(self._columns))
 
     def _keep_statistics(self, found):
-        """Set the fitted attributes from what the plan's `run` returned."""
+        """Set the fitted attributes from what the mechanism returned."""
         raise NotImplementedError
 
     def _mapped(self, X):

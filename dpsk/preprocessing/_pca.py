@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, ClassVar
 
@@ -19,7 +18,8 @@ from dpsk._data.source import Rows
 from dpsk._data.validation import FLOATS, check_part, check_prediction_rows, check_unlabeled_rows
 from dpsk._docs import documented
 from dpsk._estimator import DPEstimator, warn_of_weak_budget
-from dpsk._fit import release_private
+from dpsk._fit import run_private
+from dpsk._mechanism.core import Composite, Share, Statistic, mu_of
 from dpsk._models.principal import PrincipalRows
 from dpsk._models.ranges import RangedRows
 from dpsk._output import check_output_container
@@ -30,7 +30,6 @@ from dpsk._parameters import (
     check_learnt,
     norm_origin,
 )
-from dpsk._privacy.plans import Framed, SharedBudget
 from dpsk._problem import Budget
 from dpsk._stages.bounds import can_learn
 from dpsk._stages.centered import Centered, row_rule, rows_within, spread_rule
@@ -207,12 +206,12 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         X = self._checked(X)
         budget = Budget(*X.shape, *self._budget(len(X)))
         warn_of_weak_budget(budget)
-        plan = _Plan(self._centered(budget))
+        centered = self._centered(budget)
         rows = Rows(X, np.zeros(len(X)))
-        found, self.privacy_ = release_private(
-            self._method(), "noisy second moment", budget, plan, rows, partial(plan.run, rows),
+        found, self.privacy_ = run_private(
+            self._method(), "noisy second moment", budget, _Directions(centered), rows, rows,
             random_state=self.random_state, verbose=self.verbose,
-            enforced=plan.centered.enforced_bounds(norm_origin(self)),
+            enforced=centered.enforced_bounds(norm_origin(self)),
             public=["number of rows and of features, feature names, dtype and container",
                     "all parameters"],
             released=["components_", "explained_variance_", "explained_variance_ratio_", "mean_",
@@ -267,7 +266,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         return self.n_components_
 
     def _centered(self, budget):
-        """Return the declaration of mean and bounds."""
+        """Return the mechanism of mean and bounds."""
         if self.data_norm not in ("auto", None):
             norm = float(self.data_norm)
         else:
@@ -365,25 +364,25 @@ class _Found:
 
 
 @dataclass(frozen=True)
-class _Plan:
-    """The declaration of a second moment, after bounds and a mean."""
+class _Directions(Composite):
+    """A second moment of rows less their mean, within bounds that are declared or learnt."""
 
     centered: Centered
 
-    def __call__(self, noise_multiplier):
-        return Framed(self.centered.choices, self._sums(), ())(noise_multiplier)
+    @property
+    def parts(self):
+        """tuple of Mechanism : bounds and mean, and the second moment."""
+        return (self.centered,
+                Share(Statistic(noisy_second_moment), 1.0 - self.centered.mean_share))
 
-    def _sums(self):
-        mean = self.centered.mean_share
-        return SharedBudget((mean, 1.0 - mean) if mean else (1.0,))
-
-    def run(self, rows, noise_multiplier, session):
-        """Return what was `_Found` of rows, and the bounds that were released."""
-        mean_mu, mu = (0.0, *self._sums().prices(noise_multiplier))[-2:]
+    def run(self, rows, session, noise_multiplier):
+        """Return what was `_Found` of rows."""
+        centered, squares = self.parts
         row_map = RangedRows(np.zeros(rows.n_features), None, None, rows.dtype)
-        row_map, mapped, radius, bounds = self.centered.run(rows, row_map, mean_mu, session)
+        row_map, mapped, radius = centered.run((rows, row_map), session, noise_multiplier)
         model = rows_within(radius, rows.n_features)
-        moment = noisy_second_moment(model, mapped, mu, session)
-        spectrum = Spectrum.of(moment, second_moment_noise(model, len(rows), mu))
+        moment = squares.run((model, mapped), session, noise_multiplier)
+        noise_std = second_moment_noise(model, len(rows), mu_of(squares.own(noise_multiplier)))
+        spectrum = Spectrum.of(moment, noise_std)
         total = max(float(np.trace(moment)), float(spectrum.found.sum()))
-        return _Found(spectrum, total, row_map.center, radius), bounds
+        return _Found(spectrum, total, row_map.center, radius)

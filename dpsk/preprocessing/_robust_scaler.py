@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.special import ndtri
 
-from dpsk._defaults.budgets import mu_of_share
 from dpsk._defaults.columns import median_share
 from dpsk._docs import documented
+from dpsk._mechanism.core import Share
 from dpsk._parameters import check_flag
 from dpsk.preprocessing._numeric import CLIP, NUMBER_CONSTRAINTS, CenteringScaler
-from dpsk.preprocessing._statistics_plan import SpreadPlan
+from dpsk.preprocessing._statistics_plan import Spreads
 
 if TYPE_CHECKING:
     from typing import Any
@@ -121,8 +120,8 @@ class DPRobustScaler(CenteringScaler):
     def _statistics(self, budget, table):
         level = 0.5 if self.with_scaling else None
         chosen = (bool(self.with_centering or self.with_scaling),) * budget.n_columns
-        plan = SpreadPlan(chosen, level, 0.0, mu_of_share(budget, 1.0))
-        return replace(plan, share=median_share(budget, plan.count))
+        spreads = Spreads(chosen, level)
+        return Share(spreads, median_share(budget, spreads.count))
 
     def _keep_statistics(self, found):
         centers, spreads = found

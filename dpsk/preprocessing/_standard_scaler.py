@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from dpsk._defaults.budgets import mu_of_share
 from dpsk._defaults.columns import MOMENTS, SPREADS, moment_share, range_tail, spread_share
 from dpsk._docs import documented
+from dpsk._mechanism.core import Share
 from dpsk._parameters import check_flag
 from dpsk._privacy.certificate import Enforced
 from dpsk.preprocessing._numeric import CLIP, NUMBER_CONSTRAINTS, CenteringScaler
-from dpsk.preprocessing._statistics_plan import MomentPlan, SpreadPlan
+from dpsk.preprocessing._statistics_plan import Moments, Spreads
 
 if TYPE_CHECKING:
     from typing import Any
@@ -116,14 +115,14 @@ class DPStandardScaler(CenteringScaler):
         self.verbose = verbose
 
     def _statistics(self, budget, table):
-        mu = mu_of_share(budget, 1.0)
         if not (self.with_mean or self.with_std):
-            return SpreadPlan((False,) * budget.n_columns, None, 0.0, mu)
-        ranges = SpreadPlan(tuple(column.edges is None for column in table.columns), 0.5, 0.0, mu)
-        share = spread_share(budget, ranges.count)
-        tail = range_tail(budget, ranges.count, share, 0.5)
-        return MomentPlan(replace(ranges, level=1.0 - tail, share=share), moment_share(budget),
-                          mu)
+            return Share(Spreads((False,) * budget.n_columns, None), 0.0)
+        unknown = tuple(column.edges is None for column in table.columns)
+        count = Spreads(unknown, 0.5).count
+        share = spread_share(budget, count)
+        ranges = Spreads(unknown, 1.0 - range_tail(budget, count, share, 0.5))
+        whole = share + moment_share(budget)
+        return Share(Moments(ranges, share / whole), whole)
 
     def _enforced(self, table):
         return [*super()._enforced(table), Enforced(

@@ -25,6 +25,7 @@ from dpsk._privacy.events import Gaussian
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import ExponentialChoices
+from dpsk._problem import Budget
 from dpsk._statistics.class_moments import noisy_class_moments
 from dpsk._statistics.tables import PairChoices, noisy_tables, table_noise
 from dpsk.generative import _bounds
@@ -93,8 +94,9 @@ def ends(delta, steps, runs, rows=TABLE, epsilon=EPSILON):
         # One row moves from the low end to the high one.
         counts[[0, -1]] += [-1, 1]
     column = Rows(np.repeat(NUMBERS, counts)[:, None], np.zeros(sum(COUNTS), int))
-    found = [_bounds.learnt_bounds(column, 0, (declared.release(noise), TAIL), opened)
-             for _ in range(runs * steps // 2)]
+    budget, price = Budget(len(column), 1, epsilon, delta), declared.release(noise)
+    bounds = _bounds.learnt_bounds(budget, (0,), lambda _: (price, TAIL))
+    found = [bounds.run((column,), opened, noise)[0] for _ in range(runs * steps // 2)]
     return np.where(np.array(found) < NUMBERS[1::2], 1.0, -1.0).reshape(runs, steps), 4.0 / noise
 
 

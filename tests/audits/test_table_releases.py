@@ -22,7 +22,7 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import ExponentialChoices
 from dpsk._statistics import categories, cells
-from dpsk._statistics.categories import category_event, category_threshold, frequent_categories
+from dpsk._statistics.categories import FrequentCategories, category_threshold
 from dpsk._statistics.cells import noisy_knots
 from dpsk._statistics.decimals import even_points
 from dpsk._statistics.pairs import noisy_pairs
@@ -100,10 +100,10 @@ def shown(counts, delta=DELTA, runs=_RUNS):
     """Return whether each of the categories left, shape (runs, number of categories)."""
     rows = Rows(np.repeat(np.arange(len(counts)), counts)[:, None].astype(float),
                 np.zeros(sum(counts)))
-    event, found = category_event(MU, delta), np.zeros((runs, len(counts)), bool)
+    mechanism, found = FrequentCategories(9, delta), np.zeros((runs, len(counts)), bool)
     for run in found:
-        session = Session(EntropyStream(), Ledger(event))
-        ((kept, _),) = frequent_categories(rows, [0], [len(counts)], 9, MU, delta, session)
+        session = Session(EntropyStream(), Ledger(mechanism.event(1.0 / MU)))
+        ((kept, _),) = mechanism.run((rows, [0], [len(counts)]), session, 1.0 / MU)
         run[kept] = True
     return found
 

@@ -14,7 +14,7 @@ from dpsk._privacy import accountant
 from dpsk._privacy.events import Disclosure, Gaussian, NotPrivate, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._statistics.categories import category_event, category_threshold, frequent_categories
+from dpsk._statistics.categories import FrequentCategories, category_threshold
 from tests.contracts.columns import spread
 from tests.contracts.streams import SilentStream
 from tests.contracts.tapes import taped
@@ -31,10 +31,10 @@ def source(codes):
 def asked(codes, sizes, mu=1.0, delta=1e-6, most=10**6, rows=None, places=None):
     """Return what leaves, and the tape."""
     rows = source(codes) if rows is None else rows
-    session = Session(EntropyStream(), Ledger(category_event(mu, delta)))
+    session = Session(EntropyStream(), Ledger(FrequentCategories(9, delta).event(1.0 / mu)))
     with taped() as tape:
-        found = frequent_categories(rows, places or range(len(sizes)), sizes, most, mu, delta,
-                                    session)
+        found = FrequentCategories(most, delta).run((rows, places or range(len(sizes)), sizes),
+                                                    session, 1.0 / mu)
     return [kept for kept, _ in found], tape
 
 
@@ -92,8 +92,8 @@ def test_no_delta_and_tiny_ones_let_nothing_pass():
 def test_what_it_costs_is_declared_and_charged():
     tape = asked([[0], [0]], [1], mu=0.5, delta=1e-7)[1]
     assert tape.events == [(Gaussian(0.5), Disclosure(1e-7))]
-    assert set(tally(category_event(0.5, 1e-7))) == set(tape.events[0])
-    assert category_event(math.inf, 1e-7) == NotPrivate()
+    assert set(tally(FrequentCategories(9, 1e-7).event(2.0))) == set(tape.events[0])
+    assert FrequentCategories(9, 1e-7).event(0.0) == NotPrivate()
 
 
 def gaussian_delta(mu, level):
@@ -114,7 +114,7 @@ def exact_and_price(alone, n_columns, mu, delta):
     rest = mu * math.sqrt((2 * n_columns - alone) / (2 * n_columns))
     shift = -math.log1p(-chance)
     for epsilon in (0.0, 0.1, 0.5, 1.0, 3.0):
-        price = accountant.delta(category_event(mu, delta), epsilon)
+        price = accountant.delta(FrequentCategories(9, delta).event(1.0 / mu), epsilon)
         yield chance + (1 - chance) * gaussian_delta(rest, epsilon + shift), price
         yield gaussian_delta(rest, epsilon - shift), price
 
@@ -134,11 +134,11 @@ def test_a_row_alone_shows_as_often_as_declared_and_frequent_categories_do():
     """
     runs, delta, mu = 2000, 0.2, 0.5
     rows = source([[1]] + [[0]] * 40)
-    event = category_event(mu, delta)
+    event = FrequentCategories(9, delta).event(1.0 / mu)
     shown, usual = 0, 0
     for _ in range(runs):
-        ((kept, _),) = frequent_categories(rows, [0], [2], 9, mu, delta,
-                                           Session(EntropyStream(), Ledger(event)))
+        ((kept, _),) = FrequentCategories(9, delta).run(
+            (rows, [0], [2]), Session(EntropyStream(), Ledger(event)), 1.0 / mu)
         shown += 1 in kept
         usual += 0 in kept
     chance = ndtr(-(category_threshold(1, mu, delta) - 1.0) / (math.sqrt(2) / mu))
@@ -184,17 +184,17 @@ def test_missing_cells_count_nowhere():
 
 def test_at_infinite_mu_all_that_occurs_leaves_and_nothing_is_drawn():
     session = Session(SilentStream(bytes(16)), Ledger(NotPrivate()))
-    found = frequent_categories(source([[0], [2], [2]]), [0], [3], 9, math.inf, 0.0, session)
+    found = FrequentCategories(9, 0.0).run((source([[0], [2], [2]]), [0], [3]), session, 0.0)
     assert [each.tolist() for each in found[0]] == [[0, 2], [1, 2]]
     session = Session(SilentStream(bytes(16)), Ledger(NotPrivate()))
-    found = frequent_categories(source([[0], [2], [2]]), [0], [3], 1, math.inf, 0.0, session)
+    found = FrequentCategories(1, 0.0).run((source([[0], [2], [2]]), [0], [3]), session, 0.0)
     assert [each.tolist() for each in found[0]] == [[2], [2]]
 
 
 def test_what_is_not_declared_is_not_drawn():
-    session = Session(SilentStream(bytes(16)), Ledger(category_event(0.5, 1e-7)))
+    session = Session(SilentStream(bytes(16)), Ledger(FrequentCategories(9, 1e-7).event(2.0)))
     with pytest.raises(RuntimeError, match="not in the declared plan"):
-        frequent_categories(source([[0]]), [0], [1], 9, 0.6, 1e-7, session)
+        FrequentCategories(9, 1e-7).run((source([[0]]), [0], [1]), session, 1.0 / 0.6)
 
 
 def test_places_count_as_one_table():

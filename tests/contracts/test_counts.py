@@ -85,10 +85,10 @@ def test_categories_that_are_not_kept_are_where_they_are_hashed_to():
 
 def test_ranges_are_counted_where_rows_are_too_few_for_knots():
     columns = [Column("x", np.dtype(float)), Column("y", np.dtype(float), edges=(0.0, 1.0))]
-    few, many = (CodePlan.of(Budget(n, 2, 1.0, 1e-6), columns) for n in (40, 10**5))
-    assert few.kinds[0] == "ranges" and few.event.events == (gaussian(few._mu_counts),)
+    few, many = (CodePlan.of(Budget(n, 2, 1.0, 1e-6), columns).mechanism for n in (40, 10**5))
+    assert few.kinds[0] == "ranges" and few.event(2.0).events == (Gaussian(0.5),)
     assert many.kinds[0] == "numbers" and many.atoms and not few.atoms
-    given = CodePlan.of(Budget(40, 2, 1.0, 1e-6), columns, n_knots=2)
+    given = CodePlan.of(Budget(40, 2, 1.0, 1e-6), columns, n_knots=2).mechanism
     assert given.kinds[0] == "numbers"
 
 
@@ -115,8 +115,9 @@ def test_few_ranges_without_rows_seem_to_hold_some():
     """4300 of noise alone, of which .00135 are three scales up: more than 24 with 1e-8."""
     rows = Rows(np.full((4000, 100), 5.0), np.zeros(4000))
     plan = CodePlan.of(Budget(4000, 100, 1.0, 1e-6),
-                       [Column(place, np.dtype(float)) for place in range(100)]).alone(3.0)
-    occupied = plan._occupied(rows, Session(EntropyStream(), Ledger(plan.event)))
+                       [Column(place, np.dtype(float)) for place in range(100)]).mechanism
+    session = Session(EntropyStream(), Ledger(plan.event(0.3)))
+    occupied = plan._occupied(rows, plan.parts[2], session, 0.3)
     inside = int(np.searchsorted(range_points(), 5.0, "right"))
     assert all(inside in cells for cells in occupied.values())
     assert sum(map(len, occupied.values())) <= 100 + 24

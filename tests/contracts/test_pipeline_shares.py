@@ -96,7 +96,7 @@ def test_the_rule_takes_it_to_be_a_tenth_of_the_whole():
     # Numbers in arrays are named by their places.
     assert list(clone(alone).fit(X.to_numpy()).knots_) == [0, 1]
     columns = [mock.Mock(categories=None, edges=None)] * 2
-    plan = CodePlan.of(Budget(20_000, 2, *whole), columns)
+    plan = CodePlan.of(Budget(20_000, 2, *whole), columns).mechanism
     inner = 2**plan.levels - 1
     assert {len(knots) for knots in alone.fit(X).knots_.values()} == {inner + 2}
     # What a pipeline says of the whole takes its place.

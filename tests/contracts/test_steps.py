@@ -1,12 +1,14 @@
 """Steps of a fit take shares of one budget, and no more than them."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from dpsk._data.source import Rows
 from dpsk._fit import Method
+from dpsk._mechanism.core import Mechanism, Share
 from dpsk._privacy import accountant
 from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Composed, Disclosure, Gaussian, SampledGaussian
@@ -14,6 +16,23 @@ from dpsk._problem import Budget
 from dpsk._steps import Steps
 
 ROWS = Rows(np.zeros((4, 1)), np.zeros(4))
+
+
+@dataclass(frozen=True)
+class Priced(Mechanism):
+    """A mechanism of a fixed price, which asks its data what to do with the session."""
+
+    price: object
+
+    def event(self, noise_multiplier):
+        return self.price
+
+    def run(self, data, session, noise_multiplier):
+        return data(session)
+
+
+def release(steps, share, price, ask):
+    return steps.release("step", Share(Priced(price), share), ROWS, ask)
 
 
 def steps(epsilon=1.0, delta=1e-5, chance=0.0, verbose=0):
@@ -51,15 +70,15 @@ def test_a_step_beyond_its_share_is_refused_before_it_is_made(event, share):
         raise AssertionError("released")
 
     with pytest.raises(RuntimeError, match="costs more than the share"):
-        steps().release("step", share, event, ROWS, run)
+        release(steps(), share, event, run)
 
 
 def test_steps_beyond_what_is_left_are_refused():
     one = steps()
     for share in (0.6, 0.4):
-        assert one.release("step", share, Gaussian(0.5 * one.mu(share)), ROWS, lambda _: 7) == 7
+        assert release(one, share, Gaussian(0.5 * one.mu(share)), lambda _: 7) == 7
     with pytest.raises(RuntimeError, match="more than is left"):
-        one.release("step", 0.1, Gaussian(1e-6), ROWS, lambda _: 7)
+        release(one, 0.1, Gaussian(1e-6), lambda _: 7)
 
 
 def test_what_a_step_does_not_declare_it_cannot_ask_for():
@@ -69,7 +88,7 @@ def test_what_a_step_does_not_declare_it_cannot_ask_for():
         return session(Gaussian(0.2), lambda inside: pytest.fail("read"))
 
     with pytest.raises(RuntimeError, match="not in the declared plan"):
-        one.release("step", 0.5, Gaussian(0.1), ROWS, run)
+        release(one, 0.5, Gaussian(0.1), run)
 
 
 def test_without_a_budget_anything_goes():

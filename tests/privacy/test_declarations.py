@@ -29,7 +29,6 @@ from dpsk._privacy.plans import (
     ExponentialChoices,
     Framed,
     NoisySums,
-    SharedBudget,
 )
 from dpsk._queries import (
     CheckedGradients,
@@ -74,9 +73,8 @@ EXPECTED = {
         for batches in (1, 9) for public in (False, True)
         for pure, kind in ((False, Gaussian), (True, Pure))],
     # The squares of the prices are shares of 1 / z^2.
-    **{cls: [(cls((0.36, 0.64), *clips),
-              lambda z: [(Gaussian, (0.6 / z,), 1), (Gaussian, (0.8 / z,), 1)])]
-       for cls, clips in ((SharedBudget, ()), (Curvatures, (0.5, 0.25)))},
+    Curvatures: [(Curvatures((0.36, 0.64), 0.5, 0.25),
+                  lambda z: [(Gaussian, (0.6 / z,), 1), (Gaussian, (0.8 / z,), 1)])],
     # Two scores move by twice the clip norm, apart: a range of 4 in the unit of the noise.
     ExponentialChoices: [
         (ExponentialChoices(6, True), lambda z: [(Pure, (4 / z,), 6)]),
