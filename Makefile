@@ -1,11 +1,11 @@
 # Every target makes what it needs: a virtual environment in .venv unless VENV says otherwise.
 #   quick    under a minute: architecture, contracts, privacy, noise, pipelines and their tables,
 #            one fit of every estimator
-#   test     five minutes on two cores: quick, all estimators with their main solvers,
-#            scikit-learn's checks, and statistical audits that reject weak noise; of large
-#            products a set of cases that has every value of every parameter
+#   test     some five minutes on two quiet cores: quick, all estimators with their main
+#            solvers, scikit-learn's checks, and statistical audits that reject weak noise; of
+#            large products some cases, most often with every value of every parameter
 #   thorough what test leaves out: the other cases, audits in full, and code that starts many
-#            processes; ten minutes more, which CI runs too
+#            processes; a quarter of an hour more, which CI runs too
 #   kernels  the tests that calculate most, once for each kernel of OpenBLAS in KERNELS, which
 #            round differently: three minutes each; CI runs them for one
 #   audit    an hour or so: thorough, all pairs of estimator and solver, audits at full noise,
