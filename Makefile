@@ -1,11 +1,15 @@
 # Every target makes what it needs: a virtual environment in .venv unless VENV says otherwise.
 #   quick    under a minute: architecture, contracts, privacy, noise, pipelines and their tables,
 #            one fit of every estimator
-#   test     seven minutes on two cores, and what CI runs: quick, all estimators with their
-#            main solvers, scikit-learn's checks, and statistical audits that reject weak noise
+#   test     five minutes on two cores: quick, all estimators with their main solvers,
+#            scikit-learn's checks, and statistical audits that reject weak noise; of large
+#            products a set of cases that has every value of every parameter
+#   thorough what test leaves out: the other cases, audits in full, and code that starts many
+#            processes; ten minutes more, which CI runs too
 #   kernels  the tests that calculate most, once for each kernel of OpenBLAS in KERNELS, which
 #            round differently: three minutes each; CI runs them for one
-#   audit    an hour or so: all pairs of estimator and solver, audits at full noise, and kernels
+#   audit    an hour or so: thorough, all pairs of estimator and solver, audits at full noise,
+#            and kernels
 #   oldest   quick, with the oldest dependencies of pyproject.toml; needs Python 3.10
 #   docs     the site, in docs/_build/html; a few minutes, and no web
 #   docs-test  the built site in a headless Chromium
@@ -18,8 +22,8 @@ NEWEST_PYTHON ?= python3.13
 BIN := $(VENV)/bin
 # Bytecode is kept, as many tests start processes that import the package.
 PYTEST = PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
-# What a change most likely breaks; tests that take long for what they find are marked thorough.
-QUICK := -m 'not audit and not bench and not thorough' tests/test_architecture.py \
+# What a change most likely breaks.
+QUICK := tests/test_architecture.py \
 	tests/test_packaging.py tests/contracts tests/privacy tests/noise tests/pipeline \
 	tests/preprocessing \
 	tests/estimators/test_learning.py::test_docstrings_list_every_parameter_and_fitted_attribute
@@ -28,7 +32,10 @@ KERNELS ?= Haswell Zen SkylakeX Sandybridge Prescott
 KERNEL_TESTS := tests/golden tests/contracts tests/estimators tests/preprocessing \
 	tests/pipeline tests/model_selection
 
-.PHONY: demo quick test kernels audit oldest bench lint types docs docs-test dist clean
+# The tests of CI, those that `make test` leaves out among them.
+ALL := not audit and not bench and not site
+
+.PHONY: demo quick test thorough kernels audit oldest bench lint types docs docs-test dist clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py
@@ -39,17 +46,21 @@ quick: $(VENV)/.test
 test: $(VENV)/.test
 	$(PYTEST)
 
+thorough: $(VENV)/.test
+	$(PYTEST) -m "thorough and $(ALL)"
+
 kernels: $(VENV)/.test
 	for kernel in $(KERNELS); do \
 		export OPENBLAS_CORETYPE=$$kernel; \
 		if $(BIN)/python -c 'import numpy as np; np.eye(64) @ np.eye(64)'; \
-		then echo "$$kernel" && $(PYTEST) $(KERNEL_TESTS) || exit 1; \
+		then echo "$$kernel" && $(PYTEST) -m "$(ALL)" $(KERNEL_TESTS) || exit 1; \
 		else echo "$$kernel: not for this processor"; fi; \
 	done
 
-audit: $(VENV)/.test kernels
+audit: $(VENV)/.test thorough kernels
 	$(PYTEST) -m "audit and not bench"
-	DPSK_EXAMPLES=1000 $(PYTEST) tests/privacy/test_properties.py tests/contracts/test_any_rows.py
+	DPSK_EXAMPLES=1000 $(PYTEST) -m "$(ALL)" tests/privacy/test_properties.py \
+		tests/contracts/test_any_rows.py
 
 oldest: BIN := $(VENV)-oldest/bin
 oldest: $(VENV)-oldest/.test

@@ -1,11 +1,11 @@
 """What tests of several folders are given."""
 
 import gc
-import math
 
 import pytest
 
-from dpsk import _progress
+from tests import instruments
+from tests.covering import leave_the_rest_to_thorough
 
 
 @pytest.hookimpl(wrapper=True)
@@ -19,6 +19,12 @@ def pytest_collection():
         gc.freeze()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Split products between `make test` and `make thorough` before marks select."""
+    leave_the_rest_to_thorough(items)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def nothing_left_to_look_at():
     """Blocks look at all objects, and those of thousands of earlier tests are many."""
@@ -29,7 +35,27 @@ def nothing_left_to_look_at():
 @pytest.fixture(autouse=True)
 def no_lines_of_slow_fits(monkeypatch):
     """What fits print is the same on a busy machine, where they may take seconds."""
-    monkeypatch.setattr(_progress, "_EVERY", math.inf)
+    instruments.print_no_lines(monkeypatch)
+
+
+@pytest.fixture
+def silent(monkeypatch):
+    """Fail where noise is drawn."""
+    instruments.forbid_noise(monkeypatch)
+
+
+@pytest.fixture
+def ledgers():
+    """Collect the ledgers that fits open."""
+    with instruments.watched_ledgers() as opened:
+        yield opened
+
+
+@pytest.fixture
+def longest_rounds():
+    """Let every public draw of a number of rounds be the largest."""
+    with instruments.longest_rounds():
+        yield
 
 
 @pytest.fixture

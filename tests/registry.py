@@ -17,7 +17,7 @@ from dpsk import model_selection, preprocessing
 from dpsk._models import LinearModel
 from dpsk._models.clipping import HEADROOM
 from dpsk._objective.losses import LOSSES, HuberizedHinge
-from dpsk._objective.penalties import PENALTIES
+from dpsk._objective.penalties import CONSTRAINTS, PENALTIES
 from dpsk._objective.requirements import (
     BOUNDED_CURVATURE,
     L2_PENALTY,
@@ -46,6 +46,7 @@ from dpsk._solvers import SADDLE_SOLVERS, SOLVERS
 from dpsk.additive._base import AdditiveModel
 from dpsk.generative._base import Sampler
 from dpsk.linear_model._base import LinearEstimator
+from dpsk.preprocessing._numeric import NumericTransformer
 
 ALL_ESTIMATORS = {name: getattr(dpsk, name) for name in dpsk.__all__
                   if inspect.isclass(getattr(dpsk, name))
@@ -54,6 +55,9 @@ ALL_ESTIMATORS = {name: getattr(dpsk, name) for name in dpsk.__all__
 SAMPLERS = {name: cls for name, cls in ALL_ESTIMATORS.items() if issubclass(cls, Sampler)}
 #: What predicts from raw tables; tests of its own cover it, as it has no solver to choose.
 ADDITIVE = {name: cls for name, cls in ALL_ESTIMATORS.items() if issubclass(cls, AdditiveModel)}
+#: What maps columns of numbers.
+NUMERIC = {name: cls for name, cls in ALL_ESTIMATORS.items()
+           if issubclass(cls, NumericTransformer)}
 #: What makes features of tables, and what holds others; tests of their own cover them.
 AROUND_FITS = {"DPPipeline", *preprocessing.__all__, *model_selection.__all__}
 #: What predicts from rows and targets, by a solver; values of states are fitted on transitions.
@@ -63,6 +67,8 @@ ESTIMATORS = {name: cls for name, cls in ALL_ESTIMATORS.items()
 LINEAR = {name: cls for name, cls in ESTIMATORS.items() if issubclass(cls, LinearEstimator)}
 #: The solvers of all estimators.
 ALL_SOLVERS = {**SOLVERS, **SADDLE_SOLVERS}
+#: Penalties that are sets, each with a radius, and those that are none.
+SETS, WEIGHTED = sorted(CONSTRAINTS), sorted(set(PENALTIES) - CONSTRAINTS)
 #: Parameters of linear models that others do without.
 LINEAR_ONLY = {"fit_intercept", "penalty", "radius"}
 #: What keeps fits of networks short.
@@ -170,6 +176,11 @@ def documented_solvers(cls):
     """Return the names that an estimator's docstring offers for `solver`."""
     (offer,) = re.findall(r"^solver : \{(.*?)\}", inspect.getdoc(cls), re.MULTILINE | re.DOTALL)
     return frozenset(re.findall(r'"(\w+)"', offer)) - {"auto"}
+
+
+def needs_delta(solver):
+    """Return whether a solver refuses a delta of zero."""
+    return POSITIVE_DELTA in ALL_SOLVERS[solver].requires
 
 
 def takes_no_set(cls, solver):

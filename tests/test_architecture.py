@@ -47,6 +47,8 @@ _ESTIMATORS, _SHARED = 1, {"additive": {"linear_model", "preprocessing"},
                            "auditing": {"accounting"}, "audit": {"auditing"}, **{
     name: {"linear_model", "neural_network"} for name in ("ranking", "robust", "neural_network")}}
 
+#: Folders of tests that may import private modules, and how many files of tests may at most.
+_KERNEL_TESTS, _MOST_USERS = {"contracts", "privacy", "noise", "audits"}, 178
 _DRAWING = {"dpsk/_privacy/noise/samplers.py", "dpsk/_privacy/noise/streams.py"}
 _RANDOM_MODULES = {"random", "secrets", "uuid"}
 _RANDOM_ATTRIBUTES = {"random", "urandom", "getrandom", "default_rng", "RandomState",
@@ -113,6 +115,17 @@ def test_only_models_and_oracles_know_what_a_sparse_matrix_is():
              for name in _imported(tree(path)) if name == "scipy.sparse"}
     assert all(user.startswith(("_models/", "_sums/", "_statistics/", "_queries/", "_data/"))
                or user == "linear_model/_base.py" for user in users), users
+
+
+def test_tests_name_private_modules_where_kernels_are_under_contract_and_nowhere_else():
+    """All others go through public seams, and no longer break where only the inside moves."""
+    users = {path.relative_to(_ROOT / "tests") for path in _TESTS
+             if any(re.match(r"dpsk\b.*\._(?!_)", name) for name in _imported(tree(path)))}
+    outside = {user.as_posix() for user in users if user.parts[0] not in _KERNEL_TESTS}
+    # What watches fits, what reads registries, and what holds the structure and its docstrings.
+    assert outside == {"instruments.py", "registry.py", "test_architecture.py",
+                       "test_docstrings.py", "test_reference.py"}
+    assert len(users) <= _MOST_USERS
 
 
 @every_file
@@ -202,6 +215,7 @@ def test_every_estimator_meets_every_solver_on_offer_in_tests():
     assert {solver for _, solver in covered} == set(ALL_SOLVERS)
 
 
+@pytest.mark.covering
 @every_estimator
 @pytest.mark.parametrize("solver", sorted(ALL_SOLVERS))
 def test_the_docstring_offers_the_solvers_that_fit_and_no_others(cls, solver):

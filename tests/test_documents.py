@@ -33,6 +33,8 @@ def _blocks(page):
 
 _SHOWN = [page for page in _PAGES
           if any(language in ("python", "pycon") for language, _ in _blocks(page))]
+#: Pages that audit, or start workers.
+_SLOW = {"docs/user_guide/auditing.md", "docs/user_guide/workers.md"}
 
 
 def _words(text):
@@ -50,7 +52,8 @@ def _run_session(code, namespace, page):
     assert not report.getvalue(), report.getvalue()
 
 
-@pytest.mark.parametrize("page", _SHOWN)
+@pytest.mark.parametrize("page", [
+    pytest.param(page, marks=pytest.mark.thorough if page in _SLOW else ()) for page in _SHOWN])
 def test_the_snippets_of_a_page_run_in_their_order(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace, said = {"__name__": "__main__"}, None

@@ -30,6 +30,7 @@ def test_a_line_is_drawn_on_the_axes_that_are_given(display, pyplot):
     assert again.ax_ is not ax
 
 
+@pytest.mark.thorough
 def test_the_curves_are_those_of_the_accountant(pyplot):
     events = [Gaussian(0.5), Pure(0.1)]
     epsilons = [0.0, 0.5, 1.0]

@@ -14,7 +14,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.preprocessing import Normalizer
 
 from dpsk.audit import main
-from tests.auditing.faults import NoisyTotal
+from tests.audits.faults import NoisyTotal
 
 
 def make_broken():
@@ -75,6 +75,7 @@ def make_with_letters():
     return type("Modèle☃", (NoisyTotal,), {})()
 
 
+@pytest.mark.covering(most=1)
 @pytest.mark.parametrize(("factory", "claim", "status", "verdict"), [
     ("make_broken", ["1", "0"], 1, "refuted"), ("make_clean", ["1", "0"], 0, "not refuted"),
     ("make_broken", ["60", "0.5"], 3, "nothing tested"),
@@ -120,17 +121,20 @@ def _by_command(*arguments, factory="make_with_letters", **where):
     return subprocess.run(command, check=False, **where)
 
 
+@pytest.mark.thorough
 def test_a_verdict_arrives_whatever_the_encoding_of_the_output():
     """False-alarm rate at most 1e-7."""
     ended = _by_command(capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert ended.returncode == 0 and b"Mod\\xe8le\\u2603" in ended.stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("factory", "status"), [("Leaving", 3), ("LeavingLast", 1)])
 def test_a_fit_that_ends_the_process_changes_no_status(factory, status):
     assert _by_command(factory=factory, capture_output=True).returncode == status
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
 def test_output_that_cannot_be_written_is_no_verdict():
     with open("/dev/full", "w") as full:

@@ -42,6 +42,7 @@ def after(count):
 
 
 # Two are for the survey, sixteen for the glance.
+@pytest.mark.covering(most=1)
 @pytest.mark.parametrize("count", [2, 3, 8, 17])
 def test_fits_that_begin_to_fail_leave_nothing_tested(count, monkeypatch):
     monkeypatch.setattr(Failing, "turns", after(count))
@@ -78,6 +79,7 @@ def test_fits_that_begin_to_leave_nothing_leave_nothing_tested(monkeypatch):
         f"{found.fits - 6} with nothing fitted",)
 
 
+@pytest.mark.thorough
 def test_the_power_is_that_of_the_fits_that_end_well(monkeypatch):
     """False-alarm rate at most 1e-7; every third fit ends well, and no leak shows in the others.
     """
@@ -92,6 +94,7 @@ def test_the_power_is_that_of_the_fits_that_end_well(monkeypatch):
     assert found["a third"].power.epsilon_max < found["all"].power.epsilon_max
 
 
+@pytest.mark.thorough
 def test_a_leak_among_fits_that_fail_is_found(monkeypatch):
     """Each third fit shows it: missed with probability below 1e-7."""
     monkeypatch.setattr(Failing, "turns", itertools.cycle([False, True, True]))
@@ -144,6 +147,7 @@ class Sometimes(ClassifierMixin, BaseEstimator):
         return np.zeros(len(X), dtype=int)
 
 
+@pytest.mark.thorough
 def test_fits_that_fail_inside_of_a_search_are_counted(monkeypatch):
     """The search goes on without them and only warns."""
     monkeypatch.setattr(Sometimes, "turns", after(4))

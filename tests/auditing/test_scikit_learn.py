@@ -63,6 +63,7 @@ def made(name):
     return cls(**{**given, **small, **_OWN.get(name, {})})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", _some_by_default(ESTIMATORS))
 def test_what_learns_without_noise_is_refuted_and_nothing_else_is_called_private(name):
     """A few by default, all by `make audit`; a new estimator fails here by its name.
@@ -73,6 +74,7 @@ def test_what_learns_without_noise_is_refuted_and_nothing_else_is_called_private
     assert found.verdict == ("nothing tested" if name in LEARN_NOTHING else "refuted"), found
 
 
+@pytest.mark.thorough
 def test_the_estimators_that_were_passed_once_are_refuted():
     """Categories as they are, and every row, in attributes of kinds that were not read."""
     for name in ("OneHotEncoder", "OrdinalEncoder", "KernelDensity", "NearestNeighbors"):

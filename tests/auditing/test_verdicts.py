@@ -1,6 +1,5 @@
 """An audit ends with what it has shown and what it could have, or says that it saw nothing."""
 
-import inspect
 import json
 import mmap
 import random
@@ -16,27 +15,17 @@ from sklearn.preprocessing import Normalizer, OneHotEncoder
 
 from dpsk import DPLogisticRegression
 from dpsk.auditing import audit
-from dpsk.auditing._leaves import leaves
-from dpsk.auditing._survey import Survey
-from dpsk.auditing._tables import neighboring_tables
-from tests.auditing.faults import NoisyTotal
 from tests.auditing.leaks import LEAKS, Leaky
 from tests.auditing.makes import MADE
 from tests.auditing.views import VIEWS
-from tests.registry import (
-    ALL_ESTIMATORS,
-    ESTIMATORS,
-    make_estimator,
-    plain_solver,
-    training_rows,
-)
-from tests.reporting.test_table import AROUND, ROWS
+from tests.audits.faults import NoisyTotal
 
 #: So rarely is a claim refuted that holds, where a test of every run says that it is not.
 SURE = 1e-7
 _ALL = LEAKS | VIEWS | MADE
 
 
+@pytest.mark.covering(most=14)
 @pytest.mark.parametrize("place", _ALL)
 def test_a_row_is_found_wherever_it_is_kept(place):
     """Each is published without noise, and is missed with probability below 1e-7."""
@@ -84,6 +73,7 @@ def _map_of(noise):
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name, hidden", {
     "long text": ("much_", lambda noise: " ".join(map(str, noise))),
     "compressed": ("much_", lambda noise: zlib.compress(noise[:20].tobytes())),
@@ -115,6 +105,7 @@ def _much_noise(model, entry, X):
     model.much_ = np.random.default_rng().normal(size=600_000).astype(np.float32)
 
 
+@pytest.mark.thorough
 def test_more_objects_than_are_opened_are_named_and_hide_no_attribute(monkeypatch):
     """False-alarm rate at most 1e-7."""
     monkeypatch.setattr("dpsk.auditing._leaves._NODES", 60)
@@ -175,6 +166,7 @@ class RandomizedResponse(BaseEstimator):
 _PAIR = [tuple({"X": np.array([[value], [0.0]])} for value in (-1.0, 1.0))]
 
 
+@pytest.mark.thorough
 def test_the_power_is_what_an_audit_makes_of_a_leak_of_that_size():
     """A leak as far beyond passes with probability below 1e-7, one at the claim is refuted with
     1e-7 at most."""
@@ -185,6 +177,7 @@ def test_the_power_is_what_an_audit_makes_of_a_leak_of_that_size():
     assert audit(leak, neighbors=_PAIR, runs=2000, level=SURE).refuted
 
 
+@pytest.mark.thorough
 def test_more_runs_have_more_power():
     few, many = (audit(NoisyTotal(), neighbors=_PAIR, runs=runs, level=SURE).power
                  for runs in (100, 1000))
@@ -212,6 +205,7 @@ def test_nothing_that_varied_is_nothing_tested(estimator):
     assert "nothing that is published ever varied" in found.untested
 
 
+@pytest.mark.thorough
 def test_text_page_numbers_and_name_carry_verdict_and_power():
     clean = audit(RandomizedResponse(), neighbors=_PAIR, runs=400, level=SURE)
     least = f"{clean.power.refutes_from:.3g}"
@@ -259,6 +253,7 @@ class TargetsAlone(Refusing):
         return super().fit(X)
 
 
+@pytest.mark.thorough
 def test_pairs_that_are_refused_on_both_tables_are_named_and_targets_alone_test_nothing():
     """False-alarm rate at most 2e-7."""
     found = audit(TargetsAlone(), runs=100, level=SURE)
@@ -288,6 +283,7 @@ def _kept(kind):
     return Leaky(lambda model, entry, X: setattr(model, "drawn_", _KEPT[kind]()))
 
 
+@pytest.mark.covering(most=1)
 @pytest.mark.parametrize("kind", _KEPT)
 def test_noise_that_a_kept_generator_draws_again_is_not_called_private(kind):
     found = audit(_kept(kind), runs=40, level=SURE, neighbors=_PAIR, claim=0.2)
@@ -296,6 +292,7 @@ def test_noise_that_a_kept_generator_draws_again_is_not_called_private(kind):
     assert found.to_dict()["generators"] == list(found.generators) and "drawn_" in str(found)
 
 
+@pytest.mark.thorough
 def test_generators_of_parameters_and_of_the_system_are_not_named():
     """False-alarm rate at most 1e-7."""
     model = Leaky(lambda model, entry, X: setattr(model, "drawn_", [
@@ -304,25 +301,7 @@ def test_generators_of_parameters_and_of_the_system_are_not_named():
     assert found.verdict == "not refuted" and not found.generators
 
 
-@pytest.mark.parametrize("name", sorted(ALL_ESTIMATORS))
-def test_no_estimator_of_the_library_keeps_a_generator(name):
-    cls = ALL_ESTIMATORS[name]
-    if name in ESTIMATORS:
-        model = make_estimator(cls, plain_solver(cls), max_iter=3)
-        rows = dict(zip(("X", "y"), training_rows(model), strict=True))
-    else:
-        given, options = AROUND.get(name, ([], {}))
-        model = cls(*given, **options)
-        rows = {"X": ROWS, "y": (ROWS[:, 0] > 0.5).astype(int)}
-        if "next_states" in inspect.signature(cls.fit).parameters:
-            rows = {"states": ROWS, "rewards": ROWS[:, 0], "next_states": ROWS}
-    survey = Survey(model)
-    first = next(iter(rows))
-    other = {**rows, first: np.vstack([0.5 * rows[first][:1], rows[first][1:]])}
-    assert len(list(survey.taken([neighboring_tables(model, neighbors=[(rows, other)])]))) == 1
-    assert not survey.generators and not survey.set_aside
-
-
+@pytest.mark.thorough
 @pytest.mark.parametrize("X", [
     pd.DataFrame({"city": ["a", "b", "c", "a"] * 9, "job": ["x", "y"] * 18}),
     pd.DataFrame({"city": ["a"] * 36, "size": np.arange(36.0)})])
@@ -378,10 +357,3 @@ def test_only_times_of_fits_and_scores_are_not_read(name):
     """The noise is a hundredth of what a row moves: missed with probability below 1e-7."""
     found = audit(KeepsUnder(name), claim=(1.0, 1e-5), runs=40)
     assert found.verdict == "refuted" and name in found.evidence[-1].of
-
-
-@pytest.mark.parametrize("name", ["refit_time_", "mean_fit_time", "std_score_time"])
-def test_how_long_a_fit_took_is_not_read(name):
-    model = KeepsUnder(name)
-    setattr(model, name, 1.0)
-    assert not any(where.endswith(name) for where, _ in leaves(model, ""))

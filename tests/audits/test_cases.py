@@ -93,6 +93,7 @@ def shared_seed_epsilon(runs):
                                delta=1e-3, level=LEVEL)
 
 
+@pytest.mark.thorough
 def test_one_seed_for_two_candidates_reveals_a_row_if_the_stream_is_keyed_by_it_alone(
         monkeypatch):
     monkeypatch.setattr(dpsk._fit, "open_stream", lambda seed, context: KeyedStream(
@@ -163,11 +164,13 @@ def calibrated_multiplier(setting, model):
     return stated
 
 
+@pytest.mark.covering(most=4)
 @pytest.mark.parametrize(("solver", "name"), NOISE_CASES)
 def test_noise_has_the_calibrated_scale(solver, name):
     assert noise_scale_is_accepted(solver, name, 250)
 
 
+@pytest.mark.covering(most=4)
 @pytest.mark.parametrize("factor, fits", [
     (1 / 2, 250), pytest.param(2 / 3, 500, marks=pytest.mark.audit),
     pytest.param(3 / 2, 500, marks=pytest.mark.audit)])

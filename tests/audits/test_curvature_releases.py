@@ -38,6 +38,7 @@ def hessian(name, sign):
 
 
 # The Hessian of rows that are mapped has the same noise.
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["plain", pytest.param("whitened", marks=pytest.mark.audit)])
 def test_a_hessian_stays_under_its_claim_and_a_third_of_the_noise_exceeds_it(
         name, means, noise_times):

@@ -65,6 +65,7 @@ def extreme_rows(rng, dtype, count, d=3):
         return (rng.uniform(-1, 1, size=(count, d)) * scales).astype(dtype)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("dtype", ["float32", "float64", "grid"])
 @pytest.mark.parametrize("clip_norm", [
     pytest.param(clip, marks=() if clip in (1e-12, 1e-3, 0.5) else pytest.mark.audit)
@@ -104,6 +105,7 @@ SADDLE_MODELS = {"linear": (LinearModel(3, None, True, 1.0), "float64"),
                  "centered relu": (MLP(3, (16, 17), None, "relu"), "float32")}
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("clip_norm", [1e-9, 1e-3, 0.5, 1e3])
 @pytest.mark.parametrize("kind", SADDLE_MODELS)
 @pytest.mark.parametrize("name", SADDLES)
@@ -136,6 +138,7 @@ def test_no_block_of_a_saddle_gradient_and_no_difference_exceeds_its_clip(name, 
     assert np.all(worst > 0.9) or (clip_norm > 1 and worst[0] > 0.9)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 @pytest.mark.parametrize("kind", ["logistic", "multinomial", "huber", "hinge", "one_vs_rest",
@@ -169,6 +172,7 @@ def test_output_perturbation_moves_by_at_most_its_sensitivity(kind, alpha, dtype
 HOSTILE = [0.0, 1e-300, 1e-30, 1.0, 3.0, 1e10, 1e30, 1e300]
 
 
+@pytest.mark.covering(most=12)
 @where_sets_may_be_needed(every_fit)
 @pytest.mark.parametrize("intercept", [True, False])
 def test_no_weight_moves_a_row_beyond_its_clip(cls, solver, intercept, noise_times, monkeypatch):

@@ -60,6 +60,7 @@ def test_fits_stay_under_the_claim(solver, name, family):
     assert mu <= claim
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("solver", "name", "family"), [
     pytest.param(*case.values, id=case.id,
                  marks=() if case.values[0] in BY_DEFAULT else pytest.mark.audit)

@@ -120,6 +120,7 @@ RELEASES = {
     "network": (network_gradient, 2.0 / MU * CLIP / 10, 0.98)}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", RELEASES)
 def test_releases_stay_under_the_claim_and_a_third_of_the_noise_exceeds_it(
         name, means, noise_times):

@@ -59,6 +59,7 @@ def test_fits_stay_under_the_claim_and_weak_noise_exceeds_it(solver, share, hold
     assert not holds or epsilon <= EPSILON
 
 
+@pytest.mark.covering(most=2)
 @pytest.mark.parametrize("cls, hidden", [
     (DPMLPClassifier, (6, 5)), (DPMLPRegressor, ()),
     *[pytest.param(cls, hidden, marks=pytest.mark.audit)
@@ -76,6 +77,7 @@ def test_the_noise_in_the_weights_is_what_is_declared(solver, cls, hidden, monke
     noise_has_its_scale(lambda: make(solver, cls, hidden, learning_rate=1.0), np.sqrt(STEPS), X, y)
 
 
+@pytest.mark.covering(most=1)
 @pytest.mark.parametrize("solver, options, factor", [
     ("sgda", {"dual_share": 0.3, "momentum": 0.0}, 1 / np.sqrt(0.7)),
     ("privatediff", {"period": 1}, 1.0)])

@@ -99,6 +99,7 @@ def test_fits_in_worker_processes(method):
     assert_unrelated([*fit_in(method, [(model, data)] * 4), estimator().fit(*data)])
 
 
+@pytest.mark.thorough
 def test_fits_under_joblib():
     model, data = estimator(), rows()
     fits = Parallel(n_jobs=2)(delayed(model.fit)(*data) for _ in range(4))
@@ -125,6 +126,7 @@ def test_fits_after_a_fork_between_two_fits():
     assert_unrelated([first, in_child, clone(model).fit(*data)])
 
 
+@pytest.mark.covering(most=8)
 @pytest.mark.parametrize("solver", ALL_SOLVERS)
 def test_one_seed_gives_unrelated_noise_to_anything_that_differs(solver):
     X, y = rows()
@@ -174,6 +176,7 @@ def test_one_seed_across_processes(method):
         np.testing.assert_array_equal(noise(here), noise(there))
 
 
+@pytest.mark.thorough
 def test_one_seed_under_joblib():
     X, y = rows()
     model = estimator(random_state=NoiseSeed(7))

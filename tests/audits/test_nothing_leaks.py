@@ -110,6 +110,7 @@ def with_certificate_read(model):
     return model, faces
 
 
+@pytest.mark.covering
 @every_fit
 def test_only_released_attributes_depend_on_the_rows(cls, solver, classes, dtype, noise_times):
     noise_times(0.0)
@@ -176,6 +177,7 @@ def test_a_planted_value_is_not_in_the_pickle(cls, solver, classes, dtype, rando
     assert secrets[0] in pickle.dumps(np.full(3, SECRET))
 
 
+@pytest.mark.covering(most=12)
 @every_pair
 def test_nothing_is_printed_or_warned_that_depends_on_the_rows(cls, solver, capsys):
     X, y = rows(cls)

@@ -63,6 +63,7 @@ def test_with_noise_at_a_third_it_exceeds_its_shift(noise_times):
     assert measured_mu([fitted(DATA.rows), fitted(DATA.neighbor)], c, factor=3.0) > c
 
 
+@pytest.mark.covering(most=1)
 @pytest.mark.parametrize("factor, accepted", [(1.0, True), (2 / 3, False), (3 / 2, False)])
 def test_the_noise_has_the_declared_scale_and_no_other(factor, accepted, noise_times):
     """Rows of zeros show the noise alone; two-sided at level 1e-8."""

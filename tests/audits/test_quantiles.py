@@ -19,7 +19,7 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import ExponentialChoices
 from dpsk._statistics.quantiles import noisy_quantile
-from tests.columns import column, first
+from tests.contracts.columns import column, first
 
 GRID, END = np.arange(-60.0, 61.0), 1e3
 

@@ -318,12 +318,14 @@ def scale_is_accepted(name, released):
     return min(law.cdf(total), law.sf(total)) > 0.5e-8
 
 
+@pytest.mark.covering(most=2)
 @every_case
 def test_noise_has_the_calibrated_scale(name, released):
     assert scale_is_accepted(name, released)
 
 
 # Too much noise is no leak.
+@pytest.mark.covering(most=2)
 @every_case
 @pytest.mark.parametrize("factor", [2 / 3, pytest.param(3 / 2, marks=pytest.mark.audit)])
 def test_noise_of_another_scale_is_rejected(name, factor, released, noise_times):

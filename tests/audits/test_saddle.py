@@ -113,6 +113,7 @@ def real_lower_bound(oracle, noise, runs):
     return epsilon_lower_bound(hits[0], runs, hits[1], runs, delta=DELTA, level=LEVEL)
 
 
+@pytest.mark.thorough
 def test_our_solver_breaks_its_claim_if_its_oracle_leaves_the_dual_step_without_noise():
     printed = np.sqrt(8 * np.log(1 / DELTA)) / EPSILON / N
     found = real_lower_bound(UnnoisedDual, printed, 600)
@@ -120,6 +121,7 @@ def test_our_solver_breaks_its_claim_if_its_oracle_leaves_the_dual_step_without_
     assert found > 2 * EPSILON
 
 
+@pytest.mark.thorough
 def test_our_solver_with_its_own_oracle_keeps_the_claim():
     """False-alarm rate at most 1e-7."""
     found = real_lower_bound(SaddleDifferenceOracle, None, 1_500)
@@ -159,6 +161,7 @@ def _table(seed=0):
 
 
 
+@pytest.mark.covering(most=1)
 @pytest.mark.parametrize("name", sorted(RUN))
 def test_the_saddle_point_of_the_auc_loss_is_reached(name, noise_times):
     noise_times(0.0)
@@ -179,6 +182,7 @@ def test_the_saddle_point_of_the_auc_loss_is_reached(name, noise_times):
     np.testing.assert_allclose(dual, -gap @ best, atol=1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", sorted(RUN))
 def test_the_saddle_point_of_the_group_risk_is_reached(name, noise_times):
     noise_times(0.0)

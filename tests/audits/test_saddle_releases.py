@@ -23,7 +23,7 @@ from dpsk._privacy.plans import NoisySums
 from dpsk._problem import Problem
 from dpsk._queries import SaddleDifferences, SaddleGradients
 from dpsk._stages import Counting, counting
-from tests.columns import members_of
+from tests.contracts.columns import members_of
 
 #: The noise multiplier of one release that costs all of it.
 Z = 2.0 / MU
@@ -116,6 +116,7 @@ def measured(name, means, noise_times, cut):
 
 
 # The scale of the noise, of which every run tries all, is below.
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [
     pytest.param(name, marks=() if name in ("joint", "ratio") else pytest.mark.audit)
     for name in RELEASES])
@@ -127,6 +128,7 @@ def test_a_release_stays_under_its_claim_and_a_third_of_the_noise_exceeds_it(
     assert measured(name, means, noise_times, 1 / 3)[1] > MU
 
 
+@pytest.mark.covering(most=2)
 @every_release
 @pytest.mark.parametrize("factor", [2 / 3, 1.0, 3 / 2])
 def test_the_noise_of_each_block_has_the_declared_scale(name, factor, means, noise_times):

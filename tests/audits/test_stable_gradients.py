@@ -5,6 +5,7 @@ claim is epsilon 1 and delta 0. Every bound rests on two Clopper-Pearson limits 
 """
 
 import numpy as np
+import pytest
 
 from dpsk._data.source import Rows
 from dpsk._mechanism.session import Session
@@ -78,6 +79,7 @@ def oracle_hits(changed):
     return hits
 
 
+@pytest.mark.thorough
 def test_our_answers_stay_under_the_claim():
     """False-alarm rate at most 1e-7."""
     declared = CheckedGradients(1.0, 1, pure=True)
@@ -88,6 +90,7 @@ def test_our_answers_stay_under_the_claim():
     assert bound <= CLAIM
 
 
+@pytest.mark.thorough
 def test_our_answers_with_weak_noise_exceed_the_claim(noise_times):
     """The audit would notice: at a twentieth of the noise the row is plain to see."""
     noise_times(1 / 20)

@@ -27,7 +27,7 @@ from dpsk._statistics.cells import noisy_knots
 from dpsk._statistics.decimals import even_points
 from dpsk._statistics.pairs import noisy_pairs
 from dpsk.auditing import delta_lower_bound, mu_lower_bound
-from tests.columns import column, first
+from tests.contracts.columns import column, first
 
 GRID, END = np.arange(-60.0, 61.0), 1e3
 #: Of categories: the claim, and the count that is half beyond the threshold.

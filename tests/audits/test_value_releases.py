@@ -102,6 +102,7 @@ def measured(name, means, noise_times, cut):
 
 
 # The scale of the noise, of which every run tries all, is below.
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [
     pytest.param(name, marks=() if name == "moments" else pytest.mark.audit)
     for name in RELEASES])
@@ -114,6 +115,7 @@ def test_a_release_stays_under_its_claim_and_a_part_of_the_noise_exceeds_it(
     assert measured(name, means, noise_times, cut)[1] > MU
 
 
+@pytest.mark.covering(most=2)
 @every_release
 @pytest.mark.parametrize("factor", [2 / 3, 1.0, 3 / 2])
 def test_the_noise_of_each_block_has_the_declared_scale(name, factor, means, noise_times):

@@ -40,6 +40,7 @@ def printed_answers(turns, rng):
     return 2.0 * drawn * turns - 1.0 + PRINTED_STD * rng.standard_normal(STEPS)
 
 
+@pytest.mark.thorough
 def test_the_printed_noise_shows_whenever_the_row_is_drawn():
     rng, runs = np.random.default_rng(0), 400
     hits = [sum(bool(printed_answers(turns, rng).max() > 0.0) for _ in range(runs))
@@ -49,12 +50,14 @@ def test_the_printed_noise_shows_whenever_the_row_is_drawn():
     assert bound > 50 * DELTA
 
 
+@pytest.mark.thorough
 def test_the_printed_noise_is_refused_by_the_accountant():
     # A difference of norm at most 2 G from a single row drawn with probability 1/n.
     event = Repeated(SampledGaussian(1 / ROWS, PRINTED_STD / 2.0), STEPS)
     assert accountant.delta(event, EPSILON) > 0.3
 
 
+@pytest.mark.thorough
 def test_the_same_plan_calibrated_keeps_its_claim():
     """The transcript's own likelihood ratio, at the threshold epsilon."""
     plan = Differences(NoisySums(FullBatch(), EPOCHS, 1e6),

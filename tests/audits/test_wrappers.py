@@ -134,6 +134,7 @@ def _attack(members):
     return right, shared
 
 
+@pytest.mark.covering(most=10)
 @every_wrapper
 def test_a_label_is_no_better_than_guessed_from_published_parameters(name, fits):
     members = _members(name, fits, _member(name), FEW)
@@ -146,6 +147,7 @@ def test_a_label_is_no_better_than_guessed_from_published_parameters(name, fits)
     assert not any(certificate.reproducible for _, certificate, *_ in members)
 
 
+@pytest.mark.covering(most=1)
 @pytest.mark.parametrize("name", ["AdaBoostClassifier", "AdaBoostRegressor", "BaggingClassifier",
                                   "BaggingRegressor"])
 def test_the_attack_succeeds_where_an_int_keys_the_noise(name, fits, monkeypatch):

@@ -83,6 +83,7 @@ def smoothness(name, geometry):
     return 0.25 * size**2, found.divergence
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("steps", [100, 1000])
 @pytest.mark.parametrize(("name", "geometry"), MIRROR)
 def test_mirror_descent_keeps_to_its_theorem(name, geometry, steps, noise_times):
@@ -102,6 +103,7 @@ def test_frank_wolfe_keeps_to_its_theorem(steps, noise_times):
     assert gap <= bound
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("solver", ["accmd", "frank_wolfe"])
 def test_ten_thousand_steps_reach_the_optimum(solver, noise_times):
     noise_times(0.0)

@@ -61,6 +61,7 @@ def covers(charged, stated):
     return True
 
 
+@pytest.mark.covering(most=6)
 @pytest.mark.parametrize("name", ON_TABLES)
 def test_a_charge_covers_the_certificate(name):
     fitted, rows = ON_TABLES[name]

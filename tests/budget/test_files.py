@@ -9,24 +9,24 @@ import time
 import pytest
 
 from dpsk import PrivacyBudget
-from dpsk._charging import admit
-from dpsk._privacy.events import Gaussian
+from dpsk.accounting import Gaussian
 from dpsk.exceptions import BudgetExceededError
 from tests.budget.test_sharing import DELTA
+from tests.instruments import charge_fit
 
 
 @pytest.mark.parametrize("records", [0, 1, 2])
 def test_a_file_that_lost_charges_stops_everything(tmp_path, records):
     budget = PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")
     with budget:
-        admit("a fit", Gaussian(0.01))
-        admit("a fit", Gaussian(0.01))
+        charge_fit(Gaussian(0.01))
+        charge_fit(Gaussian(0.01))
         lines = (tmp_path / "a.budget").read_bytes().splitlines(keepends=True)
         (tmp_path / "a.budget").write_bytes(b"".join(lines[:records]))
         with pytest.raises(ValueError, match="no longer holds all that was charged"):
-            admit("a fit", Gaussian(0.01))
+            charge_fit(Gaussian(0.01))
         (tmp_path / "a.budget").write_bytes(b"".join(lines))
-        admit("a fit", Gaussian(0.01))
+        charge_fit(Gaussian(0.01))
     assert len(budget.charges) == 3
 
 
@@ -38,6 +38,7 @@ def test_a_file_of_something_else_is_left_as_it_is(tmp_path):
     assert path.read_text() == "the only copy"
 
 
+@pytest.mark.covering(most=1)
 @pytest.mark.parametrize("opened", [lambda path: PrivacyBudget(1.0, DELTA, path=path),
                                     PrivacyBudget.load], ids=["made", "loaded"])
 def test_an_emptied_file_begins_no_budget(tmp_path, opened):
@@ -71,7 +72,7 @@ def test_charges_that_were_read_are_missed(tmp_path):
     one = PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")
     other = PrivacyBudget.load(one.path)
     with one:
-        admit("a fit", Gaussian(0.01))
+        charge_fit(Gaussian(0.01))
     assert len(other.charges) == 1
     lines = (tmp_path / "a.budget").read_bytes().splitlines(keepends=True)
     (tmp_path / "a.budget").write_bytes(lines[0])
@@ -93,7 +94,7 @@ def test_a_charge_is_on_the_disk_before_anything_is_drawn(monkeypatch):
     with PrivacyBudget(1.0, DELTA):
         for name in ("write", "fsync"):
             monkeypatch.setattr(os, name, spied(name))
-        admit("a fit", Gaussian(0.01))
+        charge_fit(Gaussian(0.01))
     # The note of what is open is written by a file object.
     assert done == ["write", "fsync"]
 
@@ -110,18 +111,18 @@ def test_a_disk_that_is_full_leaves_the_file_as_it_was(tmp_path, monkeypatch):
     with budget:
         monkeypatch.setattr(os, "write", full)
         with pytest.raises(OSError, match="No space left"):
-            admit("a fit", Gaussian(0.01))
+            charge_fit(Gaussian(0.01))
         monkeypatch.undo()
         assert (tmp_path / "a.budget").read_bytes() == before
-        admit("a fit", Gaussian(0.01))
+        charge_fit(Gaussian(0.01))
     assert len(budget.charges) == 1
 
 
 def test_a_torn_charge_counts_also_where_it_could_not_be_mended(tmp_path, monkeypatch):
     budget = PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")
     with budget:
-        admit("a fit", Gaussian(0.01))
-        admit("a fit", Gaussian(0.02))
+        charge_fit(Gaussian(0.01))
+        charge_fit(Gaussian(0.02))
     text = (tmp_path / "a.budget").read_bytes()
     (tmp_path / "a.budget").write_bytes(text[:-10])
 
@@ -141,12 +142,12 @@ def test_a_budget_that_is_open_counts_what_was_torn_since_before_it_admits_a_fit
     budget = PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")
     price = Gaussian(0.9 * budget.limits["mu^2"]**0.5)
     with PrivacyBudget.load(budget.path):
-        admit("a fit", price)
+        charge_fit(price)
     text = (tmp_path / "a.budget").read_bytes()
     (tmp_path / "a.budget").write_bytes(text[:-10])
     # Nothing but the fit looks at the file meanwhile: a look alone would mend it.
     with budget, pytest.raises(BudgetExceededError):
-        admit("a fit", price)
+        charge_fit(price)
     assert [charge.event for charge in budget.charges] == [price]
 
 
@@ -170,8 +171,8 @@ def test_a_charge_that_is_cut_anywhere_counts_or_stops_everything(tmp_path):
     """It never counts for less, nor is it forgotten."""
     path, price = tmp_path / "a.budget", Gaussian(0.0123456789)
     with PrivacyBudget(1.0, DELTA, path=path):
-        admit("a fit", Gaussian(0.01))
-        admit("a fit", price)
+        charge_fit(Gaussian(0.01))
+        charge_fit(price)
     *before, last = path.read_bytes().splitlines(keepends=True)
     counted = 0
     for size in range(1, len(last)):
@@ -189,7 +190,7 @@ def test_a_charge_that_is_cut_anywhere_counts_or_stops_everything(tmp_path):
 def test_a_last_charge_without_its_end_of_line_outlasts_a_disk_that_is_full(tmp_path, monkeypatch):
     budget = PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")
     with budget:
-        admit("a fit", Gaussian(0.01))
+        charge_fit(Gaussian(0.01))
     text = (tmp_path / "a.budget").read_bytes()
     (tmp_path / "a.budget").write_bytes(text[:-1])
 
@@ -199,7 +200,7 @@ def test_a_last_charge_without_its_end_of_line_outlasts_a_disk_that_is_full(tmp_
     with PrivacyBudget.load(budget.path):
         monkeypatch.setattr(os, "write", full)
         with pytest.raises(OSError, match="No space left"):
-            admit("a fit", Gaussian(0.01))
+            charge_fit(Gaussian(0.01))
         monkeypatch.undo()
     assert len(PrivacyBudget.load(budget.path).charges) == 1
 
@@ -210,7 +211,7 @@ def test_a_file_that_took_the_place_of_another_while_it_was_waited_for_is_charge
 
     def fitted():
         with budget:
-            admit("a fit", Gaussian(0.01))
+            charge_fit(Gaussian(0.01))
 
     waiting = threading.Thread(target=fitted)
     with budget._account.journal.locked():

@@ -3,10 +3,8 @@
 import atexit
 import os
 import pickle
-import signal
 import threading
 import time
-from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -14,10 +12,9 @@ from sklearn.base import clone
 from sklearn.preprocessing import FunctionTransformer
 
 from dpsk import DPLogisticRegression, DPStandardScaler, PrivacyBudget, make_dp_pipeline
-from dpsk._charging import admission, admit, paying
-from dpsk._privacy.events import Composed, Gaussian
-from dpsk._privacy.journal import Journal
+from dpsk.accounting import Composed, Gaussian
 from dpsk.exceptions import BudgetExceededError
+from tests.instruments import charge_fit
 
 X, Y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
 DELTA = 1e-5
@@ -57,7 +54,7 @@ def test_two_paths_of_one_file_are_one_budget(tmp_path, link):
 
     def work():
         with one, other:
-            admit("a fit", Gaussian(0.01))
+            charge_fit(Gaussian(0.01))
 
     in_time(work)
     assert len(one.charges) == len(other.charges) == 1
@@ -139,26 +136,11 @@ def test_what_a_callback_fits_is_charged_for_itself():
     assert set(names[1:]) == {"DPLogisticRegression"}
 
 
-def test_what_is_prepaid_pays_for_one_fit_of_its_thread():
-    with PrivacyBudget(1.0, DELTA) as budget:
-        prepaid = admit("a whole", Gaussian(0.01)).pays_for(lambda event: event.mu <= 0.01)
-        with paying(prepaid):
-            with pytest.raises(BudgetExceededError, match="costs more than a whole has paid"):
-                admit("a dear part", Gaussian(0.02))
-            admit("a part", Gaussian(0.01))
-            with paying(None):
-                admit("another fit", Gaussian(0.01))
-            with pytest.raises(BudgetExceededError, match="is one more than a whole has paid"):
-                admit("a second part", Gaussian(0.01))
-        admit("a fit", Gaussian(0.01))
-    assert [charge.name for charge in budget.charges] == ["a whole", "another fit", "a fit"]
-
-
 @pytest.mark.parametrize("kind", ["gaussian", "renyi"])
 @pytest.mark.parametrize("event", [Gaussian(1e200), Composed((Gaussian(1e308), Gaussian(1e308)))])
 def test_releases_beyond_all_numbers_are_refused(kind, event):
     with PrivacyBudget(1.0, DELTA, kind=kind) as budget, pytest.raises(BudgetExceededError):
-        admit("a fit", event)
+        charge_fit(event)
     assert budget.charges == []
 
 
@@ -170,50 +152,8 @@ def test_of_several_budgets_none_is_charged_where_one_refuses(tmp_path, order):
     os.replace(files[0].path, tmp_path / "first")
     (tmp_path / "first").rename(files[0].path)
     with large, small, pytest.raises(BudgetExceededError):
-        admit("a fit", Gaussian(0.5))
+        charge_fit(Gaussian(0.5))
     assert large.charges == small.charges == []
-
-
-def test_files_are_locked_in_one_order(monkeypatch):
-    """Whichever block is the inner one: two processes never wait for each other."""
-    locked, orders = [], []
-    original = Journal.locked
-
-    def spied(journal):
-        locked.append(journal.path)
-        return original(journal)
-
-    several = [PrivacyBudget(1.0, DELTA) for _ in range(4)]
-    monkeypatch.setattr(Journal, "locked", spied)
-    for order in ([0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]):
-        with ExitStack() as stack:
-            for each in order:
-                stack.enter_context(several[each])
-            locked.clear()
-            admit("a fit", Gaussian(0.01))
-            orders.append(list(locked))
-    assert orders[0] == orders[1] == orders[2] and len(orders[0]) == 4
-
-
-def test_a_part_that_a_budget_refuses_has_not_used_what_is_prepaid():
-    with PrivacyBudget(1.0, DELTA) as whole:
-        prepaid = admit("a whole", Gaussian(0.01)).pays_for()
-        with paying(prepaid):
-            with PrivacyBudget(1e-6, 0.0) as small, pytest.raises(BudgetExceededError):
-                admit("a part", Gaussian(0.01))
-            admit("a part", Gaussian(0.01))
-    assert (len(whole.charges), len(small.charges)) == (1, 0)
-
-
-def test_parts_of_parts_are_paid_by_all_budgets_that_have_paid():
-    with PrivacyBudget(1.0, DELTA) as outer:
-        whole = admit("a whole", Gaussian(0.01))
-        with PrivacyBudget(1.0, DELTA) as inner:
-            with paying(whole.pays_for()):
-                part = admit("a part", Gaussian(0.01))
-            with paying(part.pays_for()):
-                admit("a part of the part", Gaussian(0.01))
-    assert [len(each.charges) for each in (outer, inner)] == [1, 1]
 
 
 @FORKS
@@ -227,30 +167,3 @@ def test_a_child_leaves_the_temporary_files_of_its_parent(monkeypatch):
     assert os.path.exists(budget.path)
     function(*args)
     assert not os.path.exists(os.path.dirname(budget.path))
-
-
-@FORKS
-@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
-def test_a_child_that_is_forked_while_a_thread_enters_a_block_waits_for_no_lock():
-    """The thread that would give it back is not in the child."""
-    held, done = threading.Event(), threading.Event()
-
-    def hold():
-        with admission._LOCK:
-            held.set()
-            done.wait(60)
-
-    def fit():
-        signal.alarm(20)
-        with budget:
-            admit("a fit", Gaussian(0.01))
-
-    budget, holder = PrivacyBudget(1.0, DELTA), threading.Thread(target=hold)
-    holder.start()
-    held.wait(60)
-    try:
-        in_child(fit)
-    finally:
-        done.set()
-        holder.join()
-    assert len(budget.charges) == 1

@@ -11,11 +11,10 @@ from contextlib import ExitStack
 import pytest
 
 from dpsk import PrivacyBudget
-from dpsk._charging import in_secret
-from dpsk._mechanism import session as release
 from dpsk.exceptions import BudgetExceededError
 from tests.charging.test_left_behind import X, Y, fit, search
 from tests.charging.test_searches_elsewhere import only_in_runs
+from tests.instruments import fix_runs, in_secret
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -59,7 +58,7 @@ def test_what_an_older_future_is_asked_in_a_block_to_call_back_is_charged(make, 
 
 @pytest.mark.parametrize("make", [_future, _job])
 def test_what_runs_ask_an_older_future_to_call_back_is_refused(make, monkeypatch):
-    monkeypatch.setattr(release.streams, "geometric", lambda stream, rate: 1)
+    fix_runs(monkeypatch, 1)
     go, answers, inside = threading.Event(), [], only_in_runs(monkeypatch)
     pool = ThreadPoolExecutor(1)
     future = make(pool, go)

@@ -56,12 +56,14 @@ def alone():
     return {name: charged("one after the other", [Named(name)]) for name in NAMES}
 
 
+@pytest.mark.thorough
 def test_every_call_is_charged_once(alone):
     """`dp_cross_validate` for its fits and its evaluation."""
     several = {name for name, found in alone.items() if sum(found.values()) != 1}
     assert several == {"dp_cross_validate"}
 
 
+@pytest.mark.covering(most=2)
 @quick_backends
 def test_work_done_elsewhere_is_charged_as_here(backend, alone):
     expected = sum(alone.values(), Counter())
@@ -76,6 +78,7 @@ def test_work_done_elsewhere_is_refused_as_here(backend):
     assert budget.charges == []
 
 
+@pytest.mark.covering(most=3)
 @quick_backends
 def test_work_done_after_a_budget_is_not_charged_to_it(backend):
     several = [Named(name) for name in ("DPRidge", "dp_accuracy_score")]

@@ -119,6 +119,7 @@ def test_tasks_of_a_loop_that_has_ended_hold_nothing_open():
     assert len(open_one.charges) == 1
 
 
+@pytest.mark.covering(most=4)
 @pytest.mark.parametrize("made", [
     lambda stack: Thread(target=Memory(None, verbose=0).cache(slowly)),
     lambda stack: Thread(target=Memory(None, verbose=0).cache(slowly).call),
@@ -164,6 +165,7 @@ def pool_of_multiprocessing(make):
         yield SimpleNamespace(submit=pool.apply)
 
 
+@pytest.mark.covering(most=1)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks, which is quick")
 @pytest.mark.parametrize("pool", [
     workers_of_joblib, lambda: ThreadPoolExecutor(1),
@@ -215,6 +217,7 @@ def test_processes_of_a_fork_server_that_outlive_a_block_are_charged():
     assert child.exitcode == 0 and len(open_one.charges) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc")
 def test_programmes_are_known_by_what_they_run_and_not_by_their_folders(tmp_path):
     script = tmp_path / "with loky in resource_tracker" / "multiprocessing.forkserver.py"
@@ -228,6 +231,7 @@ def test_programmes_are_known_by_what_they_run_and_not_by_their_folders(tmp_path
     assert len(open_one.charges) == 1
 
 
+@pytest.mark.thorough
 def test_a_programme_with_another_folder_of_notes_goes_by_its_environment():
     """As in a container whose folder of temporary files is its own, of the same path."""
     with budget() as open_one:

@@ -12,16 +12,16 @@ import time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from types import FunctionType, MethodType, SimpleNamespace
+from types import MethodType
 
 import pytest
 from joblib import Parallel, delayed
 from joblib.externals.loky.backend import get_context
 
-from dpsk._charging import in_secret, services
 from dpsk.exceptions import BudgetExceededError
 from tests.charging.test_errands import assert_charged, slowly
 from tests.charging.test_unfinished import budget, evaluated
+from tests.instruments import in_secret
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -47,6 +47,7 @@ class _Compared:
         return 0
 
 
+@pytest.mark.covering(most=3)
 @pytest.mark.parametrize(("target", "given"), [
     ([].extend, lambda: [_one()]), (deque(maxlen=0).extend, lambda: [_one()]),
     (set().update, lambda: [map(lambda number: slowly(), [1])]),
@@ -56,12 +57,6 @@ class _Compared:
     ids=["list", "deque", "set", "dict", "compared", "hashed", "number"])
 def test_compiled_methods_are_charged_for_what_they_are_given(target, given):
     assert_charged(threading.Thread(target=target, args=given()))
-
-
-def _copied():
-    """Return code of asyncio that calls a function of a caller by a name of its own."""
-    known = asyncio.tasks._release_waiter
-    return FunctionType(known.__code__, {}, "_release_waiter")
 
 
 class _Ends:
@@ -79,6 +74,7 @@ def _fake():
     return type("Fake", (), {"__module__": "_asyncio", "__call__": lambda *given: evaluated()})()
 
 
+@pytest.mark.covering(most=2)
 @pytest.mark.parametrize("called", [
     lambda: partial(asyncio.tasks._release_waiter, _Ends()),
     lambda: MethodType(_Ends._on_task_done, _Ends()), _fake,
@@ -91,37 +87,6 @@ def test_callbacks_are_known_with_all_that_they_are_bound_to(called):
     threading.Timer(0.1, older.set_result, [None]).start()
     time.sleep(0.8)
     assert len(open_one.charges) == 1
-
-
-def test_code_with_other_globals_is_not_known():
-    assert services.is_service_callback(asyncio.tasks._release_waiter)
-    assert not services.is_service_callback(_copied())
-
-
-def test_a_partial_that_holds_itself_is_not_known():
-    held = partial(print)
-    held.__setstate__((held, (), {}, {}))
-    assert not services.is_service_callback(held)
-    held.__setstate__((print, (), {}, {}))
-
-
-@pytest.mark.parametrize("module", ["distributed.client", "tqdm._monitor"])
-@pytest.mark.parametrize("masked", [None, SimpleNamespace()], ids=["none", "namespace"])
-def test_modules_may_be_anything(monkeypatch, module, masked):
-    monkeypatch.setitem(sys.modules, module, masked)
-    with budget() as open_one:
-        assert not services.is_service_callback(_Ends())
-    evaluated()
-    assert open_one.charges == []
-
-
-def test_what_is_imported_later_is_known_then(monkeypatch):
-    """A look while another thread imports a module must not be the last."""
-    unknown = sys.modules.get("asyncio.tasks")
-    monkeypatch.setitem(sys.modules, "asyncio.tasks", SimpleNamespace())
-    assert not services.is_service_callback(unknown._release_waiter)
-    monkeypatch.undo()
-    assert services.is_service_callback(unknown._release_waiter)
 
 
 class _SaysItHasEnded(threading.Thread):
@@ -189,6 +154,7 @@ def test_a_task_in_python_wakes_another():
     assert asyncio.run(main()).charges == []
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc")
 def test_a_process_by_loky_that_is_of_no_pool_is_charged():
     with budget() as open_one:
@@ -198,6 +164,7 @@ def test_a_process_by_loky_that_is_of_no_pool_is_charged():
     assert child.exitcode == 0 and len(open_one.charges) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc")
 def test_a_programme_may_have_arguments_like_those_of_a_worker(tmp_path):
     script = tmp_path / "script.py"

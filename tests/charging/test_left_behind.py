@@ -22,9 +22,9 @@ from joblib.externals.loky import get_reusable_executor
 from sklearn.preprocessing import FunctionTransformer
 
 from dpsk import DPGridSearchCV, DPLogisticRegression, DPRidge, PrivacyBudget, make_dp_pipeline
-from dpsk._mechanism import session as release
 from dpsk.exceptions import BudgetExceededError
 from tests.charging.test_searches_elsewhere import only_in_runs
+from tests.instruments import fix_runs
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -66,9 +66,10 @@ def _event():
     return multiprocessing.get_context("spawn").Event()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("begin, event", [(_thread, threading.Event), (_process, _event)])
 def test_fits_that_runs_leave_behind_are_refused_and_others_are_not(begin, event, monkeypatch):
-    monkeypatch.setattr(release.streams, "geometric", lambda stream, rate: 1)
+    fix_runs(monkeypatch, 1)
     go, begun, inside = event(), [], only_in_runs(monkeypatch)
 
     def function(rows):
@@ -93,6 +94,7 @@ def test_fits_that_runs_leave_behind_are_refused_and_others_are_not(begin, event
         assert [charge.name for charge in budget.charges] == [*charges, "DPRidge"]
 
 
+@pytest.mark.thorough
 def test_programs_that_runs_leave_behind_are_refused_where_their_parent_has_ended(
         monkeypatch, tmp_path):
     code = ("import dpsk, sys, numpy as np\n"
@@ -108,7 +110,7 @@ def test_programs_that_runs_leave_behind_are_refused_where_their_parent_has_ende
             "    file.write(answer)\n")
     starter = ("import subprocess, sys\n"
                "subprocess.Popen([sys.executable, '-W', 'ignore', '-c', *sys.argv[1:]])")
-    monkeypatch.setattr(release.streams, "geometric", lambda stream, rate: 1)
+    fix_runs(monkeypatch, 1)
     answers, inside = [], only_in_runs(monkeypatch)
 
     def function(rows):
@@ -182,6 +184,7 @@ def test_jobs_that_runs_leave_in_an_older_pool_are_refused(make, monkeypatch):
 _SLOWLY, _AT_ONCE = partial(time.sleep, 0.2), partial(int)
 
 
+@pytest.mark.covering(most=2)
 @pytest.mark.parametrize("make", [
     lambda: ThreadPoolExecutor(1), lambda: ProcessPoolExecutor(1), lambda: get_reusable_executor(1)
 ], ids=["threads", "processes", "loky"])
@@ -235,6 +238,7 @@ def _named(name, function):
     return function
 
 
+@pytest.mark.covering(most=3)
 @_IN_POOLS
 @pytest.mark.parametrize("name", ["late", "worker", "_worker"])
 def test_what_a_thread_of_a_pool_goes_on_with_is_charged_whatever_its_name(begin, name):
@@ -252,9 +256,10 @@ def test_what_a_thread_of_a_pool_goes_on_with_is_charged_whatever_its_name(begin
     assert [charge.name for charge in budget.charges] == ["DPRidge"]
 
 
+@pytest.mark.covering(most=1)
 @_IN_POOLS
 def test_what_threads_of_pools_go_on_with_after_a_search_is_refused(begin, monkeypatch):
-    monkeypatch.setattr(release.streams, "geometric", lambda stream, rate: 1)
+    fix_runs(monkeypatch, 1)
     go, answers, begun, inside = threading.Event(), [], [], only_in_runs(monkeypatch)
 
     def function():
@@ -279,7 +284,7 @@ def test_what_threads_of_pools_go_on_with_after_a_search_is_refused(begin, monke
 
 
 def test_collecting_no_garbage_hides_nothing_that_runs_leave_behind(monkeypatch):
-    monkeypatch.setattr(release.streams, "geometric", lambda stream, rate: 1)
+    fix_runs(monkeypatch, 1)
     pool, go, jobs = ThreadPoolExecutor(1), threading.Event(), []
     pool.submit(go.wait, 60)
     inside = only_in_runs(monkeypatch)
@@ -313,6 +318,7 @@ def _wrapped(function):
     yield _nothing()(function)
 
 
+@pytest.mark.covering(most=1)
 @pytest.mark.parametrize("place", range(4))
 def test_callbacks_that_something_known_wraps_are_a_callers(place):
     pool, go, called = ProcessPoolExecutor(1), threading.Event(), threading.Event()

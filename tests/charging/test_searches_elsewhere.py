@@ -24,9 +24,9 @@ from dpsk import (
     PrivacyBudget,
     make_dp_pipeline,
 )
-from dpsk._mechanism import session as release
-from dpsk._privacy.certificate import Certificate
+from dpsk.accounting import Certificate
 from dpsk.exceptions import BudgetExceededError
+from tests.instruments import fix_runs
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -130,7 +130,7 @@ def made(cls, where, **attributes):
 
 @pytest.fixture(params=[1, 4])
 def runs(request, monkeypatch):
-    monkeypatch.setattr(release.streams, "geometric", lambda stream, rate: request.param)
+    fix_runs(monkeypatch, request.param)
     return request.param
 
 
@@ -146,6 +146,7 @@ def test_models_that_are_fitted_in_threads_are_covered(where, piped, runs):
     assert [charge.name for charge in budget.charges] == ["DPRandomizedSearchCV"]
 
 
+@pytest.mark.covering(most=1)
 @pytest.mark.parametrize("where", ["worker", "forked"])
 def test_models_that_are_fitted_in_workers_are_covered(where, runs):
     with PrivacyBudget(30.0, 1e-2) as budget:
@@ -178,6 +179,7 @@ def test_fits_beside_that_of_a_run_are_refused_and_charged_nowhere(where, of, ru
     assert not hasattr(search, "best_estimator_")
 
 
+@pytest.mark.covering(most=3)
 @pytest.mark.parametrize("where", WHERE)
 def test_fits_in_a_function_of_a_run_are_refused(where, runs):
     """A function is asked for rows before a run is charged, when it is, and when it is scored."""
@@ -322,7 +324,7 @@ def only_in_runs(monkeypatch):
 
 def searched(function, settings, n_runs, monkeypatch):
     """Return what was charged for a search whose function fits a model in a thread."""
-    monkeypatch.setattr(release.streams, "geometric", lambda stream, rate: n_runs)
+    fix_runs(monkeypatch, n_runs)
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(400, 3)) / 4
     search = DPGridSearchCV(make_dp_pipeline(FunctionTransformer(function), _model()), settings,

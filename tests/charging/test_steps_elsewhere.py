@@ -32,6 +32,7 @@ def test_steps_that_are_fitted_in_threads_are_covered(where):
     assert [charge.name for charge in budget.charges] == ["DPPipeline"]
 
 
+@pytest.mark.thorough
 def test_steps_that_are_fitted_in_workers_are_covered():
     with PrivacyBudget(1.2, 1e-6) as budget:
         pipeline(Worker(**settings("worker")).set_where("worker")).fit(X, Y)

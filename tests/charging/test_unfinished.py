@@ -38,6 +38,7 @@ def budget(**terms):
     return PrivacyBudget(**{"epsilon": 100.0, "delta": 1e-3, **terms})
 
 
+@pytest.mark.covering(most=1)
 @pytest.mark.parametrize("how", LAZY, ids=str)
 def test_lazy_results_that_are_read_later_are_charged_all(how):
     with warnings.catch_warnings(record=True) as warned, budget() as open_one:
@@ -217,6 +218,7 @@ def test_of_a_budget_that_was_entered_twice_the_inner_block_is_left_first():
     assert len(open_one.charges) == 4
 
 
+@pytest.mark.thorough
 def test_blocks_leave_the_garbage_collector_as_it_was(monkeypatch):
     """Also one that could not be entered."""
     # Frozen objects of other tests that are freed meanwhile would count.
@@ -247,6 +249,7 @@ def test_blocks_leave_the_garbage_collector_as_it_was(monkeypatch):
     gc.freeze()
 
 
+@pytest.mark.thorough
 def test_workers_pay_no_more_once_what_went_on_is_done():
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         pool.submit(evaluated).result()
@@ -268,6 +271,7 @@ def _by_a_child(folder):
     sys.exit(child.exitcode)
 
 
+@pytest.mark.thorough
 def test_children_of_a_process_that_outlives_a_block_are_charged(tmp_path):
     with budget() as open_one:
         child = get_context("spawn").Process(target=_by_a_child, args=(tmp_path,))
@@ -313,6 +317,7 @@ def test_iterators_of_an_older_pool_are_charged(how):
     assert len(open_one.charges) == 3
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore")
 def test_what_threads_begin_is_charged_as_they_are():
     """A thread that goes on starts workers and threads of its own."""
@@ -356,6 +361,7 @@ _SCRIPT = ("import time; time.sleep(1)\nfrom dpsk.metrics import dp_accuracy_sco
            "score([0, 1] * 20, [0, 1] * 20, epsilon=1.0, delta=1e-6)")
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc")
 def test_programmes_that_outlive_a_block_are_charged():
     with budget() as outer, budget() as inner:
@@ -364,6 +370,7 @@ def test_programmes_that_outlive_a_block_are_charged():
     assert len(outer.charges) == len(inner.charges) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="asks for a shell")
 def test_programmes_whose_parent_has_ended_are_charged():
     with budget() as open_one:

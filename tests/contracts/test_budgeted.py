@@ -30,6 +30,7 @@ WITH_BUDGET = [cls for cls in ALL_ESTIMATORS.values()
                if {"epsilon", "delta"} <= set(inspect.signature(cls).parameters)]
 
 
+@pytest.mark.thorough
 @in_a_row("path", sorted(PACKAGE.rglob("*.py")))
 def test_nobody_looks_whether_a_step_has_what_all_have(path):
     """A look by name trusts whoever has an attribute of that name, and has a default of its own.

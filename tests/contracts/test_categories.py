@@ -15,7 +15,7 @@ from dpsk._privacy.events import Disclosure, Gaussian, NotPrivate, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._statistics.categories import FrequentCategories, category_threshold
-from tests.columns import spread
+from tests.contracts.columns import spread
 from tests.contracts.streams import SilentStream
 from tests.contracts.tapes import taped
 from tests.noise.levels import LEVEL, binomial_fits

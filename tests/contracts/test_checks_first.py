@@ -92,6 +92,7 @@ def places(name, call):
 every_call = pytest.mark.parametrize("name", sorted(CALLS))
 
 
+@pytest.mark.covering(most=32)
 @every_call
 def test_what_is_right_is_charged(name):
     error, charged, _ = tried(CALLS[name])
@@ -104,6 +105,7 @@ def test_every_public_callable_that_may_release_has_a_call():
     assert sorted(set(EXEMPT) - set(public_callables())) == []
 
 
+@pytest.mark.covering(most=22)
 @every_call
 def test_some_bad_arguments_cost_nothing(name):
     assert_all_free((what, call) for what, call in places(name, CALLS[name])
@@ -116,6 +118,7 @@ def test_no_bad_argument_costs_anything(name):
     assert_all_free(places(name, CALLS[name]))
 
 
+@pytest.mark.covering(most=12)
 @pytest.mark.parametrize("name, argument", [
     (name, argument) for name, call in sorted(CALLS.items()) if call.is_estimator
     for argument in call.made().get_params(deep=True)
@@ -128,6 +131,7 @@ def test_columns_that_a_table_does_not_have_cost_nothing(name, argument):
     assert tried(call)[0] is not None or argument.rpartition("__")[2] == "n_components"
 
 
+@pytest.mark.covering(most=8)
 @pytest.mark.parametrize("name", [
     name for name, call in sorted(CALLS.items())
     if any(argument.endswith("sample_weight") for argument, *_ in bad_values(call))])
@@ -167,6 +171,7 @@ def test_a_display_misses_matplotlib_before_anything_is_charged(name, monkeypatc
     assert isinstance(error, ImportError) and "matplotlib" in str(error) and charged == 0
 
 
+@pytest.mark.covering(most=15)
 @pytest.mark.parametrize("name", [name for name, call in sorted(CALLS.items())
                                   if call.is_estimator])
 def test_a_container_that_is_missing_is_missed_before_anything_is_charged(name, monkeypatch):

@@ -24,7 +24,7 @@ from dpsk._sums.saddle_sums import SaddleSums
 from tests.contracts.tapes import taped
 from tests.registry import every_loss, make_loss, make_model
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.covering
 
 CLIP = 0.3
 #: Distances of the points, as what they let a gradient change by over the clip norm.

@@ -13,7 +13,7 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._statistics import column_sums
 from dpsk._statistics.column_sums import moment_noise, noisy_column_sums
-from tests.columns import spread
+from tests.contracts.columns import spread
 from tests.contracts.streams import SilentStream
 from tests.contracts.tapes import taped
 

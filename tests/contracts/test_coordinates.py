@@ -102,6 +102,7 @@ def test_one_row_moves_no_entry_by_more_than_the_clip(container, intercept, outp
     assert 0.99 < worst <= 1.0
 
 
+@pytest.mark.covering
 @every_linear_fit
 def test_a_fit_sees_nothing_beyond_the_bound(cls, solver, noise_free):
     params = dict(data_norm_inf=0.3, fit_intercept=False, random_state=NoiseSeed(0))

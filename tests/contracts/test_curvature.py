@@ -49,6 +49,7 @@ def _table(name, seed=0, n=_N):
     return X, make_targets(name, n, rng), rng.uniform(0.0, 5.0, size=n)
 
 
+@pytest.mark.covering
 @every_kind
 @pytest.mark.parametrize("name", SCALAR)
 def test_no_row_adds_more_than_its_bound(kind, name):

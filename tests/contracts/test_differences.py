@@ -73,6 +73,7 @@ def test_with_a_true_smoothness_the_public_bound_clips_nothing(name, clip_norm, 
     np.testing.assert_allclose(total, np.sum(parts, axis=0), rtol=1e-6, atol=1e-6 * bound)
 
 
+@pytest.mark.covering
 @every_loss
 @pytest.mark.parametrize("share", [1e-6, 1e-2, 0.3])
 def test_a_bound_below_the_differences_is_enforced_row_by_row(name, share):
@@ -225,6 +226,7 @@ def _hostile(rng, count):
         yield row, points
 
 
+@pytest.mark.covering
 @every_loss
 @pytest.mark.parametrize("clip_norm", [1e-12, 1e-3, 0.5])
 def test_no_row_exceeds_the_public_bound(name, clip_norm):

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import every_case, make, table, taped
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.covering
 
 
 def drawn(model, data):

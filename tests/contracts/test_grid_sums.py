@@ -53,6 +53,7 @@ def _rows(name, n, seed=0, data_norm=1.0):
     return X, make_targets(name, n, rng), rng
 
 
+@pytest.mark.covering(most=4)
 @every_loss
 @radii
 @intercepts
@@ -72,6 +73,7 @@ def test_sums_have_the_same_bits_in_any_order(name, data_norm, fit_intercept, we
             np.testing.assert_array_equal(_gradient(other, theta), whole)
 
 
+@pytest.mark.covering(most=3)
 @every_loss
 @intercepts
 def test_sums_have_the_same_bits_in_blocks_of_any_size(name, fit_intercept, monkeypatch):
@@ -271,6 +273,7 @@ def test_truncation_never_lengthens_an_entry_nor_a_row(
     assert sums._first or sums._cache is not None
 
 
+@pytest.mark.covering(most=3)
 @every_loss
 @radii
 @intercepts

@@ -75,6 +75,7 @@ def made(kind, name, dtype, container, first, place, seed=0):
         return GroupSums(model, loss, rows, _CLIP, _GROUP_CLIP), theta
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("kind, dtype, container", [
     *((kind, dtype, container) for kind in ("plain", "whitened") for dtype in ("f4", "f8")

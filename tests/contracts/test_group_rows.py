@@ -43,6 +43,7 @@ def _table(cls, length):
     return X[places], y[places], places
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("cls, solver, params", list(_fits()))
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_other_groups_enter_to_the_last_bit_alike(cls, solver, params, dtype):

@@ -17,7 +17,7 @@ from dpsk._statistics.moments import noisy_mean, noisy_second_moment
 from dpsk._sums.group_sums import GroupSums
 from dpsk._sums.network_sums import NetworkSums
 from dpsk._sums.row_sums import RowSums
-from tests.columns import spread
+from tests.contracts.columns import spread
 from tests.loops import in_a_row
 from tests.registry import every_loss, make_loss, make_model, make_raw, make_targets
 
@@ -94,6 +94,7 @@ def hostile(name, length, seed):
     return np.tile(row, (length, 1)), y, np.full(length, rng.choice([1e-300, 1.0, 1e300]))
 
 
+@pytest.mark.covering(most=4)
 @every_loss
 @every_kind
 @in_a_row("clip", [_CLIP, _GROUP_CLIP])

@@ -21,7 +21,7 @@ from dpsk._privacy.plans import ExponentialChoices
 from dpsk._statistics import cells
 from dpsk._statistics.cells import noisy_knots
 from dpsk._statistics.decimals import decimal_points, even_points
-from tests.columns import column, first, spread
+from tests.contracts.columns import column, first, spread
 from tests.contracts.streams import SilentStream
 from tests.contracts.tapes import taped
 from tests.noise.levels import LEVEL

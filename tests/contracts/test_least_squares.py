@@ -74,6 +74,7 @@ def _most_expensive(data_norm, fit_intercept, weights=(None,)):
     return max(np.square(points - point).sum(axis=1).max() for point in points)
 
 
+@pytest.mark.covering(most=3)
 @radii
 @intercepts
 def test_the_joint_price_covers_every_replaced_row(noiseless, data_norm, fit_intercept):

@@ -165,3 +165,16 @@ def test_one_vs_rest_is_the_sum_of_its_binary_losses(binary):
     np.testing.assert_allclose(loss.value(codes, z), value, rtol=1e-14)
     assert loss.lipschitz == pytest.approx(2.0 * binary.lipschitz)
     assert loss.smoothness == binary.smoothness
+
+
+@pytest.mark.parametrize("offset", [-5.0, -0.3, 0.0, 0.4, 200.0])
+def test_the_bound_at_zero_of_a_moved_poisson_loss_is_attained(offset):
+    loss, y = CappedPoisson(offset), np.linspace(0.0, 1.0, 1001)
+    values = loss.value(y, np.zeros_like(y))
+    assert loss.at_zero(None) == values.max() and values.min() >= 0.0
+    z = np.linspace(-8.0, 3.0, 1001)
+    moved, plain = CappedPoisson(offset), CappedPoisson()
+    for one in (0.0, 0.3, 1.0):
+        np.testing.assert_allclose(moved.gradient(one, z - offset), plain.gradient(one, z.copy()),
+                                   atol=1e-9)
+        np.testing.assert_allclose(moved.value(one, z - offset), plain.value(one, z), atol=1e-9)

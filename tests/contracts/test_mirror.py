@@ -54,6 +54,7 @@ def split_potential(u):
     return xlogy(plus, plus).sum() + xlogy(minus, minus).sum()
 
 
+@pytest.mark.covering
 @every_geometry
 @pytest.mark.parametrize("length", [0.01, 0.3, 4.0])
 def test_steps_from_the_start_minimize_divergence_plus_slope(name, geometry, length):

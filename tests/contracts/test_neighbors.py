@@ -22,7 +22,7 @@ from tests.contracts.tapes import (
 )
 from tests.registry import is_linear
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.covering
 
 #: The row that is replaced; rows of every kind take its place.
 ROW = 5

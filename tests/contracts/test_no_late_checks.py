@@ -122,6 +122,7 @@ def variants():
 VARIANTS = dict(variants())
 
 
+@pytest.mark.covering(most=30)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", sorted(VARIANTS))
 def test_every_check_comes_before_the_charge(name, monkeypatch):

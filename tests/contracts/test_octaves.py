@@ -14,7 +14,7 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import ExponentialChoices
 from dpsk._statistics.quantiles import N_OCTAVES, noisy_octaves, positive_grid
-from tests.columns import column, first
+from tests.contracts.columns import column, first
 from tests.contracts.tapes import taped
 
 #: So little noise that the best octaves win, but with a chance below 1e-80.

@@ -256,7 +256,7 @@ _NEIGHBOURS = [("logistic", 0.3), ("logistic", np.inf), ("huber", 0.1), ("huber"
                ("squared", 0.3), ("squared_hinge", 1.0), ("one_vs_rest", np.inf)]
 
 
-@pytest.mark.thorough
+@pytest.mark.covering
 @pytest.mark.parametrize("name, clip_norm", _NEIGHBOURS)
 @pytest.mark.parametrize("penalty", sorted(PENALTIES))
 @pytest.mark.parametrize("unpenalized", [0, 1])

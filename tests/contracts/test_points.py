@@ -13,7 +13,7 @@ from dpsk._privacy.plans import ExponentialChoices
 from dpsk._statistics import cells as of_cells
 from dpsk._statistics.cells import noisy_decimal, noisy_knots
 from dpsk._statistics.decimals import Points, decimal_points
-from tests.columns import column, first
+from tests.contracts.columns import column, first
 from tests.contracts.tapes import taped
 from tests.noise.levels import LEVEL
 

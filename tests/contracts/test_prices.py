@@ -65,6 +65,7 @@ def _price(event):
     return dict.fromkeys((*EXPONENTIAL, "gumbel"), event.epsilon)
 
 
+@pytest.mark.covering(most=60)
 @every_case
 @pytest.mark.parametrize("epsilon", [0.5, 4.0, 30.0])
 def test_the_scale_times_the_price_is_what_a_unit_moves(cls, solver, variant, epsilon):

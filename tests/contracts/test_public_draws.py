@@ -36,6 +36,7 @@ from tests.registry import (
 )
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_noise_is_calibrated_to_the_number_of_steps_that_was_drawn(cls, solver):
     if not {"iterate", "rounds"} & set(ALL_SOLVERS[solver].options()):

@@ -32,7 +32,7 @@ from tests.bad_arguments import calls
 from tests.contracts.tapes import spent, taped
 from tests.registry import takes_groups
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.covering(most=12)
 
 CALLS = calls()
 N, D, ROW = 60, 3, 5

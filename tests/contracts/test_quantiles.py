@@ -15,7 +15,7 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import ExponentialChoices
 from dpsk._statistics.quantiles import bounded_grid, noisy_quantile, positive_grid, real_grid
-from tests.columns import column, first, spread
+from tests.contracts.columns import column, first, spread
 from tests.contracts.streams import SilentStream
 from tests.contracts.tapes import taped
 from tests.noise.levels import LEVEL

@@ -308,6 +308,7 @@ def _answers(sums, count, batches=None):
     return np.array([oracle.gradient(theta).ravel() for _ in range(count)])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["scalar", "classes", _NETWORK])
 def test_noise_of_an_answer_has_a_diagonal_covariance(kind, short_blocks):
     """At most 300 correlations of 2000 pairs: a sound one fails with chance below 3e-8."""
@@ -344,6 +345,7 @@ def test_noise_that_repeats_or_is_shared_would_be_found():
     assert np.abs(_correlations(noise[1:], noise[:-1])).max() > _FAR
 
 
+@pytest.mark.covering(most=16)
 @every_solver
 def test_no_draw_repeats_within_a_fit(solver, seen, short_blocks):
     """Of 1e4 draws of 52 bits two are equal, but for the sign, with chance below 1e-7."""
@@ -357,6 +359,7 @@ def _is_sampled(solver):
     return "batch_size" not in ALL_SOLVERS[solver].ignores and "stgd" not in solver
 
 
+@pytest.mark.covering(most=6)
 @pytest.mark.parametrize("solver", [name for name in sorted(ALL_SOLVERS) if _is_sampled(name)])
 def test_every_answer_of_a_fit_has_a_batch_of_its_own(solver, seen, short_blocks):
     """Two Poisson batches of 80 rows at rate 0.3 are equal with chance below 1e-18."""

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from dpsk import _progress
 from tests.contracts.tapes import KINDS, every_case, kinds_of, make, table, taped
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.covering
 
 #: Predictions are compared on rows that are in neither table.
 METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")

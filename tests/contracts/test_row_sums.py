@@ -100,6 +100,7 @@ def test_clips_exactly_where_the_bound_is_below_what_the_loss_implies(name, clip
     assert sums.clips == (not bounded or clip_norm < sums.loss.lipschitz * sums.model.radius)
 
 
+@pytest.mark.covering(most=4)
 @every_loss
 @dtypes
 @clips
@@ -132,6 +133,7 @@ def test_products_that_underflow_do_not_break_the_bound(name, dtype, clip_norm):
             assert np.linalg.norm(_gradient(sums, theta)) <= sums.clip_norm
 
 
+@pytest.mark.covering(most=4)
 @every_loss
 @dtypes
 @clips
@@ -212,6 +214,7 @@ def _grid(model, loss, rows, clip_norm):
     return GridSums(model, loss, rows, clip_norm, 30)
 
 
+@pytest.mark.covering
 @dtypes
 @pytest.mark.parametrize("make_sums", [_plain, _grid], ids=["float", "grid"])
 @pytest.mark.parametrize("weight", [None, 1.0, 1e9])

@@ -125,6 +125,7 @@ def test_wide_clips_leave_the_plain_sums(name, kind):
     np.testing.assert_allclose(alone, second, rtol=1e-12)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("clip", [1e-3, 0.05, 10.0])
 @every_model
 @every_loss

@@ -32,7 +32,7 @@ CASES = {
     "random": (DPWGAN, {**SHORT, "max_iter": 2, "init": "random"}),
 }
 every_case = pytest.mark.parametrize("name", CASES)
-pytestmark = [pytest.mark.thorough,
+pytestmark = [pytest.mark.covering(most=4),
               pytest.mark.filterwarnings("ignore::dpsk.exceptions.PrivacyWarning")]
 
 

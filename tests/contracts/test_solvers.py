@@ -152,6 +152,7 @@ def _accepting(solver, options):
     return set(options) <= set(ALL_SOLVERS[solver].options())
 
 
+@pytest.mark.covering
 @every_fit
 @pytest.mark.parametrize("params", [
     {}, {"max_iter": 3}, {"alpha": 0.1, "penalty": "elasticnet"}, {"fit_intercept": False},
@@ -176,6 +177,7 @@ def test_what_a_fit_releases_is_what_it_declared(cls, solver, params, ledgers):
         assert tally(ledger.spent)[moment] == 1
 
 
+@pytest.mark.covering(most=22)
 @where_sets_may_be_needed(every_fit)
 def test_weights_and_sparse_rows_change_nothing_that_is_declared(cls, solver, ledgers):
     model = make_estimator(cls, solver, precondition=False)
@@ -193,6 +195,7 @@ def test_weights_and_sparse_rows_change_nothing_that_is_declared(cls, solver, le
         type(event) for event in plans[0]}
 
 
+@pytest.mark.covering
 @every_fit
 @pytest.mark.parametrize("iterate", sorted(ITERATES))
 def test_what_a_fit_releases_is_within_what_it_declared(cls, solver, iterate, ledgers):
@@ -209,6 +212,7 @@ def test_what_a_fit_releases_is_within_what_it_declared(cls, solver, iterate, le
         assert model.n_iter_ == 6 or (iterate == "random" and 1 <= model.n_iter_ < 6)
 
 
+@pytest.mark.covering(most=22)
 @every_fit
 def test_n_iter_is_the_planned_number_of_steps(cls, solver):
     if "max_iter" in ALL_SOLVERS[solver].ignores:
@@ -227,6 +231,7 @@ def test_n_iter_is_the_planned_number_of_steps(cls, solver):
     assert model.n_iter_ == again.n_iter_
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_iterates_differ_but_cost_the_same(cls, solver):
     if not _accepting(solver, ["iterate"]):

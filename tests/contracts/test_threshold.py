@@ -172,6 +172,7 @@ def test_noise_has_a_margin_for_rounding_where_there_is_no_grid(pure):
     assert_whole(answer / unit)
 
 
+@pytest.mark.covering(most=4)
 @every_loss
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_an_l1_clip_bounds_the_l1_norm_of_one_row_and_is_attained(name, fit_intercept):

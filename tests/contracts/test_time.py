@@ -11,7 +11,7 @@ import pytest
 from dpsk._data.source import Rows
 from tests.contracts.tapes import every_case, fixed_streams, kinds_of, make, table
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.covering
 
 #: Its Newton steps end when the gradient is small enough, and so follow the rows.
 _FOLLOWS_ROWS = "objective_perturbation"

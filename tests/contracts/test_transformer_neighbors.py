@@ -25,7 +25,7 @@ CASES = {
     "knots": (DPSplineTransformer, {"n_knots": 5, "missing_indicator": True}),
     "bounds": (DPSplineTransformer, {"columns": {0: (-2.0, 2.0)}}),
 }
-pytestmark = [pytest.mark.thorough,
+pytestmark = [pytest.mark.covering(most=4),
               pytest.mark.filterwarnings("ignore::dpsk.exceptions.PrivacyWarning")]
 
 

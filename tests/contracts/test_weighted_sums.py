@@ -72,6 +72,7 @@ def test_a_row_is_weighted_and_then_clipped(name, make_sums, clip_norm):
     np.testing.assert_allclose(_gradient(sums, theta), expected, rtol=0, atol=atol)
 
 
+@pytest.mark.covering(most=4)
 @every_loss
 @every_arithmetic
 @intercepts

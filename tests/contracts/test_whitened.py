@@ -107,6 +107,7 @@ def test_a_bound_on_rows_that_is_a_little_small_ruins_no_regression(cls, share):
         X, y).score(X, y) > LinearRegression().fit(X, y).score(X, y) - 0.1
 
 
+@pytest.mark.covering
 @kinds
 @intercepts
 @constants
@@ -185,6 +186,7 @@ def test_the_unit_of_a_declared_bound_does_not_matter(norm):
     assert model.score(norm * X, y) > 0.95
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("options", [{}, {"schedule": "convex"}, {"schedule": "strongly_convex"},
                                      {"schedule": "nonconvex"}, {"schedule": "pl"}], ids=str)
 @pytest.mark.parametrize("alpha", [0.0, 0.1])

@@ -7,8 +7,7 @@ import scipy.sparse as sp
 import sklearn
 from sklearn.base import is_classifier
 
-from dpsk import _fit
-from dpsk._privacy.noise.streams import KeyedStream
+from tests.instruments import fixed_streams, forbid_noise
 from tests.registry import (
     ESTIMATORS,
     NETWORK_PARAMS,
@@ -27,12 +26,11 @@ def small(cls, **params):
 
 
 @pytest.fixture
-def fitted(monkeypatch):
+def fitted():
     """Fit under one fixed stream and return everything trained, and predictions."""
     def fit(cls, X, y, weights=None, **params):
-        streams = iter([KeyedStream(b"public draws 0123"), KeyedStream(b"noise 0123456789")])
-        monkeypatch.setattr(_fit, "open_stream", lambda *_: next(streams))
-        model = small(cls, **params).fit(X, y, sample_weight=weights)
+        with fixed_streams():
+            model = small(cls, **params).fit(X, y, sample_weight=weights)
         return coefficients(model), model.predict(X)
 
     return fit
@@ -42,7 +40,7 @@ def fitted(monkeypatch):
 def refused(monkeypatch):
     """Call what must fail before anything is drawn."""
     def call(match, function, *args, kind=ValueError):
-        monkeypatch.setattr(_fit, "open_stream", lambda *_: pytest.fail("noise was drawn"))
+        forbid_noise(monkeypatch)
         with pytest.raises(kind, match=match) as caught:
             function(*args)
         assert "31337" not in str(caught.value)
@@ -91,6 +89,7 @@ def _whole(cls, n=80, n_features=4):
     return np.rint(3 * X), y
 
 
+@pytest.mark.covering
 @every_estimator
 @same
 def test_every_container_gives_the_same_bits(cls, make, fitted, tmp_path):
@@ -102,6 +101,7 @@ def test_every_container_gives_the_same_bits(cls, make, fitted, tmp_path):
     assert one[0].dtype == other[0].dtype and one[1].dtype == other[1].dtype
 
 
+@pytest.mark.covering
 @every_estimator
 @pytest.mark.parametrize("make", [
     lambda X: X, lambda X: X.astype(np.int8), lambda X: pd.DataFrame(X),
@@ -113,6 +113,7 @@ def test_booleans_are_zeros_and_ones(cls, make, fitted):
     np.testing.assert_allclose(one[1], other[1], rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.covering
 @every_estimator
 @pytest.mark.parametrize("make", [
     np.ndarray.tolist, lambda part: part.astype(object), lambda part: part.astype(np.int8),

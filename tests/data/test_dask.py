@@ -1,20 +1,14 @@
 """Collections of Dask train the bits that one array trains, on any chunks and workers."""
 
 import gc
-import pickle
 import time
 import warnings
-from functools import partial
-from types import FunctionType
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from dpsk import DPGroupDROClassifier, DPLogisticRegression, DPMLPClassifier, DPRidge
-from dpsk._data.chunked import ReadChunks, checksum
-from dpsk._data.cluster import Refusal, _run
-from dpsk._data.weights import check_weights
 from dpsk.testing import NoiseSeed
 from tests.registry import coefficients, every_estimator, make_estimator, training_rows
 
@@ -56,6 +50,7 @@ def collections(X, y, sizes=(40, 40)):
             array.from_array(y, chunks=(sizes,)))
 
 
+@pytest.mark.covering(most=3)
 @every_estimator
 def test_estimators_take_collections(cls, client):
     from tests.registry import plain_solver
@@ -69,6 +64,7 @@ def test_estimators_take_collections(cls, client):
     np.testing.assert_allclose(found, whole, rtol=rtol, atol=rtol)
 
 
+@pytest.mark.covering(most=3)
 @pytest.mark.parametrize("sizes", CHUNKS, ids=str)
 @pytest.mark.parametrize("held", [False, True])
 def test_chunks_and_where_they_are_make_no_difference(sizes, held, client):
@@ -105,6 +101,7 @@ def _pair(place):
     return X, (X[:, 0] > 0).astype(int)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("share, least, most", [(0.0, 9, 20), (0.4, 2, 3)])
 def test_chunks_are_made_anew_where_they_would_fill_memory(share, least, most, monkeypatch):
     from distributed import Client, LocalCluster
@@ -125,24 +122,7 @@ def _slowly(block):
     return block
 
 
-def test_rows_on_their_way_between_workers_are_read_anew():
-    chunks = ReadChunks(partial(iter, [np.zeros((3, 2)), np.ones((1, 2))]), [(3, 2), (1, 2)],
-                        [checksum(np.zeros((3, 2))), checksum(np.ones((1, 2)))])
-    chunks.get(1)
-    moved = pickle.loads(pickle.dumps(chunks))
-    np.testing.assert_array_equal(moved.get(0), np.zeros((3, 2)))
-
-
-@pytest.mark.parametrize("fails", [lambda: np.bincount([0, 31337], np.ones(31337)),
-                                   lambda: np.zeros(2)[31337], lambda: float("31337x"),
-                                   lambda: {}["31337"]])
-def test_words_of_compiled_code_are_withheld(fails):
-    answer = _run(FunctionType(fails.__code__, {"__name__": "dpsk.part", "np": np}))
-    assert isinstance(answer, Refusal) and "31337" not in answer.message
-    ours = _run(check_weights, [-1.0], np.zeros((1, 1)), float)
-    assert ours.kind is ValueError and ours.message.startswith("sample_weight: must be finite")
-
-
+@pytest.mark.thorough
 def test_learnt_bounds_newton_and_sampled_batches_are_the_same(client):
     X, y = training_rows(DPLogisticRegression(), n=5000)
     X = X * [1.0, 10.0, 0.1, 3.0]
@@ -191,6 +171,7 @@ def test_frames_series_and_groups(client):
     np.testing.assert_array_equal(lazy.compute(), found.predict(frame))
 
 
+@pytest.mark.covering(most=1)
 @pytest.mark.parametrize("dtype", ["Float64", "Int64", "boolean", "int8"])
 def test_types_that_may_miss_entries_are_taken_where_none_is_missing(dtype, client):
     pandas = pytest.importorskip("pandas")
@@ -228,6 +209,7 @@ def _secret(block):
     raise OSError("row 17 holds 31337")
 
 
+@pytest.mark.covering(most=2)
 @pytest.mark.parametrize("spoil, match", [
     (lambda X, y: (X.map_blocks(np.log, dtype=float), y), "contains NaN"),
     (lambda X, y: (X, y[:40]), r"y of shape \(40,\)"),
@@ -243,6 +225,7 @@ def test_what_is_wrong_is_said_without_data(spoil, match, client, caplog, capfd)
     assert "31337" not in caplog.text + "".join(capfd.readouterr())
 
 
+@pytest.mark.thorough
 def test_nothing_of_the_rows_stays_on_the_cluster(client):
     X, y = training_rows(DPLogisticRegression())
     dX, dy = collections(X, y)

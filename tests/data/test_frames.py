@@ -58,6 +58,7 @@ def _y(cls):
     return training_rows(cls(), n=_N)[1]
 
 
+@pytest.mark.covering
 @every_estimator
 @pytest.mark.parametrize("kind", _OTHER)
 def test_the_column_and_its_kind_are_named_in_fits_and_predictions(cls, kind):

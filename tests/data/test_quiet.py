@@ -1,7 +1,6 @@
 """No setting for floating-point errors or warnings makes a fit depend on which rows raise them."""
 
 import warnings
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -9,9 +8,7 @@ import scipy.sparse as sp
 from scipy import special
 from sklearn.base import is_classifier
 
-from dpsk import _fit
-from dpsk._data.errors import quietly
-from dpsk._privacy.noise.streams import KeyedStream
+from tests.instruments import fixed_streams
 from tests.registry import (
     coefficients,
     declared,
@@ -41,8 +38,7 @@ def _extreme_rows(cls):
 
 def _outcome(model, X, y, weights=None):
     """Return everything trained, predicted and said under one fixed stream."""
-    streams = iter([KeyedStream(b"public draws 0123"), KeyedStream(b"noise 0123456789")])
-    with mock.patch.object(_fit, "open_stream", lambda *_: next(streams)):
+    with fixed_streams():
         model.fit(X, y, sample_weight=weights)
     said = [getattr(model, name)(X) for name in ("predict", "decision_function", "predict_proba",
                                                  "predict_log_proba") if hasattr(model, name)]
@@ -67,6 +63,7 @@ def test_fits_and_predictions_are_the_same_whatever_errors_are_set_to_raise(cls,
     _same(_outcome(model, X, y), _loudly(_outcome, model, X, y))
 
 
+@pytest.mark.covering
 @every_estimator
 @pytest.mark.parametrize("variant", ["weights", "sparse", "single", "steps"])
 def test_the_same_holds_for_other_rows(cls, variant):
@@ -98,15 +95,3 @@ def test_settings_are_left_as_they_were(cls):
         with pytest.raises(ValueError):
             cls().fit(X[:1], y[:1])
         assert (np.geterr(), special.geterr()) == before
-
-
-def test_a_quiet_function_is_itself_in_every_other_way():
-    @quietly
-    def divide(a, b=0.0):
-        """Return a quotient."""
-        return np.float64(a) / b, special.gammaln(np.float64(b))
-
-    assert divide.__doc__ == "Return a quotient." and divide.__name__ == "divide"
-    assert np.isinf(_loudly(divide, 1.0)).all()
-    with pytest.raises((FloatingPointError, special.SpecialFunctionError)):
-        _loudly(divide.__wrapped__, 1.0)

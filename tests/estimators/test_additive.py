@@ -5,7 +5,6 @@ import math
 import pickle
 import warnings
 from collections import Counter
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -16,14 +15,14 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dpsk import Certificate, DPAdditiveClassifier, DPAdditiveRegressor, _fit
-from dpsk._privacy import accountant
-from dpsk._privacy.events import Disclosure, tally
-from dpsk._privacy.ledger import Ledger
+from dpsk import Certificate, DPAdditiveClassifier, DPAdditiveRegressor
+from dpsk.accounting import Disclosure
 from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
 from tests.estimators.raw_tables import TOWNS, curves, fitted, make, table, targets
+from tests.events import tally, total_mu
+from tests.instruments import watched_ledgers
 from tests.registry import ADDITIVE, every_additive_model
 from tests.sklearn_checks import WEIGHTS, ids_of, run_check
 
@@ -47,6 +46,7 @@ def _marked(case):
     return pytest.param(*values, marks=(*marks, *more))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(_CHECKS.args[0], list(map(_marked, _CHECKS.args[1])),
                          ids=ids_of(_CHECKS))
 def test_scikit_learn_checks(estimator, check, monkeypatch):
@@ -166,14 +166,7 @@ def test_terms_of_several_classes_have_a_value_each():
 
 @every_additive_model
 def test_a_fit_costs_its_budget_and_the_certificate_says_so(cls):
-    ledgers = []
-
-    class Kept(Ledger):
-        def __init__(self, plan):
-            super().__init__(plan)
-            ledgers.append(self)
-
-    with mock.patch.object(_fit, "Ledger", Kept), taped() as tape:
+    with watched_ledgers() as ledgers, taped() as tape:
         model = fitted(cls, epsilon=2.0)
     certificate = model.privacy_
     assert sum((tally(ledger.spent) for ledger in ledgers), Counter()) == tally(certificate.event)
@@ -202,7 +195,7 @@ def test_prices_follow_from_public_facts_alone(interactions):
         event = make(DPAdditiveClassifier, interactions=interactions).fit(
             X, np.resize(["no", "yes"], len(X))).privacy_.event
         plans.add(repr(event.events[0]))
-        costs.append([accountant.merge(each).mu for each in event.events])
+        costs.append([total_mu(each) for each in event.events])
     assert len(plans) == 1
     np.testing.assert_allclose(costs[1:], costs[:-1], rtol=1e-5)
 
@@ -249,6 +242,7 @@ def test_a_fit_can_be_repeated_on_another_table(cls):
     assert model.predict(X).shape == (80,)
 
 
+@pytest.mark.covering(most=1)
 @every_additive_model
 def test_wrappers_of_scikit_learn_take_them(cls):
     X = table(90)
@@ -298,7 +292,7 @@ def test_the_least_and_the_largest_budgets_are_fitted(epsilon, delta):
         model = make(DPAdditiveRegressor, epsilon=epsilon, delta=delta, interactions=1).fit(
             X, targets(DPAdditiveRegressor, X))
     assert model.privacy_.delta_at(epsilon) <= delta
-    assert accountant.merge(model.privacy_.event).rest.mu > 0
+    assert total_mu(model.privacy_.event) > 0
 
 
 @every_additive_model

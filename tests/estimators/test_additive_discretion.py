@@ -2,19 +2,17 @@
 
 import pickle
 import warnings
-from unittest import mock
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import is_classifier
 
-from dpsk import _fit
-from dpsk._privacy.noise.streams import KeyedStream
 from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
 from tests.estimators.raw_tables import LEVELS, TOWNS, curves, fitted, make, table, targets
+from tests.instruments import repeated_stream
 from tests.registry import every_additive_model
 
 SECRET, SECRET_WORD = 31337.25, "Secretville"
@@ -37,6 +35,7 @@ def variants(X):
     yield "levels", X.assign(level=pd.Series([None] * n, dtype=LEVELS), flag=True)
 
 
+@pytest.mark.covering(most=1)
 @every_additive_model
 @pytest.mark.parametrize("interactions, max_categories", [(0, 24), (2, 24), (2, None)])
 def test_all_that_a_fit_shows_follows_from_its_releases(cls, interactions, max_categories, capsys):
@@ -143,7 +142,7 @@ def test_fits_are_the_same_whatever_errors_are_set_to_raise(cls):
     X.loc[:40, "number"] = np.resize([0.0, 5e-324, 1e-300, 1e160, -1.7e308, np.nan], 41)
 
     def outcome():
-        with mock.patch.object(_fit, "open_stream", lambda *_: KeyedStream(b"0123456789abcdef")):
+        with repeated_stream():
             model = make(cls).fit(X, y)
         return model.coef_.tobytes(), model.predict(X).tobytes()
 

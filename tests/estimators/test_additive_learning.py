@@ -12,9 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, SplineTransformer
 
 from dpsk import DPAdditiveClassifier, DPAdditiveRegressor
-from dpsk._privacy.events import tally
 from dpsk.exceptions import PrivacyWarning
 from tests.estimators.raw_tables import LEVELS, TOWNS, curves, fitted, make, table, targets
+from tests.events import tally
 from tests.registry import every_additive_model
 
 
@@ -132,6 +132,7 @@ def shared(share, n=20_000, n_columns=2):
     return rng.normal(size=(n, n_columns)) + y[:, None], y
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rare_class", [0, 1])
 def test_a_rare_class_has_fewer_knots_and_two_intervals_at_least(rare_class):
     """False-alarm rate below 1e-9: rows of few knots end 8 deviations of their count away."""
@@ -144,6 +145,7 @@ def test_a_rare_class_has_fewer_knots_and_two_intervals_at_least(rare_class):
     assert found == [[9] * 6, [9] * 6, [3] * 6]
 
 
+@pytest.mark.covering(most=1)
 @pytest.mark.parametrize(("n", "classes", "counts"), [
     (20_000, [0, 1], 1), (20_000, [0, 1, 2], 0), (400, [0, 1], 0)])
 def test_classes_are_counted_where_knots_follow_from_them_and_nowhere_else(n, classes, counts):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dpsk import DPAdditiveClassifier, DPAdditiveRegressor, DPTableVectorizer
-from dpsk._privacy.events import tally
+from tests.events import tally
 
 N = 20_000
 
@@ -44,6 +44,7 @@ def test_flags_and_grades_have_their_knots_where_they_stand(dtype):
             assert len(axis.knots) <= len(expected) + 3
 
 
+@pytest.mark.thorough
 def test_flags_that_come_as_numbers_are_learnt_as_if_they_were_declared():
     """Accuracy at most .05 below, where nothing that was known of them lost .1 and more.
 

@@ -7,12 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import is_classifier
 
-from dpsk import DPHuberRegressor, DPLinearSVC, DPLogisticRegression, DPPoissonRegressor
-from dpsk._objective.losses import Loss
-from dpsk._objective.penalties import CONSTRAINTS, PENALTIES
-from dpsk._objective.requirements import POSITIVE_DELTA
-from dpsk._parameters import PARAMETER_CONSTRAINTS
-from dpsk._privacy.noise import streams
+from dpsk import DPLinearSVC, DPLogisticRegression, DPPoissonRegressor
 from dpsk.exceptions import PrivacyWarning
 from tests.estimators.pairs import bounds_gradients, build
 from tests.loops import in_a_row
@@ -20,6 +15,8 @@ from tests.registry import (
     ALL_SOLVERS,
     ESTIMATORS,
     LINEAR,
+    SETS,
+    WEIGHTED,
     batch_solver,
     coefficients,
     declared,
@@ -28,6 +25,7 @@ from tests.registry import (
     every_linear_estimator,
     every_row_estimator,
     is_linear,
+    needs_delta,
     plain_solver,
     takes_pure_epsilon,
     takes_several_classes,
@@ -90,17 +88,10 @@ _SOMEWHERE += [(cls, name, value) for cls, table in _REFUSED_BY.items()
 _GAUSSIAN = [pytest.param(cls, solver, id=f"{name}-{solver}")
              for name, cls in sorted(ESTIMATORS.items())
              for solver in sorted(documented_solvers(cls))
-             if POSITIVE_DELTA in ALL_SOLVERS[solver].requires]
+             if needs_delta(solver)]
 
 
-@pytest.fixture(autouse=True)
-def no_noise(monkeypatch):
-    """Fail on any draw."""
-    def words(self, count):
-        pytest.fail("noise was drawn")
-
-    monkeypatch.setattr(streams.EntropyStream, "words", words)
-    monkeypatch.setattr(streams.KeyedStream, "words", words)
+pytestmark = pytest.mark.usefixtures("silent")
 
 
 def refusal(model, X=None, y=None):
@@ -143,17 +134,17 @@ def test_a_bad_value_of_its_own_is_refused(cls, name, value):
 
 
 @every_linear_estimator
-@in_a_row("penalty", sorted(CONSTRAINTS))
+@in_a_row("penalty", SETS)
 @in_a_row("radius", [None, 0, -1.0, math.nan, math.inf, "1", True])
 def test_a_set_needs_a_radius(cls, penalty, radius):
-    if radius is None and cls().get_params()["penalty"] in CONSTRAINTS:
+    if radius is None and cls().get_params()["penalty"] in SETS:
         return  # Which has a usual one.
     text = refusal(cls(penalty=penalty, radius=radius, solver=plain_solver(cls)))
     assert f"radius={radius!r}" in text and repr(penalty) in text
 
 
 @every_linear_estimator
-@in_a_row("penalty", sorted(set(PENALTIES) - CONSTRAINTS))
+@in_a_row("penalty", WEIGHTED)
 @in_a_row("radius", [2.0, 0, -1.0, "1", math.nan])
 def test_a_radius_without_a_set_is_refused(cls, penalty, radius):
     text = refusal(cls(penalty=penalty, radius=radius, alpha=0.1))
@@ -176,11 +167,6 @@ def test_every_parameter_has_its_constraint_declared(cls):
     for name, value in cls().get_params().items():
         if name in cls._constraints:
             cls._constraints[name](name, value)
-
-
-def test_every_shared_constraint_is_of_some_parameter():
-    known = {name for cls in ESTIMATORS.values() for name in cls().get_params()}
-    assert set(PARAMETER_CONSTRAINTS) <= known
 
 
 @every_estimator
@@ -275,38 +261,6 @@ def test_a_weak_delta_is_warned_of_by_public_numbers_before_any_draw(cls, delta,
                for text in texts)
 
 
-class _Ramp(Loss):
-    """The absolute residual: a slope of 1, and a corner."""
-
-    lipschitz, smoothness = 1.0, math.inf
-
-    def value(self, y, z):
-        return np.abs(z - y)
-
-    def gradient(self, y, z):
-        return np.sign(z - y)
-
-    def hessian(self, y, z):
-        return np.zeros(len(z))
-
-
-class _Median(DPHuberRegressor):
-    def _loss(self):
-        return _Ramp()
-
-
-@pytest.mark.parametrize("solver", sorted(documented_solvers(DPHuberRegressor)))
-@pytest.mark.parametrize("options", [None, {"schedule": "convex"}])
-def test_no_step_of_length_zero_is_made_of_a_loss_without_curvature(solver, options):
-    if options and "schedule" not in ALL_SOLVERS[solver].options():
-        options = None
-    text = refusal(build(_Median, solver, solver_options=options))
-    assert "learning_rate=None" in text or "bounded curvature" in text
-    if "learning_rate=None" in text:
-        with pytest.raises(pytest.fail.Exception, match="noise was drawn"):
-            build(_Median, solver, learning_rate=0.5).fit(*training_rows(_Median()))
-
-
 @pytest.mark.parametrize("cls", [
     pytest.param(cls, id=name) for name, cls in sorted(ESTIMATORS.items())
     if "output_perturbation" in documented_solvers(cls)])
@@ -335,6 +289,7 @@ def test_one_class_is_refused_only_when_classes_are_inferred():
     assert "classes=" in text and "77" not in text
 
 
+@pytest.mark.covering(most=4)
 @every_estimator
 def test_boundary_values_are_not_refused(cls, monkeypatch):
     monkeypatch.undo()

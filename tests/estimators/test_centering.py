@@ -4,9 +4,6 @@ import numpy as np
 import pytest
 
 from dpsk import DPAUCMaximizer, DPMLPClassifier, DPMLPRegressor
-from dpsk._privacy.accountant import delta
-from dpsk._privacy.events import Gaussian, tally
-from dpsk._stages.centering import mean_budget
 from dpsk.testing import NoiseSeed
 from tests.registry import documented_solvers
 
@@ -29,24 +26,6 @@ def rows(n=3000):
 
 def build(cls, **params):
     return cls(**{"epsilon": 8.0, **PARAMS[cls], "max_iter": 20, **params})
-
-
-@every_network_fit
-def test_the_mean_is_released_charged_and_stated(cls, params):
-    X, y = rows()
-    model = build(cls, precondition=True, **params).fit(X, y)
-    np.testing.assert_allclose(model.center_, X.mean(axis=0), atol=0.05)
-    certificate = model.privacy_
-    assert "center_" in certificate.released
-    (bound,) = [one for one in certificate.enforced if one.name == "center_norm"]
-    assert bound.value == (4.0 if cls is DPAUCMaximizer else np.sqrt(2.0))
-    cost = Gaussian(mean_budget(certificate))
-    assert tally(certificate.event)[cost] == 1
-    assert delta(certificate.event, certificate.epsilon) <= certificate.delta
-    plain = build(cls, precondition=False, **params).fit(X, y)
-    assert plain.center_ is None and "center_" not in plain.privacy_.released
-    assert cost not in tally(plain.privacy_.event)
-    assert plain.privacy_.noise_multiplier < certificate.noise_multiplier
 
 
 @every_network_fit
@@ -85,6 +64,7 @@ def test_by_default_a_mean_is_released_where_its_noise_is_small(cls):
     assert build(cls, epsilon=0.001).fit(X, y).center_ is None
 
 
+@pytest.mark.covering(most=1)
 @every_network
 def test_centered_rows_are_told_apart_by_their_quadrants(cls):
     X, y = rows(6000)
@@ -95,6 +75,7 @@ def test_centered_rows_are_told_apart_by_their_quadrants(cls):
     assert right > 0.85
 
 
+@pytest.mark.thorough
 def test_one_long_row_moves_the_mean_by_no_more_than_its_bound():
     X, y = rows()
     far = X.copy()

@@ -11,9 +11,9 @@ from sklearn.base import is_classifier
 
 import dpsk
 from dpsk import Certificate
-from dpsk._privacy.events import tally
 from dpsk.testing import NoiseSeed
 from tests.estimators.pairs import bounds_gradients, build
+from tests.events import tally
 from tests.registry import (
     ALL_SOLVERS,
     arithmetic_of,
@@ -110,6 +110,7 @@ def test_html_says_what_the_text_says_and_escapes_it(cls):
     assert "<script" not in replace(certificate, public=(hostile,))._repr_html_()
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_the_curve_meets_the_declared_budget_and_is_monotone(cls, solver):
     certificate = _certificate(cls, solver=solver)
@@ -205,6 +206,7 @@ def test_a_seed_is_recorded_and_said_to_void_the_guarantee_if_known(cls):
         assert "NoiseSeed" not in str(fresh)
 
 
+@pytest.mark.covering
 @every_fit
 @pytest.mark.parametrize("row", [1e6, 1e-6, 0.0, 1e300])
 def test_the_certificate_is_the_same_on_neighboring_data(cls, solver, row):
@@ -219,6 +221,7 @@ def test_the_certificate_is_the_same_on_neighboring_data(cls, solver, row):
     assert str(certificates[0]) == str(certificates[1])
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_only_released_attributes_depend_on_the_rows(cls, solver):
     X, y = training_rows(cls())
@@ -246,6 +249,7 @@ def test_a_certificate_cannot_be_changed(cls):
         certificate.epsilon = 0.1
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_the_arithmetic_is_named_and_explained(cls, solver):
     # A batch as large as the table is the table.
@@ -258,6 +262,7 @@ def test_the_arithmetic_is_named_and_explained(cls, solver):
     assert Certificate.from_json(certificate.to_json()).arithmetic == certificate.arithmetic
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_weights_are_listed_with_what_they_are_lowered_to(cls, solver):
     model = build(cls, solver)

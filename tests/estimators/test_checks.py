@@ -36,6 +36,8 @@ _IN_A_SET = dict.fromkeys((
 #: them, test_weights the weights of classes.
 _OF_ANY_SOLVER = {"check_estimator_sparse_matrix", "check_estimator_sparse_array",
                   "check_class_weight_classifiers"}
+#: A classifier, a regressor and a network meet all checks in `make test`; others share code.
+_IN_FULL = {"DPLogisticRegression", "DPRidge", "DPMLPClassifier"}
 #: Pairs whose intercept, of a few rows, is so noisy that all predictions are cut to one bound.
 _AT_A_BOUND = {("DPLasso", "svrgpp")}
 
@@ -75,6 +77,10 @@ def _marked(case):
     again |= named and is_tried_by_a_classifier(type(estimator), estimator.solver)
     if again or (named and check.func.__name__ in _OF_ANY_SOLVER):
         marks = pytest.mark.audit
+    elif named:
+        marks = [*marks, pytest.mark.thorough]
+    elif type(estimator).__name__ not in _IN_FULL:
+        marks = pytest.mark.covering
     return pytest.param(*values, marks=marks)
 
 
@@ -126,6 +132,7 @@ def _blobs():
     return X, y
 
 
+@pytest.mark.covering(most=4)
 @every_fit
 def test_classifiers_separate_blobs_of_two_hundred_rows_all_the_same(cls, solver):
     """What the poor_score tag leaves out of scikit-learn's checks, over repeated fits.

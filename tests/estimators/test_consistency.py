@@ -53,6 +53,7 @@ def test_coefficients_tend_to_those_without_noise(cls, params):
     assert 0.0 < gap < 0.02
 
 
+@pytest.mark.covering(most=3)
 @pytest.mark.parametrize("data, cls, params, bar", [
     ("breast_cancer", DPLogisticRegression, {}, 0.1),
     ("breast_cancer", DPLogisticRegression, {"fit_intercept": False}, 0.1),

@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import is_classifier
 
-from dpsk._privacy.noise import streams
 from tests.estimators.pairs import build
+from tests.instruments import forbid_noise
 from tests.loops import in_a_row
 from tests.registry import (
     ESTIMATORS,
@@ -177,13 +177,10 @@ def _said(error):
 @pytest.fixture
 def refused(monkeypatch, capfd, caplog):
     """Call a function that must fail, and check that nothing it says is a data value."""
-    def words(self, count):
-        pytest.fail("noise was drawn")
-
     def call(kind, match, function, *args):
         with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.DEBUG):
             warnings.simplefilter("always")
-            monkeypatch.setattr(streams.EntropyStream, "words", words)
+            forbid_noise(monkeypatch)
             with pytest.raises(kind, match=f"(?s){match}") as raised:
                 function(*args)
         out, err = capfd.readouterr()
@@ -207,6 +204,7 @@ def test_rows_refused_by_fit_are_not_quoted(cls, X, kind, match, refused):
     refused(kind, match, cls().fit, X, _targets(cls))
 
 
+@pytest.mark.covering
 @every_estimator
 @pytest.mark.parametrize("X, kind, match", cases(
     {name: case for name, case in _ROWS.items() if name != "column names"}))
@@ -277,6 +275,7 @@ def test_a_model_that_is_not_fitted_says_so(cls):
     assert raised.type.__name__ == "NotFittedError"
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_a_fit_says_nothing_that_depends_on_the_rows(cls, solver, capfd):
     said = []

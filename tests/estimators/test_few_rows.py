@@ -17,8 +17,8 @@ from dpsk import (
     DPMLPRegressor,
     DPPoissonRegressor,
     DPRidge,
+    accounting,
 )
-from dpsk._privacy import accountant
 from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
@@ -124,7 +124,7 @@ def test_between_too_few_rows_and_enough_for_quantiles_bounds_are_octaves(cls, s
     assert 0.5 * np.median(norms) < model.data_norm_ < 4.0 * np.median(norms)
     low, high = model.target_bounds_
     assert low == (0.0 if cls is DPPoissonRegressor else -high) and 5.0 < high < 200.0
-    assert accountant.delta(model.privacy_.event, 1.1) <= model.privacy_.delta
+    assert accounting.delta(model.privacy_.event, 1.1) <= model.privacy_.delta
     assert {"data_norm_", "target_bounds_"} <= set(model.privacy_.released)
 
 

@@ -1,6 +1,5 @@
 """Fits that protect groups of rows: G in the place of n, refusals before any draw, routing."""
 
-import math
 import pickle
 import warnings
 
@@ -19,17 +18,11 @@ from dpsk import (
     DPPipeline,
     DPStandardScaler,
     PrivacyBudget,
-    _fit,
-    _progress,
 )
-from dpsk._mechanism.sensitivity import Sensitivity
-from dpsk._privacy.certificate import GROUP_RELATION
-from dpsk._privacy.noise import streams
-from dpsk._privacy.noise.seeds import NoiseSeed
-from dpsk._queries import gradients
-from dpsk._stages.base import Stage
 from dpsk.exceptions import BudgetExceededError, PrivacyWarning
+from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
+from tests.events import GROUP_RELATION
 from tests.registry import declared, every_protector_of_groups, is_linear
 
 G = 40
@@ -79,50 +72,11 @@ def test_the_certificate_is_that_of_groups_and_leaves_the_number_of_rows_out(cls
     assert not any(attribute.startswith("group") for attribute in vars(model))
 
 
-def stages(cls=Stage):
-    """Return every stage that releases by itself, of the package."""
-    below = [each for sub in cls.__subclasses__() for each in stages(sub)]
-    return [*below, *([cls] if "release" in vars(cls) else [])]
-
-
+@pytest.mark.covering
 @every_setting
 @every_protector_of_groups
-def test_no_stage_is_told_of_groups_that_it_does_not_take(cls, setting, monkeypatch):
-    """Whichever of those that a fit has did not, before the solver or after it."""
-    met, drawn = {}, []
-    for stage in stages():
-        def release(self, *args, stage=stage, original=stage.release):
-            met[type(self)] = type(self).comes_last
-            drawn.append(stage)
-            return original(self, *args)
-        monkeypatch.setattr(stage, "release", release)
-    X, y, groups = rows()
-    make(cls, setting).fit(X, y, groups=groups)
-    for stage in list(met):
-        drawn.clear()
-        with monkeypatch.context() as patched, pytest.raises(ValueError, match=stage.__name__):
-            patched.setattr(stage, "takes_groups", False)
-            make(cls, setting).fit(X, y, groups=groups)
-        assert not drawn
-
-
-def test_stages_on_either_side_of_the_solver_are_met_with_groups(monkeypatch):
-    sides = set()
-    for stage in stages():
-        def release(self, *args, original=stage.release):
-            sides.add(type(self).comes_last)
-            return original(self, *args)
-        monkeypatch.setattr(stage, "release", release)
-    X, y, groups = rows()
-    make(DPLogisticRegression, "mapped").fit(X, y, groups=groups)
-    assert sides == {False, True}
-
-
-@every_setting
-@every_protector_of_groups
-def test_all_that_a_fit_shows_follows_from_its_releases(cls, setting, capsys, monkeypatch):
+def test_all_that_a_fit_shows_follows_from_its_releases(cls, setting, capsys):
     """Replayed on tables of as many groups and another number of rows."""
-    monkeypatch.setattr(_progress, "_EVERY", math.inf)
 
     def shown(table, answers=None):
         model = make(cls, setting, verbose=1, random_state=0)
@@ -150,24 +104,6 @@ def test_the_noise_is_that_of_as_many_rows():
         other = make(DPLogisticRegression, setting).fit(X[:G], y[:G]).privacy_
         assert own.event == other.event and own.noise_multiplier == other.noise_multiplier
         assert own.relation != other.relation
-
-
-@pytest.mark.parametrize("setting", ["gd", "mapped"])
-def test_order_of_rows_and_names_of_groups_change_no_more_than_rounding(setting, monkeypatch):
-    X, y, groups = rows()
-    # The order keys noise that repeats, as other sums would.
-    monkeypatch.setattr(_fit, "table_digest", lambda rows: b"")
-    monkeypatch.setattr("dpsk._data.groups.Groups.digest", lambda self: b"")
-    order = np.random.default_rng(1).permutation(len(X))
-    names = np.array([f"person {code:03d}" for code in groups])
-    model = make(DPLogisticRegression, setting, temperature=setting == "mapped" or "auto",
-                 random_state=NoiseSeed(3))
-    whole = clone(model).fit(X, y, groups=groups)
-    for table in ((X[order], y[order], groups[order]), (X, y, names)):
-        other = clone(model).fit(*table[:2], groups=table[2])
-        np.testing.assert_allclose(other.coef_, whole.coef_, rtol=1e-7)
-        np.testing.assert_allclose(other.intercept_, whole.intercept_, rtol=1e-7)
-    assert not np.array_equal(clone(model).fit(X, y, groups=groups[order]).coef_, whole.coef_)
 
 
 def test_another_grouping_is_never_answered_with_the_same_noise():
@@ -208,39 +144,19 @@ def test_without_noise_the_objective_is_the_mean_over_groups_of_means():
     ({"data_norm": None, "solver": "gd"}, {}, "data_norm=None: with groups"),
     ({}, {"groups": np.zeros(130)}, "one group alone"),
     ({}, {"groups": np.arange(3)}, r"groups of shape \(3,\)")])
-def test_what_cannot_protect_groups_is_refused_before_any_draw(params, given, message,
-                                                                monkeypatch):
+def test_what_cannot_protect_groups_is_refused_before_any_draw(params, given, message, silent):
     X, y, groups = rows(np.resize([1, 3, 6, 3], G))
-    monkeypatch.setattr(streams, "open_stream", None)
-    monkeypatch.setattr(_fit, "noise_seed", None)
     with pytest.raises(ValueError, match=message):
         DPLogisticRegression(**{"data_norm": 1.0, **params}).fit(
             X[:130], y[:130], **{"groups": groups[:130], **given})
 
 
-@pytest.mark.parametrize("solver", ["gd", "sgd"])
-@pytest.mark.parametrize("clip, bound", [(None, 0.05), (0.3, 0.3), (np.inf, 0.4), (7.0, 0.4)])
-def test_the_noise_is_for_the_clip_of_groups_and_the_certificate_states_it(
-        solver, clip, bound, monkeypatch):
-    moves = []
-    monkeypatch.setattr(gradients, "Sensitivity", lambda moved, *others: moves.append(
-        moved) or Sensitivity(moved, *others))
-    X, y, groups = rows()
-    model = make(DPLogisticRegression, solver, clip_norm=0.4, temperature=False,
-                 solver_options={"group_clip_norm": clip}).fit(X, y, groups=groups)
-    stated = {line.name: line for line in model.privacy_.enforced}
-    assert stated["clip_norm"].value == 0.4 and stated["group_clip_norm"].value == bound
-    assert stated["group_clip_norm"].origin == ("declared" if clip == bound else "derived")
-    assert moves == [2.0 * bound]
-
-
 @pytest.mark.parametrize("cls, given, message", [
     (DPLogisticRegression, None, "group_clip_norm=0.1: clips what groups of rows add; pass gr"),
     (DPMLPClassifier, "groups", "group_clip_norm=0.1: networks clip rows alone")])
-def test_a_clip_of_groups_without_any_to_clip_is_refused_before_any_draw(cls, given, message,
-                                                                        monkeypatch):
+def test_a_clip_of_groups_without_any_to_clip_is_refused_before_any_draw(
+        cls, given, message, silent):
     X, y, groups = rows()
-    monkeypatch.setattr(streams, "open_stream", None)
     model = make(cls, solver_options={"group_clip_norm": 0.1})
     with pytest.raises(ValueError, match=message):
         model.fit(X, y, groups=groups if given else None)

@@ -8,11 +8,11 @@ from sklearn.base import is_classifier
 from sklearn.datasets import load_iris
 
 from dpsk import DPLinearSVC, DPLogisticRegression, DPPoissonRegressor
-from dpsk._objective.penalties import CONSTRAINTS
 from dpsk.testing import NoiseSeed
 from tests.estimators.pairs import build
 from tests.registry import (
     ESTIMATORS,
+    SETS,
     SOLVER_PARAMS,
     coefficients,
     every_estimator,
@@ -88,6 +88,7 @@ def _linear_rows(n=5000):
     return X, X @ [1.0, -1.0, 0.5] + 0.1
 
 
+@pytest.mark.covering(most=8)
 @every_classifier_fit
 def test_with_little_noise_the_classifiers_learn(cls, solver):
     X, signal = _linear_rows()
@@ -99,6 +100,7 @@ def test_with_little_noise_the_classifiers_learn(cls, solver):
     assert score > 0.8
 
 
+@pytest.mark.covering(most=8)
 @where_sets_may_be_needed(every_regressor_fit)
 def test_with_little_noise_the_regressors_learn(cls, solver):
     X, signal = _linear_rows()
@@ -122,10 +124,11 @@ def _weak_ridge(cls, solver):
     """Return a penalty that hardly binds, or a set that holds the signal."""
     own = SOLVER_PARAMS.get(solver, {})
     weak = {"alpha": 1e-3} if "alpha" in own else {}
-    in_a_set = "penalty" in own or cls().get_params().get("penalty") in CONSTRAINTS
+    in_a_set = "penalty" in own or cls().get_params().get("penalty") in SETS
     return {**weak, "radius": 5.0} if in_a_set else weak
 
 
+@pytest.mark.covering(most=8)
 @every_regressor_fit
 def test_the_regression_is_on_the_scale_of_the_declared_targets(cls, solver):
     X, signal = _linear_rows()

@@ -1,35 +1,18 @@
 """Fits that learn the bound on rows and on targets: price, statement, and what prediction uses."""
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 import pytest
 
 from dpsk import DPHuberRegressor, DPLinearRegression, DPPoissonRegressor
-from dpsk._data.source import Rows
-from dpsk._defaults.budgets import (
-    NORM_TAILS,
-    QUANTILE_SHARES,
-    TARGET_REACH,
-    TARGET_TAILS,
-    mu_of_share,
-)
-from dpsk._mechanism.session import Session
-from dpsk._models import LinearModel
-from dpsk._privacy import accountant
-from dpsk._privacy.events import Gaussian, Pure, tally
-from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._stages import NormBound, TargetBounds
-from dpsk._stages.bounds import quantile_rule, widened
-from dpsk._statistics.quantiles import positive_grid
+from dpsk.accounting import Pure
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import KINDS, table, taped
 from tests.contracts.test_neighbors import HOSTILE, ROW, spent
 from tests.contracts.test_replay import shown
 from tests.contracts.test_time import reads
 from tests.estimators.pairs import build
-from tests.registry import SOLVER_PARAMS, documented_solvers, make_problem
+from tests.events import tally
+from tests.registry import SOLVER_PARAMS, documented_solvers
 
 #: Solvers whose price rests on a penalty want declared bounds.
 FITS = [pytest.param(cls, solver, id=f"{cls.__name__}-{solver}")
@@ -56,35 +39,7 @@ def rows(n=4000, scale=300.0, seed=0):
     return X, 40.0 + 15.0 * X[:, 0] / scale + rng.normal(size=n)
 
 
-@every_fit
-@pytest.mark.parametrize("delta", [pytest.param(None, marks=pytest.mark.audit), 1e-5])
-def test_what_is_learnt_is_charged_and_stated_within_the_budget(cls, solver, delta):
-    X, y = rows()
-    y = np.maximum(y, 0.0)
-    model = make(cls, solver, epsilon=2.0, delta=delta, max_iter=None)
-    with taped() as tape:
-        model.fit(X, y)
-    certificate = model.privacy_
-    assert accountant.delta(certificate.event, 2.0) <= certificate.delta
-    # One quantile of norms, then those of the targets: a median, an end on either side, and how
-    # far they spread; of counts a spread and an end.
-    count = 3 if cls is DPPoissonRegressor else 5
-    (cost,) = {event for events in tape.events[:count] for event in events}
-    assert tally(certificate.event)[cost] == count
-    laws = [part.sensitivity.law for parts in tape.parts[:count] for part in parts]
-    assert laws == ["gumbel"] * count
-    assert cost.mu == pytest.approx(mu_of_share(certificate, QUANTILE_SHARES[0]), rel=1e-9)
-    bounds = {line.name: line for line in certificate.enforced}
-    assert bounds["data_norm"].value == model.data_norm_
-    assert bounds["target_bounds"].value == list(model.target_bounds_)
-    assert {bounds[name].origin for name in ("data_norm", "target_bounds")} == {"released"}
-    assert {"data_norm_", "target_bounds_"} <= set(certificate.released)
-    norms = np.linalg.norm(X, axis=1)
-    assert np.quantile(norms, 0.8) < model.data_norm_ < norms.max()
-    low, high = model.target_bounds_
-    assert high - low < 120 and high > np.quantile(y, 0.95)
-
-
+@pytest.mark.covering(most=6)
 @every_fit
 def test_all_that_a_fit_shows_follows_from_its_releases(cls, solver, capsys):
     model = make(cls, solver, verbose=1)
@@ -132,17 +87,6 @@ def test_the_unit_of_rows_and_of_targets_does_not_matter():
     assert min(scores) > 0.9
 
 
-@pytest.mark.parametrize("shape", [(3,), (4,), (3, 2), (4, 5)])
-def test_coefficients_are_divided_by_the_unit_and_intercepts_are_not(shape):
-    stage = NormBound(LinearModel(3, None, True, 1.0))
-    theta = np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape)
-    stage.value = 8.0
-    found = stage.undo(None, theta)
-    np.testing.assert_array_equal(found[:3], theta[:3] / 8.0)
-    np.testing.assert_array_equal(found[3:], theta[3:])
-    assert theta.flat[0] == 1.0
-
-
 def test_public_rows_are_mapped_like_the_others():
     X, y = rows(300)
     model = make(DPHuberRegressor, "stgd", solver_options={"holdout": "public"})
@@ -152,33 +96,6 @@ def test_public_rows_are_mapped_like_the_others():
     training, public = opened.rows, opened.rows.holdout
     np.testing.assert_array_equal(public.X, training.X[:30])
     np.testing.assert_array_equal(public.y, training.y[:30])
-
-
-@pytest.mark.parametrize("name, stage, tails", [
-    ("data_norm", NormBound(LinearModel(3, None, True, 1.0)), NORM_TAILS),
-    ("target_bounds", TargetBounds(lambda y, low, high: y, float), TARGET_TAILS)])
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_the_rule_is_one_of_public_facts_and_refuses_with_a_remedy(name, stage, tails, delta):
-    facts = make_problem(epsilon=1.0, delta=delta, n_samples=50)
-    with pytest.raises(ValueError, match=f"^{name}: n=50 rows at epsilon=1 are too few .*"
-                                         f"declare {name}, or raise epsilon"):
-        stage.event(facts)
-    with pytest.raises(ValueError, match=r"takes (inf|\d.*e\+\d+) times"):
-        stage.event(replace(facts, epsilon=1e-30, delta=delta and 1e-60))
-    assert stage.event(replace(facts, epsilon=40.0))
-    # The price grows before the rule refuses, then tails shrink.
-    prices, found = [], []
-    for n in (1500, 3000, 6000, 10**5, 10**8):
-        try:
-            event, tail = quantile_rule(name, replace(facts, n_samples=n), tails)
-        except ValueError:
-            assert not found and n < 6000
-            continue
-        found.append(tail)
-        prices.append(event.mu if isinstance(event, Gaussian) else event.epsilon)
-    assert found == sorted(found, reverse=True) and prices == sorted(prices, reverse=True)
-    assert tails[0] == found[-1] and found[0] <= tails[1] * (1 + 1e-12)
-    assert len(found) >= 3
 
 
 def test_nothing_is_drawn_before_a_refusal(monkeypatch):
@@ -195,50 +112,3 @@ def test_without_delta_every_event_is_pure():
     assert all(isinstance(event, Pure) for event in events)
     assert sum(event.epsilon * count for event, count in events.items()) <= 3.0 * (1 + 1e-12)
     assert 200 < model.data_norm_ < 700
-
-
-@dataclass(frozen=True, eq=False)
-class Case:
-    """A table of one kind, and bounds that are wanted of it."""
-
-    X: np.ndarray
-    y: np.ndarray
-
-    def bounds(self, lowest=None):
-        """Return what stages release at next to no noise, and the mapped rows."""
-        problem = make_problem(n_samples=len(self.y), n_features=1, epsilon=1e4)
-        rows_, values = Rows(self.X, self.y), []
-        for stage in (NormBound(LinearModel(1, None, True, 1.0)), TargetBounds(
-                lambda y, low, high: (y - low) / (high - low), float, lowest)):
-            _, rows_ = stage.release(problem, rows_, Session(
-                EntropyStream(), Ledger(stage.event(problem))))
-            values.append(stage.value)
-        return *values, rows_
-
-
-@pytest.mark.parametrize("value", [0.0, 1e-300, 5.0, -5.0, 2020.0, 1e300, -1e300])
-def test_degenerate_tables_have_ordered_bounds_and_finite_rows(value):
-    case = Case(np.full((400, 1), value), np.full(400, value))
-    norm, (low, high), mapped = case.bounds()
-    assert positive_grid()[0] <= norm <= positive_grid()[-1]
-    assert low < high and np.isfinite([low, high]).all()
-    # Distances from a median are single precision's at 1e12, and end at 2^40.
-    assert low <= np.clip(value, -1e12, 1e12) + 2.0**40 * (value > 1e12)
-    assert high >= np.clip(value, -1e12, 1e12) - 2.0**40 * (value < -1e12)
-    assert ((mapped.y >= 0) & (mapped.y <= 1)).all()
-    _, (zero, high), _ = Case(np.ones((400, 1)), np.full(400, abs(value))).bounds(lowest=0.0)
-    assert zero == 0.0 < high <= 2.0**40
-
-
-def test_quantiles_of_a_large_tail_are_widened_to_those_of_a_small_one():
-    rng = np.random.default_rng(0)
-    y = 7.0 + 3.0 * rng.normal(size=100_000)
-    wanted = np.quantile(y, [TARGET_REACH, 1 - TARGET_REACH])
-    for tail in (0.015, 0.1, 0.25):
-        found = widened(*np.quantile(y, [tail, 1 - tail]), tail)
-        np.testing.assert_allclose(found, wanted, atol=0.25)
-    assert widened(-1.0, 1.0, 1e-6) == (-1.0, 1.0)
-    for low, high in ((3.0, 1.0), (2.0, 2.0), (0.0, 0.0)):
-        ends = widened(low, high, 0.1)
-        assert ends[0] < ends[1]
-        assert sum(ends) == pytest.approx(low + high)

@@ -14,9 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from dpsk import DPAUCMaximizer, DPGroupDROClassifier, DPLogisticRegression
-from dpsk._privacy.accountant import delta
-from dpsk._privacy.events import tally
+from dpsk.accounting import delta
 from dpsk.testing import NoiseSeed
+from tests.events import tally
 from tests.registry import every_fit_with_groups
 
 SOLVERS = pytest.mark.parametrize("solver", ["sgda", "privatediff"])

@@ -4,7 +4,6 @@ import inspect
 import math
 import pickle
 import warnings
-from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -12,15 +11,13 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dpsk import DPWGAN, Certificate, DPGaussianSampler, DPTreeSampler, _fit
-from dpsk._privacy.events import tally
-from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.noise import streams
-from dpsk._privacy.noise.streams import KeyedStream
+from dpsk import DPWGAN, Certificate, DPGaussianSampler, DPTreeSampler
 from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
 from tests.estimators.sampled import COLUMNS, fitted, numbers, rows, table
+from tests.events import tally
+from tests.instruments import repeated_stream, watched_ledgers
 from tests.registry import SAMPLERS, every_sampler
 from tests.sklearn_checks import ids_of
 
@@ -58,18 +55,12 @@ every_bad_value = pytest.mark.parametrize("cls, name, value", [
     for name, values in {**_REFUSED, **_OWN[cls]}.items() for value in values])
 
 
-@pytest.fixture
-def silent(monkeypatch):
-    """Fail where noise is drawn."""
-    for stream in (streams.EntropyStream, streams.KeyedStream):
-        monkeypatch.setattr(stream, "words", lambda self, count: pytest.fail("noise was drawn"))
-
-
 _CHECKS = parametrize_with_checks([cls(random_state=seed) for cls in SAMPLERS.values()
                                    for seed in (None, NoiseSeed(0))])
 
 
 # scikit-learn 1.6 has them in an iterator.
+@pytest.mark.covering
 @pytest.mark.parametrize(_CHECKS.args[0], list(_CHECKS.args[1]), ids=ids_of(_CHECKS))
 def test_scikit_learns_checks(estimator, check):
     """All of them; what repeats a fit is skipped where noise does not repeat, by the tag."""
@@ -149,15 +140,8 @@ def test_a_category_that_was_not_declared_is_not_quoted(silent):
 
 @every_sampler
 def test_a_fit_costs_its_budget_and_the_certificate_says_so(cls):
-    ledgers = []
-
-    class Kept(Ledger):
-        def __init__(self, plan):
-            super().__init__(plan)
-            ledgers.append(self)
-
     X, y = rows(400)
-    with mock.patch.object(_fit, "Ledger", Kept):
+    with watched_ledgers() as ledgers:
         sampler = cls(epsilon=2.0, random_state=NoiseSeed(0)).fit(X, y)
     (ledger,) = ledgers
     certificate = sampler.privacy_
@@ -176,16 +160,9 @@ def test_a_fit_costs_its_budget_and_the_certificate_says_so(cls):
 
 
 def test_learnt_ranges_cost_their_share_and_are_on_the_certificate():
-    ledgers = []
-
-    class Kept(Ledger):
-        def __init__(self, plan):
-            super().__init__(plan)
-            ledgers.append(self)
-
     X, y = rows(4000, n_features=2)
     frame = pd.DataFrame(X * [1e-2, 1e4], columns=["short", "long"])
-    with mock.patch.object(_fit, "Ledger", Kept):
+    with watched_ledgers() as ledgers:
         sampler = DPGaussianSampler(2.0).fit(frame, y)
     certificate = sampler.privacy_
     assert tally(ledgers[0].spent) == tally(certificate.event)
@@ -290,7 +267,7 @@ def test_fits_are_the_same_whatever_errors_are_set_to_raise(cls):
                                    8)[:, None], X[:64])
 
     def outcome():
-        with mock.patch.object(_fit, "open_stream", lambda *_: KeyedStream(b"0123456789abcdef")):
+        with repeated_stream():
             sampler = cls(epsilon=2.0).fit(X, y)
         return pickle.dumps((numbers(sampler), sampler.sample(9, random_state=0)))
 

@@ -7,7 +7,6 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from dpsk import DPAdditiveClassifier, DPLogisticRegression
-from dpsk.additive._terms import Axis, Term
 from dpsk.inspection import DPShapeDisplay
 from tests.estimators.raw_tables import make, table, targets
 from tests.registry import every_additive_model
@@ -142,12 +141,3 @@ def test_without_matplotlib_it_says_what_is_missing(pairs, monkeypatch):
         DPShapeDisplay.from_estimator(pairs)
     with pytest.raises(ImportError, match="plot requires matplotlib"):
         DPShapeDisplay(pairs.terms_, unit="log-odds").plot()
-
-
-def test_buckets_of_several_categories_are_not_drawn():
-    axis = Axis("town", None, ["Graz", "Linz", "bucket 0", "bucket 1"], n_named=2)
-    values = np.arange(5.0)
-    display = DPShapeDisplay([Term((axis,), values, values, values)], unit="target", classes=None)
-    (ax,) = display.plot().axes_.ravel()
-    assert [bar.get_height() for bar in ax.patches] == [0.0, 1.0]
-    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["Graz", "Linz"]

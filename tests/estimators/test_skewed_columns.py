@@ -13,8 +13,6 @@ from dpsk import (
     DPTableVectorizer,
     make_dp_pipeline,
 )
-from dpsk._models.shifted_log import ShiftedLog
-from dpsk.inspection import DPShapeDisplay
 
 N = 4000
 #: Normal numbers without noise, in an order of no meaning.
@@ -90,22 +88,3 @@ def test_a_line_behind_a_vectorizer_is_one_on_the_scale():
     model = make_dp_pipeline(DPTableVectorizer(n_knots=5), DPRidge(target_bounds=(-4, 4)),
                              epsilon=np.inf).fit(AMOUNTS[:, None], NORMAL)
     assert model.score(AMOUNTS[:, None], NORMAL) > 0.98
-
-
-@pytest.mark.parametrize("pairs", [0, [("amount", "even")]])
-def test_pictures_have_the_scale_of_the_column(pairs):
-    plt = pytest.importorskip("matplotlib.pyplot")
-    plt.switch_backend("agg")
-    model = DPAdditiveRegressor(epsilon=np.inf, n_knots=5, interactions=pairs).fit(
-        COLUMNS[["amount", "even"]], NORMAL)
-    display = DPShapeDisplay.from_estimator(model)
-    display.figure_.canvas.draw()
-    ax = display.axes_.ravel()[0]
-    axis = model.terms_[0].axes[0]
-    np.testing.assert_allclose(ax.get_xticks(), axis.knots)
-    assert isinstance(axis.scale, ShiftedLog)
-    places = ax.transData.transform(np.column_stack([axis.knots, 0.0 * axis.knots]))[:, 0]
-    steps = np.diff(places) / np.diff(axis.scale(axis.knots))
-    np.testing.assert_allclose(steps, steps[0], rtol=1e-6)
-    assert display.axes_.ravel()[1].get_xscale() == "linear"
-    plt.close("all")

@@ -55,6 +55,7 @@ def test_set_output_in_a_pipeline_carries_names_through(cls):
     assert pipeline.predict(frame).shape == (len(X),)
 
 
+@pytest.mark.covering(most=1)
 @every_estimator
 def test_grid_search_over_epsilon_in_workers(cls):
     model = cls()
@@ -66,6 +67,7 @@ def test_grid_search_over_epsilon_in_workers(cls):
     assert np.all(np.isfinite(search.cv_results_["mean_test_score"]))
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_cross_val_predict_predicts_every_row(cls, solver):
     model = build(cls, solver)
@@ -76,6 +78,7 @@ def test_cross_val_predict_predicts_every_row(cls, solver):
         assert cross_val_predict(model, X, y, cv=3, method="predict_proba").shape == (len(y), 2)
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
 def test_works_under_calibrated_classifier(cls, solver, method):
@@ -88,6 +91,7 @@ def test_works_under_calibrated_classifier(cls, solver, method):
     np.testing.assert_allclose(probability.sum(axis=1), 1.0)
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_joblib_dump_and_load_keep_predictions_and_certificate(cls, solver, tmp_path):
     model = build(cls, solver)
@@ -101,6 +105,7 @@ def test_joblib_dump_and_load_keep_predictions_and_certificate(cls, solver, tmp_
     assert np.any(coefficients(loaded.fit(X, y)) != coefficients(model))
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_clone_and_set_params_keep_parameters_and_drop_the_fit(cls, solver):
     model = build(cls, solver, epsilon=3.0, alpha=0.2)
@@ -159,6 +164,7 @@ def test_extreme_rows_leave_finite_coefficients_under_the_largest_bound(cls, sol
     assert np.all(np.isfinite(coefficients(model.fit(X, y))))
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_storage_order_makes_no_difference_under_a_seed(cls, solver):
     model = build(cls, solver, random_state=NoiseSeed(0))
@@ -170,6 +176,7 @@ def test_storage_order_makes_no_difference_under_a_seed(cls, solver):
         np.testing.assert_allclose(coef, coefs[0], rtol=1e-10)
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_lists_frames_and_integers_are_read_as_numbers(cls, solver):
     model = build(cls, solver, random_state=NoiseSeed(0))

@@ -48,6 +48,7 @@ def _agree(solver, a, b):
             np.testing.assert_allclose(left, right, rtol=1e-9)
 
 
+@pytest.mark.covering
 @where_sets_may_be_needed(every_linear_fit)
 @pytest.mark.parametrize("container", [sp.csr_matrix, sp.csr_array])
 def test_sparse_and_dense_agree_under_one_seed(cls, solver, container):
@@ -103,6 +104,7 @@ def _written_otherwise(X):
     yield "unsorted", unsorted
 
 
+@pytest.mark.covering
 @where_sets_may_be_needed(every_linear_fit)
 def test_how_entries_are_stored_makes_no_difference(cls, solver):
     X, y = _rows(cls)
@@ -114,6 +116,7 @@ def test_how_entries_are_stored_makes_no_difference(cls, solver):
         np.testing.assert_allclose(again.predict(other), plain.predict(X), rtol=1e-9)
 
 
+@pytest.mark.covering
 @where_sets_may_be_needed(every_linear_fit)
 def test_the_matrix_is_not_modified(cls, solver):
     X, y = _rows(cls)
@@ -129,6 +132,7 @@ def test_the_matrix_is_not_modified(cls, solver):
             np.testing.assert_array_equal(part, copy)
 
 
+@pytest.mark.covering
 @every_linear_estimator
 @pytest.mark.parametrize("container", [sp.csc_matrix, sp.coo_matrix, sp.lil_matrix,
                                        sp.dok_matrix, sp.bsr_matrix, sp.csc_array, sp.coo_array])
@@ -193,6 +197,7 @@ def _large(cls, solver):
     return () if (cls is last or solver == "gd") and not certified else pytest.mark.audit
 
 
+@pytest.mark.covering(most=6)
 @pytest.mark.parametrize("cls, solver", [
     pytest.param(*case.values, id=case.id, marks=_large(*case.values))
     for case in every_linear_fit.args[1]])

@@ -14,7 +14,7 @@ from dpsk import (
     DPQuantileRegressor,
     DPRidge,
 )
-from dpsk._privacy.events import tally
+from tests.events import tally
 
 SCORES = {DPLinearRegression: 0.6, DPRidge: 0.6, DPLasso: 0.6, DPHuberRegressor: 0.6,
           DPQuantileRegressor: 0.6, DPAdditiveRegressor: 0.6, DPMLPRegressor: 0.6}
@@ -37,6 +37,7 @@ def n_events(model, X, y, **fit_params):
     return sum(tally(model.fit(X, y, **fit_params).privacy_.verify().event).values())
 
 
+@pytest.mark.covering(most=1)
 @every_regressor
 def test_wide_bounds_cost_little_where_rows_are_many(cls):
     """R2 is .83 without noise; at bounds a hundred deviations apart it would be about 0."""
@@ -46,6 +47,7 @@ def test_wide_bounds_cost_little_where_rows_are_many(cls):
     assert min(found) > SCORES[cls] and abs(found[0] - found[1]) < 0.25
 
 
+@pytest.mark.covering(most=1)
 @every_regressor
 def test_the_unit_of_targets_is_none(cls):
     """Units as odd as they come: a score follows from targets beside their bounds alone."""
@@ -94,6 +96,7 @@ def test_few_rows_of_which_many_are_zero_keep_the_others():
     assert model.target_bounds_[1] > np.quantile(y, 0.75)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("y", [np.full(12_000, 9.0), np.resize([0.0, 200.0], 12_000),
                                np.r_[1e308, np.full(11_999, -1e308)]], ids=["one", "ends", "huge"])
 @every_regressor
@@ -137,6 +140,7 @@ def test_a_network_asks_for_quantiles_where_rows_are_many_and_for_the_mean_in_gr
     assert (many, grouped, few) == (7, 4, 4)
 
 
+@pytest.mark.thorough
 def test_a_threshold_of_a_network_stays_in_the_unit_of_the_declared_bounds():
     """With one that all residuals are below, Huber's loss is the square."""
     X, y = rows(12_000)
@@ -146,6 +150,7 @@ def test_a_threshold_of_a_network_stays_in_the_unit_of_the_declared_bounds():
     assert min(square, huber) > 0.6
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("cls", [DPLinearRegression, DPRidge, DPHuberRegressor])
 @pytest.mark.parametrize("offset, unit", [
     (0.0, 1e-6), (0.0, 1.0), (300.0, 30.0), (2000.0, 1.0), (-1e4, 0.1), (1e6, 1.0), (1e9, 1e3)])

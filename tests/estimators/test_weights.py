@@ -31,6 +31,7 @@ FITS = [pytest.param(cls, solver, id=f"{name}-{solver}", marks=_marks(cls, solve
         for name, cls in sorted(ESTIMATORS.items()) for solver in sorted(documented_solvers(cls))]
 
 
+@pytest.mark.covering(most=6)
 @every_fit
 @pytest.mark.parametrize("params, dtype", [({}, np.float64), ({"clip_norm": 0.05}, np.float32)],
                          ids=["default", "clipped"])
@@ -47,6 +48,7 @@ def test_weights_of_one_are_no_weights_under_a_seed(cls, solver, params, dtype):
         np.testing.assert_allclose(coefficients(model), coef, rtol=rtol)
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_other_weights_draw_other_noise_under_a_seed(cls, solver):
     model = build(cls, solver, random_state=NoiseSeed(3))
@@ -81,6 +83,7 @@ def _mean_score(model, X):
     return getattr(model, "decision_function", model.predict)(X).mean()
 
 
+@pytest.mark.covering(most=5)
 @pytest.mark.parametrize("cls, solver", FITS)
 def test_heavier_rows_pull_the_fit(cls, solver):
     if ranks_pairs(cls, solver):
@@ -94,6 +97,7 @@ def test_heavier_rows_pull_the_fit(cls, solver):
         assert sign * (weighted - plain) > 0.1
 
 
+@pytest.mark.covering(most=8)
 @pytest.mark.parametrize("cls, solver", CLASSIFIER_FITS)
 def test_a_heavier_class_is_predicted_more_often(cls, solver):
     if ranks_pairs(cls, solver):

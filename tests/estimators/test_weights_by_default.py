@@ -6,7 +6,6 @@ from sklearn.base import is_classifier
 from sklearn.linear_model import LinearRegression
 
 from dpsk import DPHuberRegressor, DPLinearRegression, DPLinearSVC, DPPoissonRegressor, DPRidge
-from dpsk._objective.losses import CappedPoisson
 from dpsk.testing import NoiseSeed
 from tests.registry import LINEAR, takes_several_classes, training_rows
 
@@ -18,6 +17,7 @@ def _rows(cls, several=False):
     return X, (np.arange(len(y)) % 3 if several else y)
 
 
+@pytest.mark.covering(most=8)
 @every_linear
 @pytest.mark.parametrize("several", [False, True])
 def test_weights_of_one_are_no_weights_under_a_seed(cls, several):
@@ -107,16 +107,3 @@ def test_without_an_intercept_a_count_at_zero_is_one(high):
     model.fit(X[inside], y[inside])
     assert model.predict(np.zeros((1, 2)))[0] == min(high, 1.0)
     assert model.score(X[inside], y[inside]) > 0.95
-
-
-@pytest.mark.parametrize("offset", [-5.0, -0.3, 0.0, 0.4, 200.0])
-def test_the_bound_at_zero_of_a_moved_poisson_loss_is_attained(offset):
-    loss, y = CappedPoisson(offset), np.linspace(0.0, 1.0, 1001)
-    values = loss.value(y, np.zeros_like(y))
-    assert loss.at_zero(None) == values.max() and values.min() >= 0.0
-    z = np.linspace(-8.0, 3.0, 1001)
-    moved, plain = CappedPoisson(offset), CappedPoisson()
-    for one in (0.0, 0.3, 1.0):
-        np.testing.assert_allclose(moved.gradient(one, z - offset), plain.gradient(one, z.copy()),
-                                   atol=1e-9)
-        np.testing.assert_allclose(moved.value(one, z - offset), plain.value(one, z), atol=1e-9)

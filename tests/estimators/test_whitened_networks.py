@@ -5,10 +5,6 @@ import pytest
 from scipy.optimize import minimize
 
 from dpsk import DPAUCMaximizer, DPMLPClassifier, DPMLPRegressor
-from dpsk._defaults.budgets import NETWORK_MOMENT_SHARE, mu_of_share
-from dpsk._defaults.networks import whitened_length
-from dpsk._privacy.accountant import delta
-from dpsk._privacy.events import Gaussian, tally
 from dpsk.testing import NoiseSeed
 
 every_network = pytest.mark.parametrize("cls", [DPMLPClassifier, DPMLPRegressor])
@@ -36,26 +32,6 @@ def raw_by_hand(model, X):
 
 
 @every_network
-@pytest.mark.parametrize("solver", ["gd", "rrpsgd", "sgd"])
-@pytest.mark.parametrize("norm", [None, 0.8])
-def test_the_moment_is_released_charged_and_stated(cls, solver, norm):
-    X, y = rows()
-    model = cls(2.0, solver=solver, data_norm=norm, **WHITENED).fit(X, y)
-    certificate = model.privacy_
-    assert {"preconditioner_", "center_", "linear_coef_"} <= set(certificate.released)
-    (bound,) = [one for one in certificate.enforced if one.name == "moment_norm"]
-    assert bound.origin == ("released" if norm is None else "derived")
-    lengths = np.linalg.norm(X, axis=1)
-    assert bound.value == norm or np.median(lengths) < bound.value < 1.5 * lengths.max()
-    events = tally(certificate.event)
-    assert events[Gaussian(mu_of_share(certificate, NETWORK_MOMENT_SHARE))] == 1
-    assert delta(certificate.event, certificate.epsilon) <= certificate.delta
-    plain = cls(2.0, solver=solver, **{**WHITENED, "precondition": False}).fit(X, y)
-    assert plain.preconditioner_ is plain.center_ is plain.linear_coef_ is None
-    assert not {"preconditioner_", "center_", "linear_coef_"} & set(plain.privacy_.released)
-
-
-@every_network
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
 @pytest.mark.parametrize("norm", [None, 0.8])
 @pytest.mark.parametrize("hidden", [(), (5,), (20, 18)])
@@ -70,15 +46,6 @@ def test_released_weights_predict_for_rows_as_they_are(cls, activation, norm, hi
         found = model.decision_function(X)
     np.testing.assert_allclose(found, expected, atol=1e-3)
     assert (model.linear_coef_ is None) == (not hidden)
-
-
-def test_with_little_noise_mapped_rows_are_centered_white_and_of_public_length():
-    X, y = rows()
-    model = DPMLPClassifier(1e5, **WHITENED).fit(X, y)
-    mapped = (X - model.center_) @ model.preconditioner_
-    np.testing.assert_allclose(mapped.mean(axis=0), 0.0, atol=0.2)
-    # A learnt bound shortens the longest rows in the moment.
-    np.testing.assert_allclose(np.cov(mapped.T) * 3 / whitened_length(3)**2, np.eye(3), atol=0.35)
 
 
 @every_network

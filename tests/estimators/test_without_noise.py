@@ -38,8 +38,9 @@ from dpsk import (
     DPPoissonRegressor,
     DPRidge,
 )
-from dpsk._privacy.events import NotPrivate, tally
+from dpsk.accounting import NotPrivate
 from dpsk.exceptions import PrivacyWarning
+from tests.events import tally
 from tests.registry import LINEAR, every_estimator, takes_groups, training_rows
 
 #: The largest relative distance from the reference that passes.
@@ -90,6 +91,7 @@ def check(model, reference, bar=BAR):
     assert gap(*both) <= bar
 
 
+@pytest.mark.covering(most=2)
 @every_combination
 def test_logistic_regression(data, fit_intercept, weighted):
     X, y = rows(data)
@@ -104,6 +106,7 @@ def test_logistic_regression(data, fit_intercept, weighted):
     np.testing.assert_allclose(model.predict_proba(X), reference.predict_proba(X), atol=1e-4)
 
 
+@pytest.mark.covering(most=2)
 @every_class_data
 @weighted_or_not
 def test_linear_svc(data, weighted):
@@ -319,6 +322,7 @@ def test_bounds_are_enforced_without_noise_too():
     check(model, DPLogisticRegression(alpha=ALPHA, **WIDE).fit(short, y), 1e-5)
 
 
+@pytest.mark.covering(most=4)
 @every_estimator
 def test_a_fit_without_noise_says_so_once_and_first(cls):
     X, y = training_rows(cls())

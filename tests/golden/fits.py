@@ -1,13 +1,10 @@
 """Fits under one fixed stream: what a change of structure must leave as it is."""
 
-from unittest import mock
-
 import numpy as np
 from scipy import sparse
 from sklearn.base import is_classifier
 
-from dpsk import _fit
-from dpsk._privacy.noise.streams import KeyedStream
+from tests.instruments import fixed_streams
 from tests.registry import (
     ESTIMATORS,
     coefficients,
@@ -52,8 +49,7 @@ def fitted(name, solver, variant):
         X = sparse.csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0))
     if variant == "several":
         y = y + (X[:, 1] > 0.5)
-    streams = iter([KeyedStream(b"public draws 0123"), KeyedStream(b"noise 0123456789")])
-    with mock.patch.object(_fit, "open_stream", lambda *_: next(streams)):
+    with fixed_streams():
         model.fit(X, y, sample_weight=weights)
     parts = [coefficients(model).astype(np.float64), [model.n_iter_],
              [model.privacy_.noise_multiplier]]

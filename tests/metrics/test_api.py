@@ -5,7 +5,6 @@ import inspect
 import pytest
 
 import dpsk.metrics
-from dpsk.metrics._table import normal_draws
 
 PUBLIC = {name: getattr(dpsk.metrics, name) for name in dpsk.metrics.__all__}
 
@@ -27,9 +26,3 @@ def test_public_methods_are_documented_with_their_parameters(thing):
         assert doc.splitlines()[0].endswith((".", ",")) or doc.splitlines()[1].endswith(".")
         for parameter in inspect.signature(method).parameters:
             assert parameter == "self" or parameter in doc, (name, parameter)
-
-
-def test_a_metric_of_a_large_table_keeps_its_draws_within_memory():
-    assert len(normal_draws((2, 16), "noise")) == 800
-    assert len(normal_draws((600, 600), "noise")) < 30
-    normal_draws.cache_clear()

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from dpsk import _fit
 from dpsk.metrics import (
     BinaryEvaluation,
     MulticlassEvaluation,
@@ -17,12 +16,7 @@ Y, SCORES = np.arange(40) % 2, np.linspace(0.0, 1.0, 40)
 SECRET = "secret-7391"
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_drawn(monkeypatch):
-    def fail(*args):
-        raise AssertionError("drawn")
-
-    monkeypatch.setattr(_fit, "open_stream", fail)
+pytestmark = pytest.mark.usefixtures("silent")
 
 
 def refused(function, *args, error=ValueError, **kwargs):

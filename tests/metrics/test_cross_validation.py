@@ -24,7 +24,7 @@ from dpsk import (
     make_dp_pipeline,
     privacy_report,
 )
-from dpsk.accounting import Gaussian, SampledGaussian, compose, delta, epsilon
+from dpsk.accounting import compose, epsilon
 from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics import (
     BinaryEvaluation,
@@ -32,7 +32,6 @@ from dpsk.metrics import (
     RegressionEvaluation,
     dp_cross_validate,
 )
-from dpsk.metrics._cross_validation import _worst
 
 X, Y = make_classification(600, random_state=0)
 MODEL = DPLogisticRegression(epsilon=1.0, delta=1e-5, data_norm=5.0, solver="gd", max_iter=5,
@@ -153,6 +152,7 @@ def test_several_classes_and_numbers_are_evaluated_in_their_way():
     assert "CrossValidation(" in repr(result)
 
 
+@pytest.mark.covering(most=2)
 @pytest.mark.parametrize("places", [[0, 1], [0, 400]])
 @pytest.mark.parametrize("model", [MODEL, make_dp_pipeline(DPStandardScaler(), MODEL),
                                    DPGridSearchCV(MODEL, {"alpha": [0.0, 1e-3]})])
@@ -171,25 +171,6 @@ def test_which_fold_lacks_a_label_makes_no_difference(model, places):
 def test_labels_that_are_declared_are_said_to_be():
     result = dp_cross_validate(clone(MODEL).set_params(classes=[0, 1, 7]), X, Y, cv=2)
     assert "the 3 class labels (declared)" in result.privacy_.public
-
-
-class _Priced:
-    def __init__(self, event):
-        self.event = event
-
-
-def test_where_prices_have_no_order_all_trainings_count():
-    members = ~np.eye(3, dtype=bool)
-    gaussians = [_Priced(Gaussian(mu)) for mu in (0.1, 0.3, 0.2)]
-    assert _worst(gaussians, members) == gaussians[1:]
-    same = [_Priced(SampledGaussian(0.1, 2.0)) for _ in range(3)]
-    assert len(_worst(same, members)) == 2
-    mixed = [*same[:2], _Priced(SampledGaussian(0.2, 2.0))]
-    assert _worst(mixed, members) == mixed
-    # A row that is in the two dearest pays for them.
-    uneven = np.array([[1, 0, 1], [0, 1, 0], [0, 1, 1]], bool)
-    assert delta(compose(*(each.event for each in _worst(gaussians, uneven))), 0.1) == \
-        delta(compose(Gaussian(0.3), Gaussian(0.2)), 0.1)
 
 
 def test_a_training_part_of_one_label_is_fitted_with_all():

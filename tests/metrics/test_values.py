@@ -112,6 +112,7 @@ def covered(scored, epsilon, draws):
     return hits
 
 
+@pytest.mark.thorough
 def test_stated_intervals_cover(scored):
     """A coverage of .93 fails it with a chance below 1e-8 a metric, of which there are seven."""
     assert min(covered(scored, 1.0, 100).values()) >= binom.ppf(1e-8, 100, 0.93)

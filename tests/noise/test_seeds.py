@@ -102,6 +102,7 @@ def streams(monkeypatch):
     return opened
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_an_int_keys_the_public_draws_and_nothing_else(cls, solver, streams):
     """Nothing of rows, batches or splits is drawn from the stream that may be published."""
@@ -121,6 +122,7 @@ def test_an_int_keys_the_public_draws_and_nothing_else(cls, solver, streams):
         assert len(public[0]) <= 1
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_none_keys_nothing_and_a_noise_seed_everything(cls, solver, streams):
     for random_state, kind in ((None, EntropyStream), (NoiseSeed(4), KeyedStream)):

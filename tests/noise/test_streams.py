@@ -218,6 +218,7 @@ def test_the_digest_sees_no_container():
     assert digest(rows) != digest(X)
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_a_seed_repeats_a_fit_and_its_noise_is_not_that_of_any_other_fit(cls, solver):
     model = make_estimator(cls, solver, random_state=NoiseSeed(0))
@@ -240,6 +241,7 @@ def test_a_seed_repeats_a_fit_and_its_noise_is_not_that_of_any_other_fit(cls, so
         assert np.abs(coefficients(other) - coef).max() > 1e-6
 
 
+@pytest.mark.covering
 @every_fit
 @pytest.mark.parametrize("random_state", [None, 0, NoiseSeed(0)])
 def test_no_stream_seed_or_key_is_left_on_the_estimator(cls, solver, random_state):

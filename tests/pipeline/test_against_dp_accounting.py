@@ -19,10 +19,11 @@ from dpsk import (
     DPTableVectorizer,
     make_dp_pipeline,
 )
-from dpsk._privacy.events import Disclosure, Gaussian, Pure, tally
+from dpsk.accounting import Disclosure, Gaussian, Pure
+from tests.events import tally
 from tests.pipeline.fits import delta_beside, table
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.covering(most=4)
 
 pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution",
                           reason="dp-accounting is the second opinion")

@@ -101,6 +101,7 @@ def around(pipeline):
             DPGridSearchCV(pipeline, {}, n_iter=2, epsilon=2.0)]
 
 
+@pytest.mark.covering(most=6)
 @pytest.mark.parametrize("pipeline", REFUSED.values(), ids=REFUSED)
 def test_gaps_that_a_later_step_refuses_are_refused_first(pipeline, silent):
     for model in around(pipeline):
@@ -110,6 +111,7 @@ def test_gaps_that_a_later_step_refuses_are_refused_first(pipeline, silent):
             assert not budget.charges
 
 
+@pytest.mark.covering(most=4)
 @pytest.mark.parametrize("pipeline", TAKEN.values(), ids=TAKEN)
 def test_gaps_that_a_step_takes_are_not_refused(pipeline):
     for model in around(pipeline):

@@ -21,9 +21,9 @@ from dpsk import (
     DPTableVectorizer,
     make_dp_pipeline,
 )
-from dpsk._privacy.closed_forms import gaussian_delta, gaussian_mu
-from dpsk._privacy.events import Composed, Disclosure, Gaussian, Pure, tally
+from dpsk.accounting import Composed, Disclosure, Gaussian, Pure
 from dpsk.testing import NoiseSeed
+from tests.events import gaussian_delta, gaussian_mu, tally
 from tests.pipeline.fits import costs, table
 
 NUMBERS, WORDS = ["age", "wage"], ["town"]

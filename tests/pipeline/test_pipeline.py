@@ -24,9 +24,9 @@ from dpsk import (
     DPTableVectorizer,
     make_dp_pipeline,
 )
-from dpsk._privacy.events import tally
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
+from tests.events import tally
 from tests.pipeline.fits import costs, model, table
 from tests.sklearn_checks import ids_of, run_check
 
@@ -36,7 +36,7 @@ _CHECKS = parametrize_with_checks([
                   ("passthrough", DPLinearRegression()), (Normalizer(), DPTableVectorizer())]])
 
 
-@pytest.mark.thorough
+@pytest.mark.covering
 @pytest.mark.parametrize(_CHECKS.args[0], list(_CHECKS.args[1]), ids=ids_of(_CHECKS))
 def test_scikit_learns_checks(estimator, check, monkeypatch):
     run_check(estimator, check, monkeypatch)

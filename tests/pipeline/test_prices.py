@@ -2,11 +2,9 @@
 
 import math
 from dataclasses import replace
-from unittest import mock
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.preprocessing import FunctionTransformer, Normalizer
 
@@ -21,16 +19,11 @@ from dpsk import (
     DPMLPClassifier,
     DPRidge,
     DPTableVectorizer,
-    _fit,
     make_dp_pipeline,
 )
-from dpsk._privacy.certificate import GROUP_RELATION
-from dpsk._privacy.closed_forms import gaussian_delta, gaussian_mu
-from dpsk._privacy.events import Composed, Disclosure, Gaussian, Pure, SampledGaussian, tally
-from dpsk._privacy.ledger import Ledger
-from dpsk._problem import Budget
-from dpsk._steps import Steps
-from dpsk.preprocessing._code_plan import CodePlan
+from dpsk.accounting import Composed, Disclosure, Gaussian, Pure, SampledGaussian
+from tests.events import GROUP_RELATION, gaussian_delta, gaussian_mu, tally
+from tests.instruments import watched_ledgers
 from tests.pipeline.fits import costs, delta_beside, model, table
 from tests.registry import every_estimator, every_fit, make_estimator, training_rows
 
@@ -65,21 +58,6 @@ def test_squares_of_mu_add_up_to_the_budget(last):
     assert certificate.arithmetic == costs(pipeline)[-1].arithmetic
 
 
-def test_the_vectorizer_takes_what_its_plan_is_worth_of_the_whole():
-    X, y = table()
-    pipeline = model().fit(X, y)
-    columns = [mock.Mock(categories=None, edges=None)] * 2 + [mock.Mock(categories=[])]
-    share = CodePlan.of(Budget(len(X), 3, 2.0, 1e-5), columns).share
-    mu, chance = _composed([costs(pipeline)[0].event])
-    whole = gaussian_mu(2.0, 1e-5 - 1e-6)
-    assert chance == pytest.approx(1e-6, rel=1e-6)
-    # Its own delta pays for the chance once more.
-    assert 0.97 * share < (mu / whole) ** 2 <= share * (1 + 1e-5)
-    given = model(shares={"dptablevectorizer": 0.5}).fit(X, y)
-    mu, _ = _composed([costs(given)[0].event])
-    assert 0.48 < (mu / whole) ** 2 <= 0.5 * (1 + 1e-5)
-
-
 @pytest.mark.parametrize("last", [
     DPMLPClassifier(max_iter=5), DPLasso(target_bounds=(0, 1), data_norm=2.0),
     DPLogisticRegression(alpha=0.1), DPAUCMaximizer(loss="auc", max_iter=5),
@@ -99,23 +77,6 @@ def test_a_last_step_of_another_kind_has_a_fixed_price(last):
     # Three quarters of epsilon or so, which squares of mu would not have left.
     assert 0.5 < own.epsilon < 1.9
     assert Certificate.from_json(certificate.to_json()) == certificate
-
-
-def test_the_price_of_another_kind_holds_for_any_of_its_guarantee():
-    """Randomized response that tells all at its delta, beside the Gaussian steps before it.
-
-    The worst that a step of that (epsilon', delta') can be, on a grid of the Gaussian loss.
-    """
-    budget = Budget(1000, 3, 1.0, 1e-3)
-    own, delta = Steps(None, budget, 1e-4, random_state=None, verbose=0).last_price(0.2)
-    mu = math.sqrt(0.2) * gaussian_mu(1.0, (1e-3 - 1e-4) / (1 - 1e-4))
-    ends = np.linspace(-12, 12 + mu, 200_001)
-    base, moved = np.diff(ndtr(ends)), np.diff(ndtr(ends - mu))
-    truth = 1.0 / (1.0 + math.exp(-own))
-    law = (1 - delta) * np.array([truth, 1 - truth])
-    excess = np.maximum(moved[:, None] * law - math.e * base[:, None] * law[::-1], 0.0)
-    spent = 1e-4 + (1 - 1e-4) * (delta + excess.sum())
-    assert 0.99e-3 < spent <= 1e-3
 
 
 def test_a_single_private_step_has_all_of_the_budget_whatever_its_kind():
@@ -143,14 +104,7 @@ def test_no_budget_is_exceeded():
         if isinstance(last, DPTableVectorizer):
             shares = {"dptablevectorizer-1": float(rng.uniform(0.1, 0.9))}
         n = int(rng.choice([30, 300, 3000]))
-        ledgers = []
-
-        class Kept(Ledger):
-            def __init__(self, plan, kept=ledgers):
-                super().__init__(plan)
-                kept.append(self)
-
-        with mock.patch.object(_fit, "Ledger", Kept):
+        with watched_ledgers() as ledgers:
             pipeline = model(last=last, epsilon=epsilon, delta=delta, shares=shares).fit(*table(n))
         certificate = pipeline.privacy_.verify()
         assert certificate.delta_at(epsilon) <= delta * (1 + 1e-9)
@@ -202,6 +156,7 @@ def test_solvers_that_are_taken_to_be_gaussian_are(cls, solver):
     assert _is_gaussian(estimator.fit(*training_rows(estimator))) or not estimator._is_gaussian
 
 
+@pytest.mark.covering
 @every_estimator
 @pytest.mark.parametrize("params", [
     {}, {"data_norm": 1.0}, {"alpha": 0.1, "data_norm": 1.0}, {"alpha": 10.0, "data_norm": 0.1},

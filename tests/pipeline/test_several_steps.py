@@ -11,18 +11,14 @@ from dpsk import (
     DPLogisticRegression,
     DPMinMaxScaler,
     DPQuantileTransformer,
-    DPRidge,
     DPRobustScaler,
     DPSimpleImputer,
     DPStandardScaler,
     DPTableVectorizer,
     make_dp_pipeline,
 )
-from dpsk._defaults.columns import median_share, moment_share, spread_share
-from dpsk._privacy.closed_forms import gaussian_delta, gaussian_mu
-from dpsk._privacy.events import tally
-from dpsk._problem import Budget
 from dpsk.testing import NoiseSeed
+from tests.events import gaussian_delta, tally
 from tests.pipeline.fits import costs
 
 
@@ -59,27 +55,6 @@ def test_every_step_has_a_share_by_its_rule_and_all_cost_the_budget(imputer, sca
     _, fitted, linear = [step for _, step in pipeline.steps_]
     assert linear.data_norm_ == fitted.row_norm_
     assert pipeline.score(X, y) > 0.6
-
-
-def test_shares_are_those_of_the_rules():
-    X, y = table()
-    budget, whole = Budget(len(X), 2, 2.0, 1e-6), gaussian_mu(2.0, 1e-6)
-    steps = model(DPSimpleImputer(), DPStandardScaler(), DPRidge()).fit(X, y)
-    found = [(mu(own.event) / whole) ** 2 for own in costs(steps)]
-    rules = [median_share(budget, 2), spread_share(budget, 4) + moment_share(budget)]
-    np.testing.assert_allclose(found, [*rules, 1.0 - sum(rules)], rtol=1e-5)
-    given = model(DPSimpleImputer(), DPStandardScaler(), DPRidge(),
-                  shares={"dpsimpleimputer": 0.3}).fit(X, y)
-    assert (mu(costs(given)[0].event) / whole) ** 2 == pytest.approx(0.3, rel=1e-5)
-
-
-def test_shares_fall_as_rows_grow_within_limits():
-    for rule in (lambda budget: median_share(budget, 6), lambda budget: spread_share(budget, 6),
-                 moment_share):
-        shares = [rule(Budget(n, 3, 1.0, 1e-8)) for n in (10, 10**3, 10**4, 10**5, 10**7)]
-        assert shares == sorted(shares, reverse=True) and 0.01 == shares[-1] < shares[0] <= 0.25
-        assert rule(Budget(100, 3, math.inf, 1e-8)) == 0.01
-    assert median_share(Budget(100, 3, 1.0, 1e-8), 0) == 0.0
 
 
 def test_names_go_with_frames_through_several_steps():

@@ -4,14 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsk import preprocessing
-from dpsk.preprocessing._numeric import NumericTransformer
 from dpsk.testing import NoiseSeed
+from tests.registry import NUMERIC
 
 __all__ = ["NUMERIC", "SETTINGS", "every_numeric_transformer", "every_setting", "fitted", "table"]
 
-NUMERIC = {name: getattr(preprocessing, name) for name in preprocessing.__all__
-           if issubclass(getattr(preprocessing, name), NumericTransformer)}
 #: Settings beside the defaults, by class.
 SETTINGS = {
     "DPMinMaxScaler": [{"feature_range": (-2.0, 1.0)}],

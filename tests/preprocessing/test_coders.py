@@ -17,11 +17,10 @@ from dpsk import (
     DPTableVectorizer,
     make_dp_pipeline,
 )
-from dpsk._privacy.closed_forms import gaussian_delta
-from dpsk._privacy.events import Disclosure, Gaussian, tally
-from dpsk._privacy.noise import streams
+from dpsk.accounting import Disclosure, Gaussian
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
+from tests.events import gaussian_delta, tally
 from tests.sklearn_checks import run_check
 
 CODERS = (DPSplineTransformer, DPOneHotEncoder)
@@ -51,14 +50,7 @@ def fitted(cls, X=None, **params):
     return cls(**{"epsilon": 4.0, "delta": 1e-4, "random_state": NoiseSeed(0), **params}).fit(X)
 
 
-@pytest.fixture
-def silent(monkeypatch):
-    """Fail where noise is drawn."""
-    for stream in (streams.EntropyStream, streams.KeyedStream):
-        monkeypatch.setattr(stream, "words", lambda self, count: pytest.fail("noise was drawn"))
-
-
-@pytest.mark.thorough
+@pytest.mark.covering
 @pytest.mark.parametrize(_CHECKS.args[0], list(_CHECKS.args[1]), ids=_CHECKS.kwargs["ids"])
 def test_scikit_learns_checks(estimator, check, monkeypatch):
     run_check(estimator, check, monkeypatch)

@@ -4,7 +4,6 @@ import inspect
 import math
 import pickle
 import warnings
-from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -12,13 +11,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dpsk import Certificate, _fit
-from dpsk._privacy.closed_forms import gaussian_delta
-from dpsk._privacy.events import Gaussian, tally
-from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.noise import streams
+from dpsk import Certificate
+from dpsk.accounting import Gaussian
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
+from tests.events import gaussian_delta, tally
+from tests.instruments import watched_ledgers
 from tests.preprocessing.numbers import (
     NUMERIC,
     every_numeric_transformer,
@@ -33,14 +31,7 @@ _CHECKS = parametrize_with_checks([cls(random_state=NoiseSeed(0))
                                    for _, cls in sorted(NUMERIC.items())])
 
 
-@pytest.fixture
-def silent(monkeypatch):
-    """Fail where noise is drawn."""
-    for stream in (streams.EntropyStream, streams.KeyedStream):
-        monkeypatch.setattr(stream, "words", lambda self, count: pytest.fail("noise was drawn"))
-
-
-@pytest.mark.thorough
+@pytest.mark.covering
 @pytest.mark.parametrize(_CHECKS.args[0], list(_CHECKS.args[1]), ids=_CHECKS.kwargs["ids"])
 def test_scikit_learns_checks(estimator, check, monkeypatch):
     run_check(estimator, check, monkeypatch)
@@ -82,14 +73,7 @@ def test_tables_that_are_refused_are_not_quoted(cls, bad, match, silent):
 
 @every_setting
 def test_a_fit_costs_its_budget_and_the_certificate_says_so(cls, params):
-    ledgers = []
-
-    class Kept(Ledger):
-        def __init__(self, plan):
-            super().__init__(plan)
-            ledgers.append(self)
-
-    with mock.patch.object(_fit, "Ledger", Kept):
+    with watched_ledgers() as ledgers:
         scaler = fitted(cls, **params)
     certificate = scaler.privacy_
     counts = tally(certificate.event)

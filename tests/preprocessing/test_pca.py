@@ -13,13 +13,10 @@ from sklearn.decomposition import PCA
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpsk import DPPCA, Certificate, DPLogisticRegression, DPPipeline, make_dp_pipeline
-from dpsk._models.principal import PrincipalRows
-from dpsk._privacy.closed_forms import gaussian_delta
-from dpsk._privacy.events import tally
-from dpsk._stages.spectrum import Spectrum
 from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
+from tests.events import gaussian_delta, tally
 from tests.sklearn_checks import run_check
 
 _CHECKS = parametrize_with_checks([DPPCA(random_state=seed) for seed in (None, NoiseSeed(0))])
@@ -220,31 +217,6 @@ def test_it_is_a_step_of_a_pipeline_that_knows_its_norm():
     assert model.score(X, y) > 0.5
     last = DPPipeline([("pca", DPPCA())], epsilon=2.0).fit(X)
     assert last.privacy_.delta_at(2.0) <= last.privacy_.delta
-
-
-def test_a_spectrum_of_noise_alone_has_nothing_clear():
-    """A direction of noise beyond 1.5 edges has a chance below 1e-10."""
-    rng = np.random.default_rng(0)
-    noise = rng.normal(size=(40, 40))
-    spectrum = Spectrum.of((noise + noise.T) / 2, 1.0)
-    assert spectrum.n_clear == 1 and np.count_nonzero(spectrum.found) <= 3
-    exact = Spectrum.of(np.diag([3.0, 2.0, 0.0]), 0.0)
-    np.testing.assert_allclose(exact.found, [3.0, 2.0, 0.0])
-    assert exact.n_clear == 2 and np.all(exact.vectors.max(axis=0) == 1.0)
-    assert Spectrum.of(np.zeros((2, 2)), 0.0).n_clear == 1
-
-
-def test_directions_that_are_rounded_make_no_row_longer_than_its_bound():
-    for units in (None, np.array([0.5])):
-        rows = PrincipalRows(np.zeros(4), 2.0, np.full((4, 1), 0.5 * (1.0 + 1e-6)), units)
-        out = np.empty((1, 1))
-        rows.dense(np.full((1, 4), 9.0), out)
-        assert 0.99999 * rows.norm < abs(out[0, 0]) <= rows.norm
-
-
-def test_units_of_no_variance_are_one():
-    np.testing.assert_array_equal(PrincipalRows.units_of(np.zeros(2), 0.0), 1.0)
-    np.testing.assert_array_equal(PrincipalRows.units_of(np.array([9.0, 1.0]), 4.0), [3.0, 2.0])
 
 
 def test_where_most_rows_are_zero_no_mean_is_far_above_the_others():

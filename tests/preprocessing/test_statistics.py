@@ -15,8 +15,9 @@ from dpsk import (
     DPSimpleImputer,
     DPStandardScaler,
 )
-from dpsk._privacy.events import NotPrivate, tally
+from dpsk.accounting import NotPrivate
 from dpsk.exceptions import PrivacyWarning
+from tests.events import tally
 from tests.preprocessing.numbers import fitted, table
 
 #: Points of the grid are .4 % apart, and distances 1.1 %.

@@ -4,7 +4,6 @@ import inspect
 import math
 import pickle
 import warnings
-from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -12,15 +11,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dpsk import Certificate, DPTableVectorizer, _fit
-from dpsk._privacy.closed_forms import gaussian_delta, gaussian_mu
-from dpsk._privacy.events import Disclosure, Gaussian, tally
-from dpsk._privacy.ledger import Ledger
-from dpsk._privacy.noise import streams
-from dpsk._problem import Budget
-from dpsk.preprocessing._code_plan import CodePlan
+from dpsk import Certificate, DPTableVectorizer
+from dpsk.accounting import Disclosure, Gaussian
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
+from tests.events import gaussian_delta, tally
+from tests.instruments import watched_ledgers
 from tests.sklearn_checks import ids_of, run_check
 
 SECRET = 31337.25
@@ -43,14 +39,7 @@ def fitted(X=None, **params):
                                 "random_state": NoiseSeed(0), **params}).fit(X)
 
 
-@pytest.fixture
-def silent(monkeypatch):
-    """Fail where noise is drawn."""
-    for stream in (streams.EntropyStream, streams.KeyedStream):
-        monkeypatch.setattr(stream, "words", lambda self, count: pytest.fail("noise was drawn"))
-
-
-@pytest.mark.thorough
+@pytest.mark.covering
 @pytest.mark.parametrize(_CHECKS.args[0], list(_CHECKS.args[1]), ids=ids_of(_CHECKS))
 def test_scikit_learns_checks(estimator, check, monkeypatch):
     run_check(estimator, check, monkeypatch)
@@ -89,14 +78,7 @@ def test_a_column_that_is_not_there_is_refused(silent):
 
 
 def test_a_fit_costs_its_budget_and_the_certificate_says_so():
-    ledgers = []
-
-    class Kept(Ledger):
-        def __init__(self, plan):
-            super().__init__(plan)
-            ledgers.append(self)
-
-    with mock.patch.object(_fit, "Ledger", Kept):
+    with watched_ledgers() as ledgers:
         coder = fitted()
     (ledger,), certificate = ledgers, coder.privacy_
     counts = tally(certificate.event)
@@ -174,26 +156,6 @@ def test_categories_of_a_single_row_do_not_show():
         coder = fitted(X, random_state=NoiseSeed(seed), delta=1e-8)
         assert coder.categories_["town"] and "Secretville" not in coder.categories_["town"]
         assert b"Secretville" not in pickle.dumps(coder)
-
-
-def test_the_rule_takes_it_to_be_a_tenth_of_the_whole():
-    X = pd.DataFrame(np.random.default_rng(0).normal(size=(20_000, 2)), columns=["a", "b"])
-    whole = 1.0, 1e-6
-    mu = gaussian_mu(*whole) * math.sqrt(0.1)
-    epsilon = Certificate.epsilon_at(mock.Mock(event=Gaussian(mu)), 1e-6)
-    alone = DPTableVectorizer(epsilon, delta=1e-6, random_state=NoiseSeed(0))
-    # Numbers in arrays are named by their places.
-    assert list(clone(alone).fit(X.to_numpy()).knots_) == [0, 1]
-    columns = [mock.Mock(categories=None, edges=None)] * 2
-    plan = CodePlan.of(Budget(20_000, 2, *whole), columns).mechanism
-    inner = 2**plan.levels - 1
-    assert {len(knots) for knots in alone.fit(X).knots_.values()} == {inner + 2}
-    # What a pipeline says of the whole takes its place.
-    small = clone(alone)
-    small._within((0.05, 1e-6))
-    small.fit(X)
-    assert max(map(len, small.knots_.values())) < inner + 2
-    assert clone(small)._whole is None
 
 
 def test_names_go_with_pandas_and_arrays():

@@ -61,6 +61,7 @@ def test_loss_distribution_reports_how():
     assert 0 < result.grid_step <= 2e-3
 
 
+@pytest.mark.covering(most=8)
 @pytest.mark.parametrize("target", [1e-12, 1e-6, 1e-2])
 @pytest.mark.parametrize("event", [
     MIXED, Gaussian(0.7), Repeated(SampledGaussian(0.02, 1.0), 100), Repeated(Pure(0.05), 40),

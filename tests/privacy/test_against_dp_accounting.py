@@ -12,7 +12,7 @@ from dpsk._privacy.closed_forms import gaussian_delta
 from dpsk._privacy.events import Composed, Disclosure, Gaussian, Repeated, SampledGaussian
 from dpsk._privacy.pld.distributions import NormalMixture
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.covering(most=8)
 
 pld_pmf = pytest.importorskip("dp_accounting.pld.pld_pmf",
                               reason="dp-accounting is the second opinion")

@@ -89,6 +89,7 @@ def test_declarations_of_two_classes_with_the_same_fields_are_not_equal():
         assert one != other
 
 
+@pytest.mark.covering(most=12)
 @pytest.mark.parametrize("epsilon, delta", [(0.7, 1e-5), (3.0, 0.0)])
 @pytest.mark.parametrize("cls, name", [case for case in CASES if "__call__" in vars(case[0])],
                          ids=lambda value: getattr(value, "__name__", value))

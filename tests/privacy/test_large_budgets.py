@@ -62,6 +62,7 @@ def test_large_budgets_are_met(name):
     assert found == sorted(found, reverse=True)
 
 
+@pytest.mark.covering(most=4)
 @pytest.mark.parametrize("cls, solver", solvers())
 def test_every_solver_meets_large_budgets(cls, solver):
     # Beside a ridge no minimum is far away.

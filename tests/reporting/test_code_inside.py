@@ -3,7 +3,6 @@
 import math
 from collections import OrderedDict
 from functools import partial
-from inspect import signature
 from operator import attrgetter
 
 import numpy as np
@@ -11,7 +10,6 @@ import pandas as pd
 import pytest
 from scipy.sparse.linalg import LinearOperator
 from scipy.special import expit
-from sklearn import model_selection
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -49,7 +47,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer, StandardScaler
 
 from dpsk import DPLogisticRegression, DPRidge, PrivacyBudget, privacy_report
-from dpsk.reporting._folds import are_grouped, are_listed
 from tests.reporting.test_wrappers import ALL, BUILT, X, Y, linear
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -158,17 +155,6 @@ def test_folds_that_were_handed_over_are_named(wrap):
     assert any("handed over" in part.sentence for part in report.exposed)
 
 
-@pytest.mark.parametrize("name, cls", [
-    (name, cls) for name, cls in vars(model_selection).items()
-    if isinstance(cls, type) and hasattr(cls, "split") and not name.startswith("Base")])
-def test_every_splitter_of_scikit_learn_is_placed(name, cls):
-    """By rule, but for the one that is handed a list; by groups where it asks for them."""
-    asked = {"test_fold": [0, 1], "n_groups": 1, "p": 1}
-    made = cls(**{key: value for key, value in asked.items() if key in signature(cls).parameters})
-    assert are_listed(made) == (name == "PredefinedSplit")
-    assert are_grouped(made) == ("Group" in name)
-
-
 @pytest.mark.parametrize("cv", [GroupKFold(3), LeaveOneGroupOut()])
 def test_folds_of_groups_are_named_where_rows_are_protected(cv):
     search = GridSearchCV(linear(), {"alpha": [0.0]}, cv=cv).fit(
@@ -185,6 +171,7 @@ def test_a_frozen_step_that_makes_private_fits_is_not_taken_for_public():
     assert not privacy_report(whole).is_private
 
 
+@pytest.mark.covering(most=12)
 @pytest.mark.parametrize("name", BUILT)
 def test_code_that_stands_in_any_wrapper_is_named(name):
     params, y, _ = BUILT[name]
@@ -217,6 +204,7 @@ FOLDED = {
     "SequentialFeatureSelector": lambda cv: SequentialFeatureSelector(linear(), cv=cv)}
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", FOLDED)
 @pytest.mark.parametrize("cv", [None, 3, StratifiedKFold(3, shuffle=True), KFold(3)], ids=str)
 def test_stratified_folds_of_every_wrapper_are_named(name, cv):

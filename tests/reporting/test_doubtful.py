@@ -26,11 +26,13 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import make_pipeline
 
-from dpsk import DPLogisticRegression, DPStandardScaler, DPTableVectorizer, privacy_report
-from dpsk._privacy import accountant
+from dpsk import (
+    DPLogisticRegression,
+    DPStandardScaler,
+    privacy_report,
+)
 from dpsk.metrics import dp_accuracy_score
 from dpsk.metrics import get_scorer as private_scorer
-from dpsk.reporting._searches import _event
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -137,6 +139,7 @@ SCORING = {
                                   scoring=scoring), RidgeClassifier()))])}
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("scorer", SCORERS)
 @pytest.mark.parametrize("place", SCORING)
 def test_scores_that_are_not_known_to_be_exact_are_not_counted(place, scorer):
@@ -206,11 +209,3 @@ def test_candidates_without_noise_leave_no_guarantee(solver):
     report = privacy_report(search.fit(X, Y))
     assert report.fits_epsilon == math.inf
     assert report.to_json()
-
-
-def test_candidates_of_tables_cost_what_rows_without_categories_do():
-    fitted = DPTableVectorizer(epsilon=1.0, delta=DELTA).fit(X)
-    assumed = _event(fitted, 1.0, DELTA)
-    for epsilon in (0.0, 0.1, 1.0, 3.0):
-        assert accountant.delta(assumed, epsilon) >= accountant.delta(
-            fitted.privacy_.event, epsilon) * (1 - 1e-9)

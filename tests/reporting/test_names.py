@@ -33,6 +33,7 @@ def reported(names, setting, values):
     return report.fits_epsilon, len(report.private)
 
 
+@pytest.mark.covering(most=2)
 @pytest.mark.parametrize("names", [("a", "ab"), ("ab", "a"), ("a", "a_"), ("a_b", "a")])
 @pytest.mark.parametrize("setting, values", [("epsilon", [0.4, 0.4]), ("with_std", [True, False])])
 def test_a_name_that_begins_as_another_counts_for_itself(names, setting, values):

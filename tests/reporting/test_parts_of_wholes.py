@@ -2,7 +2,6 @@
 
 import functools
 import math
-import threading
 
 import numpy as np
 import pytest
@@ -24,8 +23,6 @@ from dpsk import (
     model_selection,
     privacy_report,
 )
-from dpsk._privacy.certificate import Certificate
-from dpsk._whole import reachable, state_as_whole
 from dpsk.accounting import compose, epsilon
 from tests.registry import ADDITIVE, SAMPLERS
 
@@ -80,17 +77,6 @@ def test_every_search_is_here():
     assert {name for name in model_selection.__all__ if name.startswith("DP")} <= set(WHOLES)
 
 
-@pytest.mark.parametrize("name", WHOLES)
-def test_no_part_has_a_certificate_of_its_own(name):
-    whole = fitted(name)
-    inside = [each for each in reachable(whole)
-              if isinstance(getattr(each, "__dict__", {}).get("privacy_"), Certificate)]
-    assert len(inside) > (name not in ADDITIVE and name not in SAMPLERS)
-    for each in inside:
-        assert each.privacy_ == whole.privacy_
-        assert privacy_report(each).epsilon >= privacy_report(whole).epsilon * (1 - 1e-9)
-
-
 @pytest.mark.parametrize("name", ["DPPipeline", "columns", "union"])
 def test_what_each_step_cost_stays_visible(name):
     pipeline = fitted(name)
@@ -122,16 +108,6 @@ def test_a_report_of_parts_costs_at_least_the_whole():
         report = privacy_report(several)
         assert report.is_private
         assert privacy_report(pipeline).epsilon <= report.epsilon < math.inf
-
-
-@pytest.mark.parametrize("held", [threading.Lock, lambda: lambda X: X, lambda: iter(())],
-                         ids=["lock", "function", "generator"])
-def test_what_cannot_be_compared_with_what_was_given_is_part_of_the_whole(held):
-    before, part = (DPStandardScaler(epsilon=5.0, delta=1e-6).fit(X) for _ in range(2))
-    part.privacy_, whole = before.privacy_, fitted("DPPipeline")
-    before.held, part.held = held(), held()
-    state_as_whole(FunctionTransformer(part.transform), whole.privacy_, before)
-    assert part.privacy_ is whole.privacy_ and before.privacy_ is not whole.privacy_
 
 
 def _bound(function):

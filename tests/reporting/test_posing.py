@@ -87,6 +87,7 @@ POSING = {
             functiontransformer__func=functools.partial(np.multiply, thing))}
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("place", POSING)
 @pytest.mark.parametrize("shown", SHOWN, ids=lambda cls: cls.__name__)
 def test_classes_are_told_by_identity_whatever_they_equal(shown, place):

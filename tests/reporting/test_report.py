@@ -40,15 +40,13 @@ from dpsk import (
     DPStandardScaler,
     DPTableVectorizer,
     PrivacyBudget,
+    accounting,
     make_dp_pipeline,
     privacy_report,
 )
-from dpsk._privacy import accountant
-from dpsk._privacy.certificate import GROUP_RELATION
-from dpsk._privacy.closed_forms import gaussian_mu
-from dpsk._privacy.events import Composed, Gaussian, Repeated
-from dpsk.accounting import to_dp_accounting
+from dpsk.accounting import Composed, Gaussian, Repeated, to_dp_accounting
 from dpsk.testing import NoiseSeed
+from tests.events import GROUP_RELATION, gaussian_mu, total_mu
 
 X, Y = load_breast_cancer(return_X_y=True)
 X = X[:, :4] / X[:, :4].max(axis=0)
@@ -113,6 +111,7 @@ WRAPPED = {
 QUICK = pytest.mark.filterwarnings("ignore")
 
 
+@pytest.mark.covering(most=12)
 @QUICK
 @pytest.mark.parametrize("name", WRAPPED)
 def test_every_fit_counts_and_everything_else_is_named(name):
@@ -162,7 +161,7 @@ def test_a_pipeline_of_two_budgets_is_composed_and_not_added():
     fitted = make_pipeline(DPStandardScaler(0.5, delta=DELTA), model()).fit(X, Y)
     report = privacy_report(fitted)
     events = [step.privacy_.event for _, step in fitted.steps]
-    assert report.fits_epsilon == accountant.epsilon(Composed(tuple(events)), 2 * DELTA)
+    assert report.fits_epsilon == accounting.epsilon(Composed(tuple(events)), 2 * DELTA)
     assert report.fits_epsilon < 1.0
 
 
@@ -325,10 +324,11 @@ def test_certificates_alone_will_do():
     certificate = model().fit(X, Y).privacy_
     report = privacy_report([certificate] * 3)
     assert report.events == (Composed((certificate.event,) * 3),)
-    mu = accountant.merge(Repeated(certificate.event, 3)).mu
-    assert report.fits_epsilon == accountant.epsilon(Gaussian(mu), 3 * DELTA)
+    mu = total_mu(Repeated(certificate.event, 3))
+    assert report.fits_epsilon == accounting.epsilon(Gaussian(mu), 3 * DELTA)
 
 
+@pytest.mark.thorough
 def test_a_report_within_one_counts_and_a_budget_is_sent_elsewhere():
     model = DPLogisticRegression(epsilon=0.5, delta=1e-6, data_norm=30.0).fit(X, Y)
     report = privacy_report([model, LogisticRegression().fit([[0.0], [1.0]], [0, 1])])

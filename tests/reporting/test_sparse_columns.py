@@ -63,6 +63,7 @@ MAPS = [each() for each in (Binarizer, Normalizer, PolynomialFeatures, FunctionT
     FunctionTransformer(validate=True, accept_sparse=True), "passthrough"]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("names", [list("abcd"), [0, 1, 2, 3]], ids=["named", "numbered"])
 @pytest.mark.parametrize("beside", [False, True])
 @pytest.mark.parametrize("part", MAPS, ids=str)

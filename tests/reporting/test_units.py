@@ -9,7 +9,7 @@ from sklearn.ensemble import VotingClassifier
 from sklearn.pipeline import make_pipeline
 
 from dpsk import DPLogisticRegression, DPTableVectorizer, privacy_report
-from dpsk._privacy.certificate import GROUP_RELATION, RELATION
+from tests.events import GROUP_RELATION, RELATION
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

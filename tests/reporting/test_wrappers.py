@@ -26,11 +26,11 @@ from sklearn.model_selection import (
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
-from sklearn.utils import all_estimators, get_tags
+from sklearn.utils import all_estimators
 
-from dpsk import DPLogisticRegression, DPRidge, DPStandardScaler, _kinds, privacy_report
-from dpsk._kinds import KINDS, MIXES
+from dpsk import DPLogisticRegression, DPRidge, DPStandardScaler, privacy_report
 from dpsk.accounting import compose, epsilon
+from tests.instruments import know_all_code
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -44,8 +44,7 @@ Y = (X[:, 0] > 0).astype(int)
 THREE = np.digitize(X[:, 0], [-0.3, 0.3])
 BOTH = np.c_[Y, 1 - Y]
 #: What makes rows of others, and keeps nothing of a fit.
-MIXES_WITHOUT_FIT = {name for name in KINDS[MIXES].split()
-                     if name in ALL and not get_tags(ALL[name]()).requires_fit}
+MIXES_WITHOUT_FIT = {"PatchExtractor"}
 #: Parameters that take an estimator.
 TAKING = {"estimator", "base_estimator", "estimators", "steps", "transformers",
           "transformer_list", "regressor", "final_estimator", "init"}
@@ -138,7 +137,7 @@ def fits(monkeypatch):
     """Return the events of all fits that the marked row is in, as they are made."""
     made = []
     # Counting is no code of a caller.
-    monkeypatch.setattr(_kinds, "is_intact", lambda cls: True)
+    know_all_code(monkeypatch)
     for cls in (DPLogisticRegression, DPRidge, DPStandardScaler):
         monkeypatch.setattr(cls, "fit", counting(cls.fit, made))
     return made
@@ -166,6 +165,7 @@ def test_every_wrapper_is_tried():
     assert takers == set(BUILT) & set(ALL)
 
 
+@pytest.mark.covering(most=12)
 @pytest.mark.parametrize("name", BUILT)
 def test_a_report_counts_at_least_the_fits_that_a_row_is_in(name, fits):
     params, y, is_private = BUILT[name]
@@ -183,6 +183,7 @@ def test_a_report_counts_at_least_the_fits_that_a_row_is_in(name, fits):
     assert public == (name in TAKE_CLASSES_AS_PUBLIC)
 
 
+@pytest.mark.covering(most=40)
 @pytest.mark.parametrize("name", sorted(ALL))
 def test_what_is_not_fitted_has_learnt_nothing(name):
     """A list may hold templates, as parameters of searches and ensembles are."""
@@ -199,7 +200,6 @@ def test_what_is_not_fitted_has_learnt_nothing(name):
 
 
 def test_what_mixes_rows_without_a_fit_is_named_where_it_is_in_use():
-    assert {"PatchExtractor"} == MIXES_WITHOUT_FIT
     for name in MIXES_WITHOUT_FIT:
         images = np.random.default_rng(0).random((5, 4, 4))
         fitted = ALL[name](patch_size=(2, 2)).fit(images)
@@ -217,6 +217,7 @@ def test_ensembles_are_templates_of_wrappers(outer):
     assert report.is_private == (type(outer(bags)) is not GridSearchCV)
 
 
+@pytest.mark.covering(most=12)
 @pytest.mark.parametrize("name", BUILT)
 def test_freezing_a_wrapper_around_private_fits_hides_nothing(name):
     params, y, _ = BUILT[name]

@@ -11,7 +11,7 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import ExponentialChoices
 from dpsk._stages.target_spread import apart, released_spread
-from tests.columns import column, first
+from tests.contracts.columns import column, first
 from tests.contracts.test_octaves import EXACT
 
 N_ROWS = 6000

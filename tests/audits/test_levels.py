@@ -10,6 +10,7 @@ from dpsk.auditing._tests import Test, chosen_tests
 from tests.auditing.leaks import Leaky
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("leak, given", [
     (None, {}), (lambda model, entry, X: setattr(model, "entry_", entry),
                  {"claim": 20.0, "neighbors": [(([[0.0]],), ([[1.0]],))]})],

@@ -13,12 +13,13 @@ from dpsk._data.structure import check_structure
 _ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("part, count", [
     ("validation", 1500), pytest.param("validation", 10_000, marks=pytest.mark.audit),
     ("entries", 0)])
 def test_broken_matrices_are_refused_and_crash_nothing(part, count):
     # A process of its own, as what is tested would end this one.
-    done = subprocess.run([sys.executable, "-X", "faulthandler", "-m", "tests.data.malformed",
+    done = subprocess.run([sys.executable, "-X", "faulthandler", "-m", "tests.contracts.malformed",
                            part, str(count)], cwd=_ROOT, capture_output=True, text=True,
                           check=False)
     assert done.returncode == 0, done.stderr[-3000:]

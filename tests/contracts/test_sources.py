@@ -20,7 +20,7 @@ from dpsk._sums.parted_sums import sums_over
 from dpsk._sums.row_sums import RowSums
 from dpsk.sources import NpyFiles, ParquetFiles
 from dpsk.testing import NoiseSeed
-from tests.columns import spread
+from tests.contracts.columns import spread
 from tests.data.sources import Blocks, ChangingBlocks, FailingBlocks
 from tests.estimators.pairs import build
 from tests.registry import (
@@ -45,6 +45,7 @@ def part_of(rows, start, stop):
                        rows.y[start:stop], offsets=(start,))
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_blocks_train_what_one_array_trains(cls, solver):
     model = build(cls, solver, random_state=NoiseSeed(0), max_iter=8)
@@ -80,6 +81,7 @@ def test_sums_over_no_rows_are_zero(make, kind):
     np.testing.assert_array_equal(sums.gradient(np.ones(5)), np.zeros(5))
 
 
+@pytest.mark.covering(most=2)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("fit", [
     lambda X, y: DPLogisticRegression(random_state=NoiseSeed(0)).fit(X, y),

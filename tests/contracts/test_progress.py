@@ -4,7 +4,14 @@ import re
 
 import numpy as np
 
-from dpsk import DPLogisticRegression, _progress
+from dpsk import (
+    DPLogisticRegression,
+    DPRandomizedSearchCV,
+    PrivacyBudget,
+    _progress,
+)
+from dpsk._progress import watching
+from tests.budget.test_budget import DELTA, X, Y, model
 from tests.registry import every_fit, make_estimator, training_rows
 
 
@@ -54,3 +61,14 @@ def test_lines_are_a_second_apart(capsys, monkeypatch):
         progress()
     assert capsys.readouterr().out.splitlines() == ["DPRidge: answer 2 of 4, 1 s",
                                                     "DPRidge: answer 4 of 4, 2 s"]
+
+
+def test_a_search_is_charged_once_and_not_for_each_of_its_secret_runs():
+    told, budget = [], PrivacyBudget(4.0, DELTA)
+    search = DPRandomizedSearchCV(model(solver="gd"), {"alpha": [0.0, 0.1]}, n_iter=8, epsilon=1.0,
+                                  delta=DELTA)
+    with budget, watching(lambda name, total: told.append(name) or (lambda: None)):
+        search.fit(X, Y)
+    (charge,) = budget.charges
+    assert charge.event == search.privacy_.event
+    assert told == ["DPRandomizedSearchCV"]

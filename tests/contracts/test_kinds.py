@@ -23,7 +23,7 @@ from sklearn.experimental import (  # noqa: F401  # makes them importable
     enable_iterative_imputer,
 )
 from sklearn.pipeline import FeatureUnion
-from sklearn.utils import all_estimators
+from sklearn.utils import all_estimators, get_tags
 from sklearn.utils.metaestimators import available_if
 
 from dpsk import DPLogisticRegression, DPStandardScaler, make_dp_pipeline, privacy_report
@@ -177,6 +177,7 @@ def reported(fitted):
     assert again.epsilon == report.epsilon
 
 
+@pytest.mark.covering(most=12)
 @every_fit
 def test_every_fit_of_this_package_is_known(cls, solver):
     estimator = make_estimator(cls, solver)
@@ -196,6 +197,7 @@ AROUND = {
 }
 
 
+@pytest.mark.covering(most=12)
 @pytest.mark.parametrize("frames", [False, True])
 @pytest.mark.parametrize("name", sorted(set(ALL_ESTIMATORS) - set(ESTIMATORS)))
 def test_what_is_fitted_to_tables_is_known(name, frames):
@@ -213,3 +215,8 @@ def test_what_is_fitted_to_tables_is_known(name, frames):
         reported(estimator.fit(X, ROWS[:, 0], next_states=X))
     else:
         reported(estimator.fit(X, (ROWS[:, 0] > 0.5).astype(int)))
+
+
+def test_one_class_makes_rows_of_others_and_keeps_nothing_of_a_fit():
+    assert {"PatchExtractor"} == {name for name in KINDS[MIXES].split()
+                                 if name in ALL and not get_tags(ALL[name]()).requires_fit}

@@ -14,7 +14,7 @@ import pytest
 from dpsk import PrivacyBudget
 from dpsk._charging import Prepaid, admission, admit, board, in_secret
 from dpsk._charging.account import Account
-from dpsk._privacy.events import Gaussian
+from dpsk.accounting import Gaussian
 from dpsk.exceptions import BudgetExceededError
 from tests.charging.backends import raised_in_threads
 from tests.charging.test_unfinished import budget

@@ -147,6 +147,7 @@ def _replaced(run):
     return thread
 
 
+@pytest.mark.covering(most=3)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("made", [
     lambda: _served("IPython.lib.backgroundjobs")["Runs"](slowly),

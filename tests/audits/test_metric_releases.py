@@ -7,26 +7,13 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from dpsk._privacy.closed_forms import gaussian_mu
-from dpsk._privacy.noise import samplers
 from dpsk.accounting import Gaussian, compose, delta
 from dpsk.metrics import BinaryEvaluation, MulticlassEvaluation, RegressionEvaluation
 from dpsk.testing import NoiseSeed
+from tests.events import gaussian_mu
 
 N = 40
 HOSTILE = [-np.inf, -1e300, -0.0, 0.0, 1e-300, 0.25, 0.5, 1.0, 1e300, np.inf, np.nan]
-
-
-@pytest.fixture
-def noise_times(monkeypatch):
-    """Return a function that multiplies the noise by a factor for the rest of the test."""
-    law = samplers.standard_normal
-
-    def set_factor(factor):
-        monkeypatch.setattr(samplers, "standard_normal",
-                            lambda stream, shape: factor * law(stream, shape))
-
-    return set_factor
 
 
 def scores():

@@ -12,9 +12,10 @@ from sklearn.base import clone
 
 from dpsk import DPGridSearchCV, DPRidge, DPStandardScaler, PrivacyBudget, make_dp_pipeline
 from dpsk._charging import Prepaid, admit, paid_for, paying
-from dpsk._privacy.events import Gaussian
+from dpsk.accounting import Gaussian
 from dpsk.exceptions import BudgetExceededError
 from tests.budget.test_sharing import DELTA, FORKS, X, Y, model
+from tests.instruments import charge_fit
 
 
 def test_an_estimator_that_is_sent_on_from_elsewhere_brings_the_budget_along(monkeypatch):
@@ -155,3 +156,39 @@ def test_a_fit_that_is_one_too_many_costs_a_budget_around_it_nothing():
             with pytest.raises(BudgetExceededError, match="is one more than a whole has paid"):
                 part.fit(X, Y)
     assert budget.charges == []
+
+
+def test_what_is_prepaid_pays_for_one_fit_of_its_thread():
+    with PrivacyBudget(1.0, DELTA) as budget:
+        prepaid = admit("a whole", Gaussian(0.01)).pays_for(lambda event: event.mu <= 0.01)
+        with paying(prepaid):
+            with pytest.raises(BudgetExceededError, match="costs more than a whole has paid"):
+                admit("a dear part", Gaussian(0.02))
+            admit("a part", Gaussian(0.01))
+            with paying(None):
+                admit("another fit", Gaussian(0.01))
+            with pytest.raises(BudgetExceededError, match="is one more than a whole has paid"):
+                admit("a second part", Gaussian(0.01))
+        charge_fit(Gaussian(0.01))
+    assert [charge.name for charge in budget.charges] == ["a whole", "another fit", "a fit"]
+
+
+def test_a_part_that_a_budget_refuses_has_not_used_what_is_prepaid():
+    with PrivacyBudget(1.0, DELTA) as whole:
+        prepaid = admit("a whole", Gaussian(0.01)).pays_for()
+        with paying(prepaid):
+            with PrivacyBudget(1e-6, 0.0) as small, pytest.raises(BudgetExceededError):
+                admit("a part", Gaussian(0.01))
+            admit("a part", Gaussian(0.01))
+    assert (len(whole.charges), len(small.charges)) == (1, 0)
+
+
+def test_parts_of_parts_are_paid_by_all_budgets_that_have_paid():
+    with PrivacyBudget(1.0, DELTA) as outer:
+        whole = admit("a whole", Gaussian(0.01))
+        with PrivacyBudget(1.0, DELTA) as inner:
+            with paying(whole.pays_for()):
+                part = admit("a part", Gaussian(0.01))
+            with paying(part.pays_for()):
+                admit("a part of the part", Gaussian(0.01))
+    assert [len(each.charges) for each in (outer, inner)] == [1, 1]

@@ -1,6 +1,6 @@
 """Broken sparse matrices against every entry for rows, in a process that may crash.
 
-``python -m tests.data.malformed validation`` or ``entries``; exit status 0 where all is well.
+``python -m tests.contracts.malformed validation`` or ``entries``; exit status 0 where all is well.
 """
 
 import sys

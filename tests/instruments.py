@@ -1,0 +1,80 @@
+"""Instruments that watch what fits charge and draw, or fix their draws."""
+
+import math
+from contextlib import contextmanager
+from unittest import mock
+
+import pytest
+
+from dpsk import _fit, _kinds, _progress
+from dpsk._charging import admit, in_secret
+from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.noise import streams
+
+__all__ = ["charge_fit", "fix_runs", "fixed_streams", "forbid_noise", "in_secret",
+           "know_all_code", "longest_rounds", "print_no_lines", "repeated_stream",
+           "watched_ledgers"]
+
+
+def charge_fit(event):
+    """Charge open budgets as a fit does whose cost is `event`, and return what was admitted."""
+    return admit("a fit", event)
+
+
+def fix_runs(monkeypatch, count):
+    """Let searches draw `count` as the secret number of their runs."""
+    monkeypatch.setattr(streams, "geometric", lambda *args: count)
+
+
+def forbid_noise(monkeypatch, keyed=True):
+    """Fail where noise is drawn, and with `keyed` where seeds draw, also public draws."""
+    for stream in (streams.EntropyStream, *([streams.KeyedStream] if keyed else [])):
+        monkeypatch.setattr(stream, "words", lambda self, count: pytest.fail("noise was drawn"))
+
+
+def know_all_code(monkeypatch):
+    """Let a class count as known though a test has replaced its methods."""
+    monkeypatch.setattr(_kinds, "is_intact", lambda cls: True)
+
+
+def print_no_lines(monkeypatch):
+    """Let no fit be slow enough to print how far it is."""
+    monkeypatch.setattr(_progress, "_EVERY", math.inf)
+
+
+@contextmanager
+def watched_ledgers():
+    """Collect the ledgers that fits open."""
+    opened = []
+
+    class Kept(Ledger):
+        def __init__(self, plan):
+            super().__init__(plan)
+            opened.append(self)
+
+    with mock.patch.object(_fit, "Ledger", Kept):
+        yield opened
+
+
+@contextmanager
+def fixed_streams():
+    """Let one fit draw the same in public and for its noise, whatever the rows."""
+    one_each = iter([streams.KeyedStream(b"public draws 0123"),
+                     streams.KeyedStream(b"noise 0123456789")])
+    with mock.patch.object(_fit, "open_stream", lambda *_: next(one_each)):
+        yield
+
+
+@contextmanager
+def repeated_stream():
+    """Let every stream that fits open begin with the same words."""
+    with mock.patch.object(_fit, "open_stream",
+                           lambda *_: streams.KeyedStream(b"0123456789abcdef")):
+        yield
+
+
+@contextmanager
+def longest_rounds():
+    """Let every public draw of a number of rounds be the largest."""
+    with mock.patch.object(_fit, "random_index", lambda stream, stop: stop - 1):
+        yield
