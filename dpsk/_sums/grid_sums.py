@@ -97,13 +97,13 @@ class GridSums(RowSums):
         return total
 
     def curvature(self, theta: FloatArray, bound: float) -> FloatArray:
-        return self.from_whole_curvature(self.whole_curvature(theta, bound), bound)
+        return self.finish_curvature(self.partial_curvature(theta, bound), bound)
 
-    def whole_curvature(self, theta: FloatArray, bound: float) -> FloatArray:
+    def partial_curvature(self, theta: FloatArray, bound: float) -> FloatArray:
         """Return the sum of the rows' outer products in whole units, exact, in two parts."""
-        return self._whole_curvature(theta, bound)
+        return self._curvature_parts(theta, bound)
 
-    def _whole_curvature(self, theta: FloatArray, bound: float,
+    def _curvature_parts(self, theta: FloatArray, bound: float,
                          gradients: TwoPartSum | None = None) -> FloatArray:
         """Return the same; the sum of gradients is added to `gradients`, where there is one."""
         unit, size = self._curvature_unit(bound), len(theta)
@@ -118,7 +118,7 @@ class GridSums(RowSums):
             self._add_products(part[0], roots, part[2], sums.room(len(roots)))
         return sums.parts()
 
-    def from_whole_curvature(self, parts: FloatArray, bound: float) -> FloatArray:
+    def finish_curvature(self, parts: FloatArray, bound: float) -> FloatArray:
         """Return the `curvature` that two parts of its whole units stand for."""
         return joined(parts) * self._curvature_unit(bound)**2
 
@@ -244,8 +244,8 @@ class WhitenedGridSums(GridSums):
         self._units(model.rows, reach, bits)
         RowSums.__init__(self, model, loss, rows, clip_norm, n_samples=n_samples)
 
-    def from_whole_curvature(self, parts: FloatArray, bound: float) -> FloatArray:
-        total = super().from_whole_curvature(parts, bound)
+    def finish_curvature(self, parts: FloatArray, bound: float) -> FloatArray:
+        total = super().finish_curvature(parts, bound)
         return self.model.matrix.T @ total @ self.model.matrix
 
     def curvature_bound(self, bound: float) -> tuple[float, int]:
@@ -264,14 +264,14 @@ class WhitenedGridSums(GridSums):
         return math.ceil(math.sqrt(2.0 * self.model.dimension * n_rows * self.model.spread))
 
     def gradient(self, theta: FloatArray, rows: Chosen = None) -> FloatArray:
-        return self.from_whole_gradient(self.whole_gradient(theta, rows))
+        return self.finish(self.partial(theta, rows))
 
-    def from_whole_gradient(self, parts: FloatArray) -> FloatArray:
+    def finish(self, parts: FloatArray) -> FloatArray:
         """Return the gradient that two parts of its whole units stand for."""
         unit = self._weight_unit * self._row_unit
         return self.model.matrix.T @ (joined(parts) * unit)
 
-    def whole_gradient(self, theta: FloatArray, rows: Chosen = None) -> FloatArray:
+    def partial(self, theta: FloatArray, rows: Chosen = None) -> FloatArray:
         """Return the sum over the rows as they are in whole units, exact, in two parts."""
         if self._beside_curvature is not None:
             at, parts = self._beside_curvature
@@ -294,9 +294,9 @@ class WhitenedGridSums(GridSums):
         if self._plain.fit_intercept:
             total[-1] += _products_sum(constants, dz)
 
-    def whole_curvature(self, theta: FloatArray, bound: float) -> FloatArray:
+    def partial_curvature(self, theta: FloatArray, bound: float) -> FloatArray:
         gradients = TwoPartSum(self.model.shape)
-        parts = self._whole_curvature(theta, bound, gradients)
+        parts = self._curvature_parts(theta, bound, gradients)
         # A step asks for the gradient at the same point.
         self._beside_curvature = theta.copy(), gradients.parts()
         return parts

@@ -42,8 +42,8 @@ class PartedSums:
 
     def gradient(self, theta: FloatArray, rows: Chosen = None) -> Any:
         """Return the sum of clipped gradients; `rows` are indices, None for all."""
-        whole = self._held.added("whole_gradient", theta, rows=rows)
-        return self._twin.from_whole_gradient(whole)
+        whole = self._held.added("partial", theta, rows=rows)
+        return self._twin.finish(whole)
 
     def hessian(self, theta: FloatArray) -> Any:
         """Return the Hessian of the sum of clipped losses."""
@@ -51,8 +51,8 @@ class PartedSums:
 
     def curvature(self, theta: FloatArray, *bound: float) -> Any:
         """Return the sum of curvatures."""
-        whole = self._held.added("whole_curvature", theta, *bound)
-        return self._twin.from_whole_curvature(whole, *bound)
+        whole = self._held.added("partial_curvature", theta, *bound)
+        return self._twin.finish_curvature(whole, *bound)
 
     def value(self, theta: FloatArray) -> Any:
         """Return the sum of losses."""

@@ -22,18 +22,18 @@ class WholeSums:
         def gradient(self, theta: FloatArray, rows: Chosen = None) -> Any: ...
         curvature: Any
 
-    def whole_gradient(self, theta: FloatArray, rows: Chosen = None) -> Any:
+    def partial(self, theta: FloatArray, rows: Chosen = None) -> Any:
         """Return what is added over places."""
         return self.gradient(theta, rows)
 
-    def from_whole_gradient(self, whole: Any) -> Any:
+    def finish(self, whole: Any) -> Any:
         """Return the `gradient` that a total stands for."""
         return whole
 
-    def whole_curvature(self, theta: FloatArray, *bound: Any) -> Any:
+    def partial_curvature(self, theta: FloatArray, *bound: Any) -> Any:
         """Return what is added over places."""
         return self.curvature(theta, *bound)
 
-    def from_whole_curvature(self, whole: Any, *_: Any) -> Any:
+    def finish_curvature(self, whole: Any, *_: Any) -> Any:
         """Return the `curvature` that a total stands for."""
         return whole

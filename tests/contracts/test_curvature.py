@@ -265,7 +265,7 @@ def test_rounding_of_exact_sums_of_more_bits_than_a_double_is_priced():
             parts = np.zeros((2, 2, 2))
             for i, entry in enumerate(whole):
                 parts[:, i, i] = entry >> 26, entry & (1 << 26) - 1
-            moved.append(sums.from_whole_curvature(parts, bound))
+            moved.append(sums.finish_curvature(parts, bound))
         worst = max(worst, np.linalg.norm(moved[1] - moved[0]))
     assert 0.9999 * priced < worst <= priced
 

@@ -153,7 +153,7 @@ def test_the_margin_is_that_of_all_orders(n_rows):
 
 def test_what_is_bounded_for_rows_alone_is_refused_of_groups():
     sums, theta = made("plain", "logistic", "f8", "dense", 1, "before")
-    for call in (lambda: sums.curvature(theta, 1.0), lambda: sums.whole_curvature(theta, 1.0),
+    for call in (lambda: sums.curvature(theta, 1.0), lambda: sums.partial_curvature(theta, 1.0),
                  lambda: sums.hessian(theta), lambda: sums.curvature_bound(1.0)):
         with pytest.raises(RuntimeError, match="bounded for rows"):
             call()
