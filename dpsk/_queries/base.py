@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from dpsk._sums.linear_sums import float_sums
 from dpsk._sums.parted_sums import sums_over
-from dpsk._sums.row_sums import RowSums
 from dpsk._sums.saddle_sums import SaddleSums
 from dpsk._sums.transition_sums import TransitionSums
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from typing_extensions import Self
@@ -54,7 +55,7 @@ class SumsOracle(Oracle):
 
     Parameters
     ----------
-    sums : RowSums
+    sums : LinearSums
     declared : callable, float -> Event
         The solver's plan.
     noise_multiplier : float
@@ -62,8 +63,8 @@ class SumsOracle(Oracle):
     session : Session
     """
 
-    #: What holds the rows.
-    sums_class: ClassVar[type] = RowSums
+    #: Makes what holds the rows.
+    sums_class: ClassVar[Callable[..., Any]] = float_sums
 
     if TYPE_CHECKING:
         def __init__(self, sums: Any, declared: Any, noise_multiplier: float,

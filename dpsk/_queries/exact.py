@@ -5,15 +5,12 @@ Every answer is charged as `NotPrivate`, which no plan of a finite budget holds.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from dpsk._privacy.events import NotPrivate
 from dpsk._queries.base import Oracle
+from dpsk._sums.exact_sums import ExactSums
 from dpsk._sums.parted_sums import sums_over
-from dpsk._sums.row_sums import RowSums
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,45 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["ExactOracle"]
 
 
-class ExactSums(RowSums):
-    """Rows whose sums are not clipped, with the loss itself and the whole of its curvature."""
-
-    def value(self, theta: FloatArray) -> FloatArray:
-        """Return the sum of losses at `theta`, shape (1,)."""
-        total = np.zeros(1)
-        for X, y, scale, _, weights in map(self._take, self._blocks(None)):
-            losses = self.loss.value(y, self.model.predict_raw(theta, X, scale))
-            total += losses.sum() if weights is None else weights @ losses
-        return total
-
-    def majorant(self, theta: FloatArray) -> FloatArray:
-        """Return what no Hessian of the sum of losses exceeds, like one; the same at all theta."""
-        rows, outputs = theta.shape[0], math.prod(theta.shape[1:])
-        total = np.zeros((rows, rows))
-        for X, y, scale, _, weights in map(self._take, self._blocks(None)):
-            bounds = np.full(len(y), self.loss.smoothness)
-            self.model.outer_sum(bounds if weights is None else bounds * weights, X, scale, total)
-        return np.kron(total, np.eye(outputs))
-
-    def curvature(  # type: ignore[override]  # nothing is clipped, so there is no bound
-            self, theta: FloatArray) -> FloatArray:
-        """Return the Hessian of the sum of losses, shape (dimension, dimension)."""
-        rows, outputs = theta.shape[0], math.prod(theta.shape[1:])
-        total = np.zeros((rows, outputs, rows, outputs))
-        for X, y, scale, _, weights in map(self._take, self._blocks(None)):
-            curvatures = self.loss.hessian(y, self.model.predict_raw(theta, X, scale))
-            curvatures = curvatures.reshape(len(y), outputs, outputs)
-            if weights is not None:
-                curvatures = curvatures * weights[:, None, None]
-            for i, j in zip(*np.tril_indices(outputs), strict=True):
-                part = np.zeros((rows, rows))
-                self.model.outer_sum(curvatures[:, i, j].copy(), X, scale, part)
-                total[:, i, :, j] += part
-                if i != j:
-                    total[:, j, :, i] += part
-        return total.reshape(rows * outputs, rows * outputs)
-
-
 class ExactOracle(Oracle):
     """Answer with the mean loss, its gradient and its Hessian, without noise."""
 
@@ -74,7 +32,7 @@ class ExactOracle(Oracle):
     def open(cls, context: Context) -> Self:
         """Return an oracle over the rows of a `Context`."""
         problem = context.problem
-        return cls(sums_over(ExactSums, problem.model, problem.loss, context.rows, math.inf),
+        return cls(sums_over(ExactSums, problem.model, problem.loss, context.rows),
                    context.session)
 
     def __init__(self, sums: Any, session: Session) -> None:
@@ -90,7 +48,7 @@ class ExactOracle(Oracle):
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Return the mean Hessian at `theta`, shape (dimension, dimension)."""
-        return self._answer(self._sums.curvature, theta)
+        return self._answer(self._sums.hessian, theta)
 
     def majorant(self, theta: FloatArray) -> FloatArray:
         """Return a bound on the mean Hessian, like one, for points of the shape of `theta`."""

@@ -26,9 +26,8 @@ from dpsk._privacy.noise.grids import grid_bits
 from dpsk._privacy.plans import COMPARISON
 from dpsk._privacy.sensitivity import REPLACE_ONE
 from dpsk._queries.base import Oracle
-from dpsk._sums.grid_sums import GridSums
+from dpsk._sums.linear_sums import float_sums, grid_sums
 from dpsk._sums.parted_sums import sums_over
-from dpsk._sums.row_sums import RowSums
 
 if TYPE_CHECKING:
     from typing import Any
@@ -72,14 +71,14 @@ class ThresholdOracle(Oracle):
         def sums(part: Any) -> Any:
             args = problem.model, problem.loss, part, context.clip
             if bits is None:
-                return sums_over(RowSums, *args, norm_order)
-            return sums_over(GridSums, *args, bits, norm_order)
+                return sums_over(float_sums, *args, norm_order)
+            return sums_over(grid_sums, *args, bits, norm_order)
 
         parts = [sums(rows.subset(np.sort(piece))) for piece in pieces]
         if declared.public_holdout:
             given: Any = rows.holdout
-            public = PublicSums(RowSums(problem.model, problem.loss, given, context.clip,
-                                        norm_order), size, parts[0].resolution)
+            public = PublicSums(float_sums(problem.model, problem.loss, given, context.clip,
+                                           norm_order), size, parts[0].resolution)
             batches = [(part, public) for part in parts]
         else:
             batches = list(zip(parts[::2], parts[1::2], strict=True))

@@ -15,40 +15,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._mechanism.sensitivity import Sensitivity
-from dpsk._models.clipping import HEADROOM
 from dpsk._privacy.sensitivity import REPLACE_ONE
 from dpsk._queries.base import SumsOracle
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums.linear_sums import max_norm_sums
 
 if TYPE_CHECKING:
     from typing import Any
 
     from dpsk._mechanism.session import Batch, Session
-    from dpsk._typing import Features, FloatArray
+    from dpsk._typing import FloatArray
 
-__all__ = ["MaxNormSums", "SelectionOracle"]
-
-
-class MaxNormSums(RowSums):
-    """Row sums of gradients whose largest absolute entry is at most `clip_norm`."""
-
-    @property
-    def clips(self) -> Any:
-        """bool : whether the clip may change a gradient, by what loss and model imply."""
-        implied = self._rows.weight_bound * self.loss.lipschitz * self.model.coordinate_bound
-        return self.clip_norm * HEADROOM < implied
-
-    def _entering(self, X: Features, scale: FloatArray | None, norms: FloatArray) -> FloatArray:
-        return self.model.row_maxima(X, scale)
-
-    def _lengths(self, dz: FloatArray) -> FloatArray:
-        return np.abs(dz).max(axis=1)
+__all__ = ["SelectionOracle"]
 
 
 class SelectionOracle(SumsOracle):
     """Answer with a vertex of the l1 ball; z C is the scale of the Gumbel noise on a score."""
 
-    sums_class = MaxNormSums
+    sums_class = max_norm_sums
     penalizes_intercept = True
 
     def __init__(self, sums: Any, declared: Any, noise_multiplier: float,

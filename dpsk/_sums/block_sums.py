@@ -67,8 +67,7 @@ class BlockSums(ABC):
                       rows: Chosen = None) -> FloatArray:
         """Return the sum of clipped dual gradients, like `dual`."""
         terms = (self.dual_terms(block, primal, dual) for block in self.blocks(rows))
-        total: FloatArray = clipped_sum(terms, self._clips[1], np.zeros(self.loss.dual_set.size))
-        return total
+        return clipped_sum(terms, self._clips[1], np.zeros(self.loss.dual_set.size))
 
     def differences(self, new: tuple[FloatArray, FloatArray], old: tuple[FloatArray, FloatArray],
                     clip: float, rows: Chosen = None) -> FloatArray:
@@ -77,9 +76,7 @@ class BlockSums(ABC):
         Of shape (primal_size,), float64. `new` and `old` are (primal, dual) points.
         """
         rule = Clip(clip, single=self._clips[0].single)
-        total: FloatArray = clipped_sum(self._changes(new, old, rows), rule,
-                                        np.zeros(self.primal_size))
-        return total
+        return clipped_sum(self._changes(new, old, rows), rule, np.zeros(self.primal_size))
 
     def _changes(self, new: Any, old: Any, rows: Chosen) -> Iterator[Terms]:
         for block in self.blocks(rows):

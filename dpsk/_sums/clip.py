@@ -33,8 +33,8 @@ __all__ = ["SINGLE_HEADROOM", "Clip"]
 
 #: Margin for the rounding of single-precision norms and sums, and for how a row can change it.
 SINGLE_HEADROOM = 1.0 - 2.0**-8
-#: Longer gradients could overflow a float32 sum of a block.
-_LONGEST = 2.0**100
+#: Longer gradients could overflow a float32 sum of a block; smaller factors lose bits in it.
+_LONGEST, _LEAST_FACTOR = 2.0**100, float(np.finfo(np.float32).tiny)
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,7 @@ class Clip:
         limits = self.norm / sizes
         if not self.single:
             return clip_factors(norms, limits * HEADROOM)
-        # Smaller factors lose bits.
-        return clip_factors(norms, np.minimum(limits, _LONGEST) * SINGLE_HEADROOM,
-                            float(np.finfo(np.float32).tiny))
+        return clip_factors(norms, np.minimum(limits, _LONGEST) * SINGLE_HEADROOM, _LEAST_FACTOR)
 
     def limits(self, norms: FloatArray, sizes: FloatArray | None = None) -> FloatArray:
         """Return the limits on the norms of derivatives, of rows of some norms; shape (n,)."""

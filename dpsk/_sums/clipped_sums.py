@@ -65,8 +65,7 @@ class ClippedSums(ABC):
 
     def partial(self, theta: FloatArray, rows: Chosen = None) -> FloatArray:
         """Return the part of a gradient that adds up over places, of these rows."""
-        total: FloatArray = clipped_sum(self.terms(theta, rows), self.clip, self.zeros())
-        return total
+        return clipped_sum(self.terms(theta, rows), self.clip, self.zeros())
 
     def zeros(self) -> Any:
         """Return a total of nothing, that terms add to."""

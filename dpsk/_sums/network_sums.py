@@ -66,14 +66,17 @@ class NetworkSums(ClippedSums):
         return total
 
     def terms(self, theta: FloatArray, rows: Chosen) -> Iterator[PassTerms]:
+        return (self._gradients(theta, *block) for block in self._blocks(rows))
+
+    def _gradients(self, theta: FloatArray, block: Block, sizes: Any) -> PassTerms:
+        """Return the gradients of the rows of one pass."""
         alike = {} if self._rows.groups is None else {"alike": True}
-        for block, sizes in self._blocks(rows):
-            forward = self.model.forward(theta, block.X, **alike)
-            dz = self.loss.gradient(block.y, forward.raw.copy())
-            if block.weights is not None:
-                dz *= block.weights if dz.ndim == 1 else block.weights[:, None]
-            forward.backward(dz)
-            yield PassTerms(forward, np.empty((len(dz), 0)), sizes)
+        forward = self.model.forward(theta, block.X, **alike)
+        dz = self.loss.gradient(block.y, forward.raw.copy())
+        if block.weights is not None:
+            dz *= block.weights if dz.ndim == 1 else block.weights[:, None]
+        forward.backward(dz)
+        return PassTerms(forward, sizes)
 
     def _blocks(self, rows: Chosen) -> Iterator[tuple[Block, Any]]:
         """Yield the rows of one pass, and the sizes of their groups."""

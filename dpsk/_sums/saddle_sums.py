@@ -9,7 +9,7 @@ import numpy as np
 from dpsk._sums.block_sums import BlockSums
 from dpsk._sums.clip import Clip
 from dpsk._sums.network_sums import SHORT_BLOCK
-from dpsk._sums.terms import PassTerms, ScaledTerms, WeightedTerms
+from dpsk._sums.terms import JoinedTerms, PassTerms, ScaledTerms, WeightedTerms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ class SaddleSums(BlockSums):
         forward = self._forward(primal, *block)
         dz, d_extra, d_dual = self._loss_gradients(primal, dual, forward.raw, block[1])
         forward.backward(dz)
-        yield PassTerms(forward, d_extra)
+        yield JoinedTerms(PassTerms(forward), WeightedTerms(d_extra))
         yield WeightedTerms(d_dual)
 
     def dual_terms(self, block: Any, primal: FloatArray, dual: FloatArray) -> WeightedTerms:

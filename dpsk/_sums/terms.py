@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from dpsk._sums.clip import Clip
     from dpsk._typing import FloatArray
 
-__all__ = ["DenseTerms", "PassTerms", "ScaledTerms", "Terms", "WeightedTerms", "clipped_sum"]
+__all__ = ["DenseTerms", "JoinedTerms", "PassTerms", "ScaledTerms", "Terms", "WeightedTerms",
+           "clipped_sum"]
 
 
 def clipped_sum(terms: Iterable[Terms], rule: Clip, total: Any) -> Any:
@@ -22,6 +23,8 @@ def clipped_sum(terms: Iterable[Terms], rule: Clip, total: Any) -> Any:
     for block in terms:
         block.clip(rule)
         block.add(total)
+        # The next block has the room that this one had in the cache.
+        del block
     return total
 
 
@@ -89,6 +92,11 @@ class WeightedTerms(ScaledTerms):
     def __init__(self, vectors: FloatArray) -> None:
         self._vectors = vectors
 
+    @property
+    def width(self) -> int:
+        """int : k."""
+        return self._vectors.shape[1]
+
     def square_norms(self) -> FloatArray:
         return _squares(self._vectors)
 
@@ -99,40 +107,59 @@ class WeightedTerms(ScaledTerms):
     def add(self, total: FloatArray) -> None:
         total += self._factors @ self._vectors
 
+    def less(self, other: WeightedTerms) -> WeightedTerms:
+        """Return scaled vectors less those of `other`."""
+        return WeightedTerms(self._factors[:, None] * self._vectors
+                             - other._factors[:, None] * other._vectors)
 
-class PassTerms(WeightedTerms):
-    """Gradients in the coordinates of a model, which are not made, and in k extra numbers.
 
-    Parameters
-    ----------
-    passed : Pass, Change or LinearPass
-        Carried back.
-    extra : ndarray of shape (n, k)
-    sizes : float or ndarray of shape (n,)
-    """
+class PassTerms(ScaledTerms):
+    """Gradients that follow from a pass over a model, carried back, and are not made."""
 
-    def __init__(self, passed: Any, extra: FloatArray, sizes: Any = 1.0) -> None:
-        super().__init__(extra)
+    _factors: FloatArray
+
+    def __init__(self, passed: Any, sizes: Any = 1.0) -> None:
         self._passed, self.sizes = passed, sizes
 
     def square_norms(self) -> FloatArray:
-        squares: FloatArray = self._passed.square_norms()
-        return squares + super().square_norms()
+        return self._passed.square_norms()
 
     def scale(self, factors: FloatArray) -> None:
-        super().scale(factors)
         self._passed.drop(factors == 0.0)
+        self._factors = factors
 
     def add(self, total: FloatArray) -> None:
-        coordinates = len(total) - self._vectors.shape[1]
-        self._passed.add_gradient(self._factors, total[:coordinates])
-        super().add(total[coordinates:])
+        self._passed.add_gradient(self._factors, total)
 
     def less(self, other: PassTerms) -> PassTerms:
-        """Return scaled vectors less those of `other`, made of parts that do not cancel."""
-        own, others = self._factors, other._factors
-        return PassTerms(self._passed.less(other._passed, own, others),
-                         own[:, None] * self._vectors - others[:, None] * other._vectors)
+        """Return scaled gradients less those of `other`, in parts that do not cancel."""
+        return PassTerms(self._passed.less(other._passed, self._factors, other._factors))
+
+
+class JoinedTerms(ScaledTerms):
+    """Gradients in the coordinates of a model, and in extra numbers, as one vector a unit."""
+
+    def __init__(self, gradients: PassTerms, extra: WeightedTerms) -> None:
+        self._parts = gradients, extra
+
+    def square_norms(self) -> FloatArray:
+        gradients, extra = self._parts
+        return gradients.square_norms() + extra.square_norms()
+
+    def scale(self, factors: FloatArray) -> None:
+        for part in self._parts:
+            part.scale(factors)
+
+    def add(self, total: FloatArray) -> None:
+        gradients, extra = self._parts
+        coordinates = len(total) - extra.width
+        gradients.add(total[:coordinates])
+        extra.add(total[coordinates:])
+
+    def less(self, other: JoinedTerms) -> JoinedTerms:
+        """Return scaled vectors less those of `other`."""
+        (gradients, extra), (others, extras) = self._parts, other._parts
+        return JoinedTerms(gradients.less(others), extra.less(extras))
 
 
 def _squares(vectors: FloatArray) -> FloatArray:

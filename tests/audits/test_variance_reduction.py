@@ -21,7 +21,7 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import AnchoredSums
 from dpsk._queries import DifferenceOracle
-from dpsk._queries.differences import DifferenceSums
+from dpsk._sums.differences import DifferenceSums
 from dpsk.auditing import delta_lower_bound, epsilon_lower_bound, mu_lower_bound
 
 # The paper's own experiment: n, epochs T, steps m of each, (epsilon, delta); G = 1.

@@ -16,15 +16,13 @@ from dpsk._objective.saddle.auc_square import AUCSquare
 from dpsk._objective.saddle.group_risk import GroupRisk
 from dpsk._objective.saddle.projected_bellman import ProjectedBellman
 from dpsk._privacy.noise.grids import grid_bits
-from dpsk._queries.differences import DifferenceSums
-from dpsk._queries.exact import ExactSums
-from dpsk._queries.vertices import MaxNormSums
-from dpsk._sums import grid_sums, group_sums, row_sums, saddle_sums, transition_sums
-from dpsk._sums.grid_sums import GridSums, WhitenedGridSums
+from dpsk._sums import float_entry, grid_entry, group_sums, saddle_sums, transition_sums
+from dpsk._sums.differences import DifferenceSums
+from dpsk._sums.exact_sums import ExactSums
 from dpsk._sums.group_sums import GroupSums
+from dpsk._sums.linear_sums import float_sums, grid_sums, max_norm_sums, whitened_grid_sums
 from dpsk._sums.network_sums import NetworkSums
 from dpsk._sums.parted_sums import sums_over
-from dpsk._sums.row_sums import RowSums
 from dpsk._sums.saddle_sums import SaddleSums
 from dpsk._sums.transition_sums import SemiGradientSums, TransitionSums
 from tests.columns import spread
@@ -52,10 +50,10 @@ units_or_all = pytest.mark.parametrize("units", [None, UNITS], ids=["all", "batc
 @pytest.fixture(autouse=True)
 def short_blocks(monkeypatch):
     """Let every table have several blocks, which are the same in both implementations."""
-    for module in (row_sums, old_row):
+    for module in (float_entry, old_row):
         monkeypatch.setattr(module, "_BLOCK_BYTES", 8 * WIDTH * 70)
         monkeypatch.setattr(module, "_CSR_ROWS", 70)
-    for module in (grid_sums, old_grid):
+    for module in (grid_entry, old_grid):
         monkeypatch.setattr(module, "_BLOCK_BYTES", 8 * WIDTH * 80)
         monkeypatch.setattr(module, "_CSR_ROWS", 80)
     for module in (group_sums, old_group, saddle_sums, old_saddle):
@@ -115,10 +113,10 @@ def both(kinds, *args, **settings):
 
 BITS = grid_bits(N, CLIP, 3.0 * CLIP)
 #: (new, reference), the arguments after the clip.
-LINEAR = {"l2": ((RowSums, old_row.RowSums), ()), "l1": ((RowSums, old_row.RowSums), (1,)),
-          "max": ((MaxNormSums, old_variants.MaxNormSums), ()),
-          "grid": ((GridSums, old_grid.GridSums), (BITS,)),
-          "grid l1": ((GridSums, old_grid.GridSums), (BITS, 1))}
+LINEAR = {"l2": ((float_sums, old_row.RowSums), ()), "l1": ((float_sums, old_row.RowSums), (1,)),
+          "max": ((max_norm_sums, old_variants.MaxNormSums), ()),
+          "grid": ((grid_sums, old_grid.GridSums), (BITS,)),
+          "grid l1": ((grid_sums, old_grid.GridSums), (BITS, 1))}
 
 
 @pytest.mark.parametrize("kind", LINEAR)
@@ -149,8 +147,8 @@ def test_gradients_of_linear_maps(kind, container, dtype, outputs, weighted):
 @weights_or_none
 def test_gradients_of_whitened_rows(kind, container, dtype, outputs, weighted):
     rows = table(container, dtype, outputs, weighted)
-    kinds = ((RowSums, old_row.RowSums) if kind == "float"
-             else (WhitenedGridSums, old_grid.WhitenedGridSums))
+    kinds = ((float_sums, old_row.RowSums) if kind == "float"
+             else (whitened_grid_sums, old_grid.WhitenedGridSums))
     for fields in ({}, {"homogeneous": True}, {"unit": 0.3}):
         model = whitened(outputs, **fields)
         new, old = both(kinds, model, loss_of(outputs), rows, CLIP)
@@ -167,10 +165,10 @@ def test_gradients_of_whitened_rows(kind, container, dtype, outputs, weighted):
 def test_curvatures(kind, container, dtype, weighted):
     rows = table(container, dtype, None, weighted)
     model = whitened() if "whitened" in kind else linear()
-    kinds, more = {"float": ((RowSums, old_row.RowSums), ()),
-                   "whitened float": ((RowSums, old_row.RowSums), ()),
-                   "grid": ((GridSums, old_grid.GridSums), (BITS,)),
-                   "whitened": ((WhitenedGridSums, old_grid.WhitenedGridSums), ())}[kind]
+    kinds, more = {"float": ((float_sums, old_row.RowSums), ()),
+                   "whitened float": ((float_sums, old_row.RowSums), ()),
+                   "grid": ((grid_sums, old_grid.GridSums), (BITS,)),
+                   "whitened": ((whitened_grid_sums, old_grid.WhitenedGridSums), ())}[kind]
     for loss in (Logistic(), Squared()):
         new, old = both(kinds, model, loss, rows, CLIP, *more)
         for theta in points(model):
@@ -206,9 +204,9 @@ def test_differences(container, dtype, outputs, weighted, chosen):
 @weights_or_none
 def test_exact_sums(container, dtype, outputs, weighted):
     rows, model = table(container, dtype, outputs, weighted), linear(outputs)
-    new, old = both((ExactSums, old_variants.ExactSums), model, loss_of(outputs), rows, np.inf)
+    new, old = both((ExactSums, old_variants.ExactSums), model, loss_of(outputs), rows)
     theta = points(model, 1)[0]
-    for ask in ("gradient", "value", "majorant", "curvature"):
+    for ask in ("gradient", "value", "majorant", "hessian"):
         same(lambda sums, ask=ask: getattr(sums, ask)(theta), new, old)
 
 
@@ -297,7 +295,7 @@ def test_transitions(kind, grouped, units):
     same(lambda sums: sums.gradient(ends[0][0], units), new, old)
 
 
-PLACES = {**LINEAR, "whitened": ((WhitenedGridSums, old_grid.WhitenedGridSums), ()),
+PLACES = {**LINEAR, "whitened": ((whitened_grid_sums, old_grid.WhitenedGridSums), ()),
           "exact": ((ExactSums, old_variants.ExactSums), ())}
 
 
@@ -308,9 +306,9 @@ PLACES = {**LINEAR, "whitened": ((WhitenedGridSums, old_grid.WhitenedGridSums), 
 def test_linear_maps_in_places(kind, count, container, dtype):
     rows, kinds = spread(table(container, dtype), count), PLACES[kind]
     model = whitened() if kind == "whitened" else linear()
-    clip = np.inf if kind == "exact" else CLIP
+    args = () if kind == "exact" else (CLIP, *kinds[1])
     with np.errstate(all="ignore"):
-        new, old = (over(cls, model, Logistic(), rows, clip, *kinds[1])
+        new, old = (over(cls, model, Logistic(), rows, *args)
                     for over, cls in zip((sums_over, old_parted.sums_over), kinds[0],
                                          strict=True))
     for theta in points(model):
@@ -321,7 +319,7 @@ def test_linear_maps_in_places(kind, count, container, dtype):
         if kind in ("l2", "grid", "whitened"):
             same(lambda sums, theta=theta: sums.curvature(theta, 0.2), new, old)
         if kind == "exact":
-            for ask in ("value", "majorant", "curvature"):
+            for ask in ("value", "majorant", "hessian"):
                 same(lambda sums, theta=theta, ask=ask: getattr(sums, ask)(theta), new, old)
 
 

@@ -15,7 +15,7 @@ from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream, poisson_batches
 from dpsk._privacy.plans import AnchoredSums
 from dpsk._queries import DifferenceOracle
-from dpsk._queries.differences import DifferenceSums
+from dpsk._sums.differences import DifferenceSums
 from tests.contracts.units import assert_whole, unit_and_scale
 from tests.registry import every_loss, make_loss, make_model, make_targets, usable_clip
 

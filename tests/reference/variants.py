@@ -109,6 +109,9 @@ class MaxNormSums(RowSums):
 class ExactSums(RowSums):
     """Rows whose sums are not clipped, with the loss itself and the whole of its curvature."""
 
+    def __init__(self, model: Any, loss: Any, rows: Any, n_samples: int | None = None) -> None:
+        super().__init__(model, loss, rows, math.inf, n_samples=n_samples)
+
     def value(self, theta: FloatArray) -> FloatArray:
         """Return the sum of losses at `theta`, shape (1,)."""
         total = np.zeros(1)
@@ -126,8 +129,7 @@ class ExactSums(RowSums):
             self.model.outer_sum(bounds if weights is None else bounds * weights, X, scale, total)
         return np.kron(total, np.eye(outputs))
 
-    def curvature(  # type: ignore[override]  # nothing is clipped, so there is no bound
-            self, theta: FloatArray) -> FloatArray:
+    def hessian(self, theta: FloatArray) -> FloatArray:
         """Return the Hessian of the sum of losses, shape (dimension, dimension)."""
         rows, outputs = theta.shape[0], math.prod(theta.shape[1:])
         total = np.zeros((rows, outputs, rows, outputs))
