@@ -23,7 +23,7 @@ from sklearn.neural_network import MLPClassifier
 from dpsk import DPAUCMaximizer
 from dpsk._models import MLP
 from dpsk._objective.saddle import AUCSquare
-from dpsk._sums.network_sums import bounded_factors
+from dpsk._sums.clip import Clip
 from dpsk.testing import NoiseSeed
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -142,7 +142,8 @@ class Printed:
             dz, extra, d_dual = self.loss.gradients(
                 self.y[part].astype(float), forward.raw.astype(float), x[-2:], dual)
             forward.backward(dz)
-            factors = bounded_factors(forward.square_norms() + np.square(extra).sum(axis=1), clip)
+            squares = forward.square_norms() + np.square(extra).sum(axis=1)
+            factors = Clip(clip, single=True).factors(squares)
             forward.add_gradient(factors, total[:-2])
             total[-2:] += factors @ extra
             ascent += np.clip(d_dual, -1.0, 1.0).sum()

@@ -11,6 +11,7 @@ from dpsk._sums.saddle_sums import SaddleSums
 from dpsk._sums.transition_sums import TransitionSums
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from dpsk._data.source import RowSource
@@ -100,7 +101,7 @@ class SaddleAnswers(Oracle):
         return self._sums.loss.dual_set
 
 
-def row_sums(kind: type, data: tuple[Problem, RowSource], clip_norm: float) -> Any:
-    """Return the rows of a linear model in sums of a kind, clipped at `clip_norm`."""
+def row_sums(make: Callable[..., Any], data: tuple[Problem, RowSource], *clip: float) -> Any:
+    """Return the rows of a linear model in the sums that `make` makes, at a clip norm if any."""
     problem, rows = data
-    return sums_over(kind, problem.model, problem.loss, rows, clip_norm)
+    return sums_over(make, problem.model, problem.loss, rows, *clip)

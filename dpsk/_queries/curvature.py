@@ -79,7 +79,7 @@ class CurvatureOracle(Oracle):
 
     Parameters
     ----------
-    sums : RowSums
+    sums : LinearSums
         Clipped at C.
     curvature_clip : float
         Bound on ``w ||x||^2``.

@@ -9,7 +9,6 @@ is. The bound is enforced, so that no loss has to be trusted.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ from dpsk._privacy.events import Composed
 from dpsk._privacy.plans import NoisySums
 from dpsk._privacy.sensitivity import REPLACE_ONE
 from dpsk._queries.base import Oracle, Queries, row_sums
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums.differences import DifferenceSums
 
 if TYPE_CHECKING:
     from typing import Any
@@ -29,81 +28,9 @@ if TYPE_CHECKING:
     from dpsk._mechanism.session import Session
     from dpsk._privacy.elementary import Event
     from dpsk._problem import Problem
-    from dpsk._typing import Chosen, FloatArray
+    from dpsk._typing import FloatArray
 
-__all__ = ["DifferenceOracle", "DifferenceSums", "Differences"]
-
-_ROUNDING = 1.0 + 2.0**-40
-_LEAST_SHARE = 2.0**-30
-_LARGEST = np.finfo(np.float64).max
-
-
-class DifferenceSums(RowSums):
-    """Row sums that can also sum clipped differences of clipped gradients.
-
-    The derivatives of all rows at the latest anchor are held, so that a difference costs one
-    product with the rows of its batch.
-    """
-
-    _anchor = None
-
-    def bound(self, theta: FloatArray, anchor: FloatArray) -> float:
-        """Return the public bound on the norm of one row's difference, 0 at the anchor."""
-        if theta.tobytes() == anchor.tobytes():
-            return 0.0
-        largest = self.loss.gradient_diameter * self.clip_norm
-        move = theta - anchor
-        smooth = self.smoothness * math.sqrt(np.vdot(move, move)) * _ROUNDING
-        # Where points or products overflow, the clips of the two gradients are what holds.
-        bound = smooth if smooth < largest else largest
-        return max(bound, _LEAST_SHARE * self.clip_norm)
-
-    def anchor_gradient(self, anchor: FloatArray) -> FloatArray:
-        """Return the sum of clipped gradients over all rows at `anchor`, and hold on to it."""
-        total, derivatives = np.zeros(self.model.shape), []
-        for block in self._blocks(None):
-            part = self._take(block)
-            dz = self._derivatives(anchor, part)
-            derivatives.append(dz.copy())
-            self.model.gradient_sum(dz, part[0], part[2], total)
-        self._anchor = anchor.copy()
-        # A place may have no rows.
-        self._at_anchor = np.concatenate(derivatives) if derivatives else np.empty(0)
-        return total
-
-    def difference_anew(self, theta: FloatArray, anchor: FloatArray, bound: float,
-                        rows: Chosen = None) -> Any:
-        """Return what `difference` does, also where sums were made anew since the anchor."""
-        if not self._holds(anchor):
-            self.anchor_gradient(anchor)
-        return self.difference(theta, anchor, bound, rows)
-
-    def difference(self, theta: FloatArray, anchor: FloatArray, bound: float,
-                   rows: Chosen = None) -> FloatArray:
-        """Return the sum of differences ``gradient(theta) - gradient(anchor)``, float64.
-
-        Both gradients of a row are multiples of the row, so the difference of its derivatives is
-        clipped in their place, to the norm `bound`. `rows` are indices, None for all. A ValueError
-        if the anchor is not that of the last `anchor_gradient`.
-        """
-        if not self._holds(anchor):
-            raise ValueError("anchor: not the point of the last gradient that was asked for; ask "
-                             "for the gradient at an anchor before differences from it.")
-        total = np.zeros(self.model.shape)
-        share = bound / self.clip_norm
-        for block in self._blocks(rows):
-            part = self._take(block)
-            dz = self._derivatives(theta, part)
-            dz -= self._at_anchor[block]
-            # An infinite limit stands for one beyond the largest float.
-            limits = np.minimum(part[3], _LARGEST)
-            limits *= share
-            dz = self._clipped(dz, limits, None)
-            self.model.gradient_sum(dz, part[0], part[2], total)
-        return total
-
-    def _holds(self, anchor: FloatArray) -> bool:
-        return self._anchor is not None and anchor.tobytes() == self._anchor.tobytes()
+__all__ = ["DifferenceOracle", "Differences"]
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,10 @@ from dpsk._privacy.noise.grids import grid_bits
 from dpsk._privacy.plans import NoisySums
 from dpsk._privacy.sensitivity import REPLACE_ONE
 from dpsk._queries.base import Oracle, Queries
-from dpsk._sums.grid_sums import GridSums, WhitenedGridSums
 from dpsk._sums.group_sums import GroupSums
+from dpsk._sums.linear_sums import float_sums, grid_sums, whitened_grid_sums
 from dpsk._sums.network_sums import NetworkSums
 from dpsk._sums.parted_sums import sums_over
-from dpsk._sums.row_sums import RowSums
 from dpsk._sums.transition_sums import SemiGradientSums
 
 if TYPE_CHECKING:
@@ -83,8 +82,8 @@ class GradientOracle(Oracle):
     """Answer with ``(1/m) [ sum of clipped gradients + N(0, (z C)^2 I) ]``.
 
     The divisor `m` is the public expected batch size. Where the sums lie on a grid the noise is
-    rounded to it; elsewhere it is larger by a margin for their rounding. `sums` are RowSums,
-    GroupSums or NetworkSums; C bounds what one group adds, where rows are in groups.
+    rounded to it; elsewhere it is larger by a margin for their rounding. `sums` are
+    ClippedSums; C bounds what one group adds, where rows are in groups.
     """
 
     def __init__(self, sums: Any, answers: NoisySums, noise_multiplier: float,
@@ -134,7 +133,7 @@ class GradientOracle(Oracle):
 
 
 def open_sums(model: Any, loss: Any, asked: Gradients, rows: RowSource,
-              noise_multiplier: float) -> WhitenedGridSums | GridSums | RowSums | NetworkSums:
+              noise_multiplier: float) -> Any:
     """Return what sums over `rows`: of a network, exact on a grid, or in floating point."""
     clip_norm, group_clip = asked.clip_norm, asked.group_clip_norm
     if not model.is_linear:
@@ -146,8 +145,8 @@ def open_sums(model: Any, loss: Any, asked: Gradients, rows: RowSource,
     # Without noise there is nothing for a grid to hide under.
     if noise_multiplier and isinstance(asked.answers.batches, FullBatch):
         if isinstance(model, WhitenedModel):
-            return sums_over(WhitenedGridSums, model, loss, on_threads(rows), clip_norm)
+            return sums_over(whitened_grid_sums, model, loss, on_threads(rows), clip_norm)
         bits = grid_bits(rows.n_units, clip_norm, noise_multiplier * clip_norm)
     if bits is None:
-        return sums_over(RowSums, model, loss, rows, clip_norm)
-    return sums_over(GridSums, model, loss, on_threads(rows), clip_norm, bits)
+        return sums_over(float_sums, model, loss, rows, clip_norm)
+    return sums_over(grid_sums, model, loss, on_threads(rows), clip_norm, bits)

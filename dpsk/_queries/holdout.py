@@ -27,9 +27,8 @@ from dpsk._privacy.events import Composed, Gaussian, Pure, Repeated, tally
 from dpsk._privacy.noise.grids import grid_bits
 from dpsk._privacy.sensitivity import REPLACE_ONE
 from dpsk._queries.base import Oracle, Queries
-from dpsk._sums.grid_sums import GridSums
+from dpsk._sums.linear_sums import float_sums, grid_sums
 from dpsk._sums.parted_sums import sums_over
-from dpsk._sums.row_sums import RowSums
 
 if TYPE_CHECKING:
     from typing import Any
@@ -104,14 +103,14 @@ class CheckedGradients(Queries):
         def sums(part: Any) -> Any:
             args = problem.model, problem.loss, part, self.clip_norm
             if bits is None:
-                return sums_over(RowSums, *args, norm_order)
-            return sums_over(GridSums, *args, bits, norm_order)
+                return sums_over(float_sums, *args, norm_order)
+            return sums_over(grid_sums, *args, bits, norm_order)
 
         parts = [sums(rows.subset(np.sort(piece))) for piece in pieces]
         if self.public_holdout:
             given: Any = rows.holdout
-            public = PublicSums(RowSums(problem.model, problem.loss, given, self.clip_norm,
-                                        norm_order), size, parts[0].resolution)
+            public = PublicSums(float_sums(problem.model, problem.loss, given, self.clip_norm,
+                                           norm_order), size, parts[0].resolution)
             batches = [(part, public) for part in parts]
         else:
             batches = list(zip(parts[::2], parts[1::2], strict=True))

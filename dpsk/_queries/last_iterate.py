@@ -19,7 +19,7 @@ from dpsk._privacy.noise.grids import float_unit
 from dpsk._privacy.sensitivity import REPLACE_ONE, contraction, effective_steps
 from dpsk._queries.base import Oracle, Queries, row_sums
 from dpsk._queries.one_shot import finite
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums.linear_sums import float_sums
 
 if TYPE_CHECKING:
     from typing import Any
@@ -67,7 +67,7 @@ class LastIterate(Queries):
     def run(self, data: tuple[Problem, RowSource], session: Session,
             noise_multiplier: float) -> LastIterateOracle:
         """Return the oracle over rows."""
-        return LastIterateOracle(row_sums(RowSums, data, self.clip_norm), self,
+        return LastIterateOracle(row_sums(float_sums, data, self.clip_norm), self,
                                  noise_multiplier, session)
 
 

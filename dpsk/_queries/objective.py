@@ -29,7 +29,7 @@ from dpsk._privacy.events import Composed, Dominated, Gaussian, Pure
 from dpsk._privacy.sensitivity import REPLACE_ONE
 from dpsk._queries.base import Oracle, Queries, row_sums
 from dpsk._queries.one_shot import finite, steps_to_certify
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums.linear_sums import float_sums
 
 if TYPE_CHECKING:
     from typing import Any
@@ -104,7 +104,7 @@ class PerturbedObjective(Queries):
     def run(self, data: tuple[Problem, RowSource], session: Session,
             noise_multiplier: float) -> ObjectiveOracle:
         """Return the oracle over rows."""
-        return ObjectiveOracle(row_sums(RowSums, data, self.clip_norm), self, noise_multiplier,
+        return ObjectiveOracle(row_sums(float_sums, data, self.clip_norm), self, noise_multiplier,
                                session)
 
 

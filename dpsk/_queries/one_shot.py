@@ -16,7 +16,7 @@ from dpsk._privacy.sensitivity import (
     minimizer_sensitivity,
 )
 from dpsk._queries.base import Oracle, Queries, row_sums
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums.linear_sums import float_sums
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,7 +74,7 @@ class Output(Queries):
     def run(self, data: tuple[Problem, RowSource], session: Session,
             noise_multiplier: float) -> OutputOracle:
         """Return the oracle over rows."""
-        return OutputOracle(row_sums(RowSums, data, self.clip_norm), self, noise_multiplier,
+        return OutputOracle(row_sums(float_sums, data, self.clip_norm), self, noise_multiplier,
                             session)
 
 

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from dpsk._mechanism.sensitivity import Sensitivity
-from dpsk._models.clipping import HEADROOM
 from dpsk._privacy.plans import ExponentialChoices
 from dpsk._privacy.sensitivity import REPLACE_ONE
 from dpsk._queries.base import Oracle, Queries, row_sums
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums.linear_sums import max_norm_sums
 
 if TYPE_CHECKING:
     from typing import Any
@@ -29,25 +28,9 @@ if TYPE_CHECKING:
     from dpsk._mechanism.session import Batch, Session
     from dpsk._privacy.elementary import Event
     from dpsk._problem import Problem
-    from dpsk._typing import Features, FloatArray
+    from dpsk._typing import FloatArray
 
-__all__ = ["MaxNormSums", "SelectionOracle", "Vertices"]
-
-
-class MaxNormSums(RowSums):
-    """Row sums of gradients whose largest absolute entry is at most `clip_norm`."""
-
-    @property
-    def clips(self) -> Any:
-        """bool : whether the clip may change a gradient, by what loss and model imply."""
-        implied = self._rows.weight_bound * self.loss.lipschitz * self.model.coordinate_bound
-        return self.clip_norm * HEADROOM < implied
-
-    def _entering(self, X: Features, scale: FloatArray | None, norms: FloatArray) -> FloatArray:
-        return self.model.row_maxima(X, scale)
-
-    def _lengths(self, dz: FloatArray) -> FloatArray:
-        return np.abs(dz).max(axis=1)
+__all__ = ["SelectionOracle", "Vertices"]
 
 
 @dataclass(frozen=True)
@@ -75,7 +58,7 @@ class Vertices(Queries):
     def run(self, data: tuple[Problem, RowSource], session: Session,
             noise_multiplier: float) -> SelectionOracle:
         """Return the oracle over rows."""
-        return SelectionOracle(row_sums(MaxNormSums, data, self.clip_norm), self.answers,
+        return SelectionOracle(row_sums(max_norm_sums, data, self.clip_norm), self.answers,
                                noise_multiplier, session)
 
 

@@ -15,15 +15,17 @@ from scipy import sparse
 from dpsk._data.blocks import csr_of
 from dpsk._data.norms import row_norms
 from dpsk._models import ScaleModel, WhitenedModel
-from dpsk._models.clipping import HEADROOM, SHORTEST, clip_factors
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums.clip import Clip
+from dpsk._sums.float_entry import FloatEntry, Part
+from dpsk._sums.linear_sums import LinearSums
+from dpsk._sums.terms import ScaledTerms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
     from dpsk._data.source import RowSource
-    from dpsk._typing import Chosen, Features, FloatArray, IntArray
+    from dpsk._typing import AnyArray, Chosen, Features, FloatArray, IntArray
 
 __all__ = ["GroupSums"]
 
@@ -33,8 +35,110 @@ _ENTRIES = 1 << 18
 _CSR_ROWS = 1 << 12
 
 
-class GroupSums(RowSums):
-    """Row sums of a linear model over whole groups, of any number of rows.
+class GroupEntry(FloatEntry):
+    """Rows of whole groups, each of which rounds by itself."""
+
+    def __init__(self, model: Any, rows: RowSource, clip: Clip) -> None:
+        self._indices, self._width = np.empty(0, np.int32), 0
+        super().__init__(model, rows, clip)
+
+    def whole_groups(self, chosen: Chosen) -> Iterator[tuple[IntArray, IntArray]]:
+        """Yield the rows of some groups and where each of these starts, block by block."""
+        units: Any = np.arange(self.n_samples) if chosen is None else chosen
+        ends = np.cumsum(self.rows.groups.lengths(units))
+        # A new block where another stretch of rows begins; longer groups are one by themselves.
+        cuts = np.flatnonzero(np.diff(ends // self._block)) + 1
+        for part in np.split(np.arange(len(units)), cuts):
+            if len(part):
+                inside = ends[part] - (ends[part[0] - 1] if part[0] else 0)
+                yield self.rows.groups.rows_of(units[part]), np.append(0, inside)
+
+    def predict(self, point: AnyArray, part: Part) -> FloatArray:
+        X, scale = part.X, part.scale
+        if isinstance(self.model, ScaleModel):
+            # Entry by entry: there is no product of matrices.
+            return self.model.predict_raw(point, X, scale)
+        raw = np.empty((X.shape[0], *self.model.shape[1:]))
+        for start in range(0, len(raw), self._block):
+            some = slice(start, start + self._block)
+            raw[some] = self.model.predict_raw(point, self.csr(X[some]), scale[some])
+        return raw
+
+    def averages(self, dz: FloatArray, part: Part, ends: IntArray) -> Iterator[Any]:
+        """Yield for every column of theta what groups add before their clip: rows, and constants.
+        """
+        X, scale = part.X, part.scale
+        none = np.zeros(len(ends) - 1)
+        if isinstance(self.model, ScaleModel):
+            yield sum(_weighted(slopes * scale, ends) @ X[:, k:k + 1]
+                      for k, slopes in enumerate(dz.T)), none
+            return
+        if isinstance(self.model, WhitenedModel):
+            own, constants = scale.T
+            for slopes in dz.T:
+                found = _weighted(slopes * own, ends) @ X
+                found = found.toarray() if sparse.issparse(found) else found
+                if self.model.rows.fit_intercept:
+                    ones = _weighted(slopes, ends) @ constants
+                    found = np.column_stack([found, ones])
+                yield self.csr(found) @ self.model.matrix, none
+            return
+        every = np.ones(len(dz))
+        for slopes in dz.T:
+            ones = _weighted(slopes, ends) @ every if self.model.fit_intercept else none
+            yield _weighted(slopes * scale, ends) @ X, ones
+
+    def csr(self, X: Features) -> Features:
+        """Return a CSR matrix with every entry of X, or X itself if it is one.
+
+        Its products go row by row and entry by entry. Those of dense matrices add up in an order
+        that depends on the shape of both, and on where in them a row is.
+        """
+        if sparse.issparse(X):
+            return X
+        n, width = X.shape
+        if len(self._indices) < n * width or self._width != width:
+            self._indices, self._width = np.tile(np.arange(width, dtype=np.int32), n), width
+        return csr_of(np.ascontiguousarray(X).ravel(), self._indices[:n * width],
+                      np.arange(n + 1, dtype=np.int32) * np.int32(width), width)
+
+    def _block_size(self) -> int:
+        rows = self.rows
+        if rows.is_sparse:
+            return max(_CSR_ROWS, rows.n_features)
+        return max(1, _ENTRIES // max(rows.n_features, self.model.dimension))
+
+    def _row_scales(self, X: Features) -> tuple[FloatArray, FloatArray]:
+        return self.model.row_scales(self.csr(X))
+
+
+class AverageTerms(ScaledTerms):
+    """Averages of groups: for every column of theta a matrix, and the sums of constants."""
+
+    factors: FloatArray
+
+    def __init__(self, entry: GroupEntry, averages: list[tuple[Any, FloatArray]]) -> None:
+        self._entry, self.averages = entry, averages
+
+    def square_norms(self) -> Any:
+        return sum(np.square(row_norms(self._entry.csr(features))) + np.square(constants)
+                   for features, constants in self.averages)
+
+    def scale(self, factors: FloatArray) -> None:
+        # Rows that are clipped have finite averages.
+        self.factors = factors
+
+    def add(self, total: FloatArray) -> None:
+        columns = total.reshape(len(total), -1).T
+        for column, (features, constants) in zip(columns, self.averages, strict=True):
+            width = features.shape[1]
+            column[:width] += features.T @ self.factors
+            if len(column) > width:
+                column[width] += constants @ self.factors
+
+
+class GroupSums(LinearSums):
+    """Sums of a linear model over whole groups, of any number of rows.
 
     Parameters
     ----------
@@ -48,34 +152,24 @@ class GroupSums(RowSums):
         Bound on the norm of what a group adds: of the average of its rows' clipped gradients.
     """
 
+    entry: GroupEntry
+
     def __init__(self, model: Any, loss: Any, rows: RowSource, row_clip: float,
                  clip_norm: float) -> None:
-        self._indices, self._width = np.empty(0, np.int32), 0
+        super().__init__(loss, GroupEntry(model, rows, Clip(row_clip)))
         # No average is longer than the longest gradient.
-        self._group_clip = min(clip_norm, row_clip)
-        super().__init__(model, loss, rows, row_clip)
+        self.clip = Clip(min(clip_norm, row_clip))
 
-    @property
-    def clip_norm(self) -> float:
-        """float : bound on the norm of what a group adds."""
-        return self._group_clip
+    def terms(self, theta: FloatArray, rows: Chosen) -> Iterator[AverageTerms]:
+        entry, point = self.entry, self.entry.point(theta)
+        for indices, ends in entry.whole_groups(rows):
+            part = entry.take(indices)
+            gradients = self._gradients(point, part)
+            gradients.clip(entry.clip)
+            dz = gradients.derivatives
+            yield AverageTerms(entry, list(entry.averages(dz.reshape(len(dz), -1), part, ends)))
 
-    def gradient(self, theta: FloatArray, rows: Chosen = None) -> FloatArray:
-        """Return the sum of the averages of groups, float64, shape of theta.
-
-        `rows` are the indices of the groups to sum over; None for all.
-        """
-        total = np.zeros(self.model.shape)
-        columns = total.reshape(len(total), -1).T
-        for averages, factors in self._contributions(theta, rows):
-            for column, (features, constants) in zip(columns, averages, strict=True):
-                width = features.shape[1]
-                column[:width] += features.T @ factors
-                if len(column) > width:
-                    column[width] += constants @ factors
-        return total
-
-    def curvature(self, theta: FloatArray, bound: float) -> FloatArray:
+    def partial_curvature(self, theta: FloatArray, bound: float) -> FloatArray:
         """Raise a RuntimeError: a bound on rows' curvatures says nothing of clipped averages."""
         raise _refusal("curvature")
 
@@ -91,86 +185,6 @@ class GroupSums(RowSums):
         """Raise a ValueError: a group's clipped average is the gradient of no convex loss."""
         raise ValueError("groups: averages that are clipped are gradients of no convex loss; use "
                          "solver='gd' or 'sgd', or groups=None.")
-
-    def _contributions(self, theta: FloatArray, rows: Chosen = None) -> Iterator[Any]:
-        """Yield, block by block, the averages of groups as `_averages` does, and their factors."""
-        units = np.arange(self.n_samples) if rows is None else rows
-        for indices, ends in self._whole_groups(units):
-            part = self._take(indices)
-            dz = self._derivatives(theta, part)
-            averages = list(self._averages(dz.reshape(len(dz), -1), part, ends))
-            squares = sum(np.square(row_norms(self._csr(features))) + np.square(constants)
-                          for features, constants in averages)
-            # The squares of shorter averages underflow: those are not longer than this.
-            norms = np.maximum(np.sqrt(squares), SHORTEST)
-            yield averages, clip_factors(norms, self.clip_norm * HEADROOM)
-
-    def _averages(self, dz: FloatArray, part: Any, ends: IntArray) -> Iterator[Any]:
-        """Yield for every column of theta what groups add before their clip: rows, and constants.
-        """
-        X, _, scale, _, _ = part
-        none = np.zeros(len(ends) - 1)
-        if isinstance(self.model, ScaleModel):
-            yield sum(_weighted(slopes * scale, ends) @ X[:, k:k + 1]
-                      for k, slopes in enumerate(dz.T)), none
-            return
-        if isinstance(self.model, WhitenedModel):
-            own, constants = scale.T
-            for slopes in dz.T:
-                found = _weighted(slopes * own, ends) @ X
-                found = found.toarray() if sparse.issparse(found) else found
-                if self.model.rows.fit_intercept:
-                    ones = _weighted(slopes, ends) @ constants
-                    found = np.column_stack([found, ones])
-                yield self._csr(found) @ self.model.matrix, none
-            return
-        every = np.ones(len(dz))
-        for slopes in dz.T:
-            ones = _weighted(slopes, ends) @ every if self.model.fit_intercept else none
-            yield _weighted(slopes * scale, ends) @ X, ones
-
-    def _whole_groups(self, units: Any) -> Iterator[tuple[IntArray, IntArray]]:
-        """Yield the rows of some groups and where each of these starts, block by block."""
-        ends = np.cumsum(self._rows.groups.lengths(units))
-        # A new block where another stretch of rows begins; longer groups are one by themselves.
-        cuts = np.flatnonzero(np.diff(ends // self._block)) + 1
-        for part in np.split(np.arange(len(units)), cuts):
-            if len(part):
-                inside = ends[part] - (ends[part[0] - 1] if part[0] else 0)
-                yield self._rows.groups.rows_of(units[part]), np.append(0, inside)
-
-    def _block_size(self) -> int:
-        rows = self._rows
-        if rows.is_sparse:
-            return max(_CSR_ROWS, rows.n_features)
-        return max(1, _ENTRIES // max(rows.n_features, self.model.dimension))
-
-    def _row_scales(self, X: Features) -> tuple[FloatArray, FloatArray]:
-        return self.model.row_scales(self._csr(X))
-
-    def _predict(self, point: FloatArray, X: Features, scale: Any) -> FloatArray:
-        if isinstance(self.model, ScaleModel):
-            # Entry by entry: there is no product of matrices.
-            return self.model.predict_raw(point, X, scale)
-        raw = np.empty((X.shape[0], *self.model.shape[1:]))
-        for start in range(0, len(raw), self._block):
-            part = slice(start, start + self._block)
-            raw[part] = self.model.predict_raw(point, self._csr(X[part]), scale[part])
-        return raw
-
-    def _csr(self, X: Features) -> Features:
-        """Return a CSR matrix with every entry of X, or X itself if it is one.
-
-        Its products go row by row and entry by entry. Those of dense matrices add up in an order
-        that depends on the shape of both, and on where in them a row is.
-        """
-        if sparse.issparse(X):
-            return X
-        n, width = X.shape
-        if len(self._indices) < n * width or self._width != width:
-            self._indices, self._width = np.tile(np.arange(width, dtype=np.int32), n), width
-        return csr_of(np.ascontiguousarray(X).ravel(), self._indices[:n * width],
-                      np.arange(n + 1, dtype=np.int32) * np.int32(width), width)
 
 
 def _refusal(what: str) -> RuntimeError:

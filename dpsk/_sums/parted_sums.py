@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PartedSums", "sums_over"]
 
+#: Sums over all rows, of one point, that are added up over places as they are.
+_ADDED = {"anchor_gradient", "hessian", "majorant", "value"}
+
 
 def sums_over(kind: Callable[..., Any], model: Any, loss: Any, rows: RowSource, *args: Any) -> Any:
     """Return the sums ``kind(model, loss, rows, *args)``, in whatever places the rows are."""
@@ -29,7 +32,7 @@ def sums_over(kind: Callable[..., Any], model: Any, loss: Any, rows: RowSource, 
 class PartedSums:
     """Sums over the rows of each place by a `kind` of sums, added up.
 
-    What else is asked of sums follows from public facts. A twin over one row of zeros answers it.
+    What is no sum follows from public facts. A twin over one row of zeros answers it.
     """
 
     def __init__(self, kind: Callable[..., Any], model: Any, loss: Any, rows: RowSource,
@@ -38,33 +41,18 @@ class PartedSums:
         self._twin = _made(_zero(rows), kind, model, loss, args, rows.n_units)
 
     def __getattr__(self, name: str) -> Any:
+        if name in _ADDED:
+            return lambda theta: self._held.added(name, theta)
         return getattr(self._twin, name)
 
     def gradient(self, theta: FloatArray, rows: Chosen = None) -> Any:
         """Return the sum of clipped gradients; `rows` are indices, None for all."""
-        whole = self._held.added("whole_gradient", theta, rows=rows)
-        return self._twin.from_whole_gradient(whole)
+        return self._twin.finish(self._held.added("partial", theta, rows=rows))
 
-    def hessian(self, theta: FloatArray) -> Any:
-        """Return the Hessian of the sum of clipped losses."""
-        return self._held.added("hessian", theta)
-
-    def curvature(self, theta: FloatArray, *bound: float) -> Any:
+    def curvature(self, theta: FloatArray, bound: float) -> Any:
         """Return the sum of curvatures."""
-        whole = self._held.added("whole_curvature", theta, *bound)
-        return self._twin.from_whole_curvature(whole, *bound)
-
-    def value(self, theta: FloatArray) -> Any:
-        """Return the sum of losses."""
-        return self._held.added("value", theta)
-
-    def majorant(self, theta: FloatArray) -> Any:
-        """Return what no Hessian of the sum of losses exceeds."""
-        return self._held.added("majorant", theta)
-
-    def anchor_gradient(self, anchor: FloatArray) -> Any:
-        """Return the sum of clipped gradients at `anchor`, held on to in every place."""
-        return self._held.added("anchor_gradient", anchor)
+        whole = self._held.added("partial_curvature", theta, bound)
+        return self._twin.finish_curvature(whole, bound)
 
     def difference(self, theta: FloatArray, anchor: FloatArray, bound: float,
                    rows: Chosen = None) -> Any:

@@ -14,10 +14,14 @@ if TYPE_CHECKING:
 
     from dpsk._typing import Features, FloatArray
 
-__all__ = ["Shares", "add_products", "whole_units"]
+__all__ = ["Shares", "add_products", "rounded_down", "whole_units", "whole_values"]
 
 #: Up to this share of rows, one product for all of them and another for these is cheaper.
 _FEW = 0.25
+#: Sign, exponent and the bits of a double that single precision has as well.
+_SINGLE_BITS = np.int64(-(1 << 29))
+#: Smaller numbers have fewer bits in single precision, or none.
+_LEAST_SINGLE = 2.0**-60
 
 
 class Shares:
@@ -103,6 +107,21 @@ def add_products(X: Features, factors: FloatArray, constants: FloatArray | None,
         total[:p, -1] += cross
         total[-1, :p] += cross
         total[-1, -1] += ones @ ones
+
+
+def whole_values(values: FloatArray, unit: float, out: FloatArray | None = None) -> FloatArray:
+    """Return values cut toward zero, in whole units; the unit is a power of two."""
+    # The inverse of a power of two is exact.
+    out = np.multiply(values, 1.0 / unit, out=out)
+    return np.trunc(out, out=out)
+
+
+def rounded_down(values: FloatArray) -> FloatArray:
+    """Return positive numbers in single precision, none of them larger; 0 for the smallest."""
+    # Without the bits that single precision has no room for.
+    single = (values.view(np.int64) & _SINGLE_BITS).view(np.float64).astype(np.float32)
+    single[values < _LEAST_SINGLE] = 0.0
+    return single
 
 
 def _scaled_entries(X: Features, factor: Any, shares: Shares) -> FloatArray:

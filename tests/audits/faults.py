@@ -16,7 +16,7 @@ from dpsk._mechanism.sensitivity import Noise
 from dpsk._models.linear import LinearModel
 from dpsk._privacy.noise.streams import KeyedStream
 from dpsk._queries.gradients import GradientOracle
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums.clip import Clip
 
 _draw, _gradient = Noise.draw, GradientOracle.gradient
 
@@ -50,7 +50,7 @@ class NoClip(_Faulty):
     def _faults(self):
         yield LinearModel, "row_scales", lambda self, X: (
             np.ones(len(X)), np.sqrt(np.einsum("ij,ij->i", X, X)))
-        yield RowSums, "_limit", lambda self, norms, *where: np.full(len(norms), np.inf)
+        yield Clip, "limits", lambda self, norms, *sizes: np.full(len(norms), np.inf)
 
 
 class HalfNoise(_Faulty):
@@ -91,7 +91,7 @@ def _divided(oracle, theta, weighed):
     sums = oracle._sums
 
     def read(inside):
-        weights = sums._rows.weights if weighed else None
+        weights = sums.entry.rows.weights if weighed else None
         size = len(inside.rows) if weights is None else weights[inside.rows].sum()
         return sums.gradient(theta, inside.rows) * (oracle._divisor / max(size, 1.0))
 

@@ -31,8 +31,7 @@ from dpsk._privacy.noise.grids import grid_bits
 from dpsk._privacy.sensitivity import gradient_descent_sensitivity
 from dpsk._queries.least_squares import LeastSquaresOracle
 from dpsk._stages import TargetMean
-from dpsk._sums.grid_sums import GridSums
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums.linear_sums import float_sums, grid_sums
 from dpsk._sums.saddle_sums import SaddleSums
 from tests.estimators.pairs import build
 from tests.registry import coefficients, every_fit, is_linear, where_sets_may_be_needed
@@ -88,8 +87,8 @@ def test_the_gradient_of_one_row_stays_within_the_clip_norm(name, clip_norm, dty
             with np.errstate(all="ignore"):
                 rows = Rows(x[None], y if outputs else y.astype(dtype), weights,
                             1.0 if weights is None else np.inf)
-                sums = (GridSums(model, loss, rows, clip_norm, bits) if bits
-                        else RowSums(model, loss, rows, clip_norm))
+                sums = (grid_sums(model, loss, rows, clip_norm, bits) if bits
+                        else float_sums(model, loss, rows, clip_norm))
                 worst = max(worst, np.linalg.norm(sums.gradient(theta)))
     assert worst <= clip_norm
     # The rows tried do reach the bound.

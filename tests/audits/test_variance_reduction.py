@@ -21,7 +21,8 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import NoisySums
 from dpsk._queries import Differences
-from dpsk._queries.differences import DifferenceOracle, DifferenceSums
+from dpsk._queries.differences import DifferenceOracle
+from dpsk._sums.differences import DifferenceSums
 from dpsk.auditing import delta_lower_bound, epsilon_lower_bound, mu_lower_bound
 
 # The paper's own experiment: n, epochs T, steps m of each, (epsilon, delta); G = 1.

@@ -13,7 +13,7 @@ from audit_settings import LEVEL, N, gaussian_mu
 from test_fits import DELTA
 
 from dpsk import DPWGAN
-from dpsk._sums import network_sums
+from dpsk._sums.clip import Clip
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 from tests.contracts.tapes import taped
 
@@ -87,8 +87,7 @@ def test_two_tables_are_no_farther_apart_than_a_fit_costs(init, sign):
 
 @every_start
 def test_without_a_clip_they_are_farther_apart(init, monkeypatch):
-    monkeypatch.setattr(network_sums, "bounded_factors",
-                        lambda squares, clip_norm: np.ones_like(squares))
+    monkeypatch.setattr(Clip, "factors", lambda clip, squares, sizes: np.ones_like(squares))
     assert log_ratio(init, 1.0)[1] > 2 * MU
 
 

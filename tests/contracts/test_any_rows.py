@@ -12,15 +12,14 @@ from dpsk._data.source import Rows
 from dpsk._models.clipping import HEADROOM, clip_factors, shortened
 from dpsk._objective.losses import LOSSES
 from dpsk._privacy.noise.grids import exact_bits, float_unit, grid_bits
-from dpsk._sums.grid_sums import GridSums
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums.linear_sums import float_sums, grid_sums
 from dpsk._sums.truncation import Shares, whole_units
 from tests.privacy.strategies import quick
 from tests.registry import make_loss, make_model, make_targets, usable_clip
 
 #: Losses that leave a gradient to be clipped, and how sums are added up.
 names = st.sampled_from(sorted(LOSSES))
-kinds = st.sampled_from([RowSums, GridSums])
+kinds = st.sampled_from([float_sums, grid_sums])
 dtypes = st.sampled_from([np.float32, np.float64])
 #: From what a clip may be, less the ends that the parameters refuse.
 lengths = st.floats(-10, 10).map(lambda power: 10.0**power)
@@ -69,10 +68,10 @@ def _sums(kind, name, X, y, weights, clip_norm, n_samples=1):
     model, loss = make_model(name, X.shape[1]), make_loss(name)
     clip_norm = usable_clip(loss, model, clip_norm)
     table = Rows(X, y, weights, np.inf)
-    if kind is RowSums:
-        return RowSums(model, loss, table, clip_norm)
+    if kind is float_sums:
+        return float_sums(model, loss, table, clip_norm)
     bits = grid_bits(n_samples, clip_norm, 3.0 * clip_norm)
-    return GridSums(model, loss, table, clip_norm, bits)
+    return grid_sums(model, loss, table, clip_norm, bits)
 
 
 @quick
@@ -92,7 +91,7 @@ def test_a_sum_on_the_grid_is_that_of_its_rows_one_by_one(name, X, clip_norm, at
     y = make_targets(name, 4, np.random.default_rng(0))
     y = y if y.dtype == int else y.astype(X.dtype)
     with np.errstate(all="ignore"):
-        whole, *alone = (_sums(GridSums, name, X[part], y[part], None, clip_norm, 4)
+        whole, *alone = (_sums(grid_sums, name, X[part], y[part], None, clip_norm, 4)
                          for part in (slice(4), [0], [1], [2], [3]))
         theta = np.full(whole.model.shape, at)
         apart = sum(sums.gradient(theta) for sums in alone)

@@ -13,7 +13,7 @@ from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._queries import objective
 from dpsk._queries.objective import ObjectiveOracle
 from dpsk._solvers import SOLVERS
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums.linear_sums import float_sums
 from tests.contracts.tapes import taped
 from tests.registry import make_problem, make_targets
 
@@ -78,7 +78,7 @@ def test_the_point_under_the_second_noise_is_within_the_tolerance(
     with np.errstate(all="ignore"), taped() as tape:
         solver.minimize(oracle, problem.penalty, np.zeros(problem.model.shape))
     (((exact,),), ((part,),), (linear,)) = tape.totals, tape.parts, pulls
-    sums = RowSums(problem.model, problem.loss, rows, solver.clip_norm)
+    sums = float_sums(problem.model, problem.loss, rows, solver.clip_norm)
     left = sums.gradient(exact) / N + declared.ridge * exact + linear
     # The noise is for two points that each miss the minimizer by the tolerance over the ridge.
     covered = 0.5 * part.sensitivity.moved * declared.ridge

@@ -18,8 +18,9 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import NoisySums
 from dpsk._queries import Differences, SaddleDifferences
-from dpsk._queries.differences import DifferenceOracle, DifferenceSums
+from dpsk._queries.differences import DifferenceOracle
 from dpsk._queries.saddle_difference import SaddleDifferenceOracle
+from dpsk._sums.differences import DifferenceSums
 from dpsk._sums.saddle_sums import SaddleSums
 from tests.contracts.tapes import taped
 from tests.registry import every_loss, make_loss, make_model

@@ -10,9 +10,7 @@ from dpsk._models import LinearModel
 from dpsk._models.preconditioner import entering_rows
 from dpsk._objective.losses import Logistic, Multinomial
 from dpsk._privacy.noise.grids import grid_bits
-from dpsk._queries.vertices import MaxNormSums
-from dpsk._sums.grid_sums import GridSums
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums.linear_sums import float_sums, grid_sums, max_norm_sums
 from dpsk.testing import NoiseSeed
 from tests.contracts.test_models import _hostile_rows
 from tests.registry import every_linear_fit, make_estimator, training_rows
@@ -75,7 +73,7 @@ def test_every_sum_is_over_bounded_rows(container, kind):
     if kind == "whole":
         np.testing.assert_allclose(entering_rows(model, container(X)), rows, rtol=1e-5)
         return
-    make = RowSums if kind == "float" else lambda *args: GridSums(
+    make = float_sums if kind == "float" else lambda *args: grid_sums(
         *args, grid_bits(40, 10.0, 10.0))
     sums = make(model, Logistic(), Rows(container(X), y), 10.0)
     expected = rows.T @ (1 / (1 + np.exp(-rows @ theta)) - y)
@@ -97,7 +95,7 @@ def test_one_row_moves_no_entry_by_more_than_the_clip(container, intercept, outp
             with np.errstate(all="ignore"):
                 weight = np.array([rng.choice([1e-300, 0.5, 1.0, 30.0, 1e300])])
                 rows = Rows(container(row[None]), y, weight, np.inf)
-                sums = MaxNormSums(model, loss, rows, clip_norm)
+                sums = max_norm_sums(model, loss, rows, clip_norm)
                 worst = max(worst, np.abs(sums.gradient(theta)).max() / clip_norm)
     assert 0.99 < worst <= 1.0
 

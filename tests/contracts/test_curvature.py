@@ -19,8 +19,7 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._queries import Curvatures
 from dpsk._solvers.second_order.newton import NewtonDescent
-from dpsk._sums.grid_sums import GridSums, WhitenedGridSums
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums.linear_sums import float_sums, grid_sums, whitened_grid_sums
 from dpsk.testing import NoiseSeed
 from tests.registry import make_loss, make_problem, make_targets
 
@@ -35,12 +34,12 @@ def _sums(kind, loss, X, y, weights=None, clip_norm=0.3, weight_bound=4.0):
     plain = LinearModel(_P, None, True, 1.0)
     rows = Rows(X, y, weights, weight_bound)
     if kind == "float":
-        return RowSums(plain, loss, rows, clip_norm)
+        return float_sums(plain, loss, rows, clip_norm)
     if kind == "grid":
-        return GridSums(plain, loss, rows, clip_norm, 36)
+        return grid_sums(plain, loss, rows, clip_norm, 36)
     matrix = np.linalg.qr(np.random.default_rng(5).normal(size=(_P + 1, _P + 1)))[0]
     matrix = np.rint((matrix * [2.0, 1.0, 0.5, 0.3, 1.0]) * 2.0**22) * 2.0**-22
-    return WhitenedGridSums(WhitenedModel.of(plain, matrix), loss, rows, clip_norm)
+    return whitened_grid_sums(WhitenedModel.of(plain, matrix), loss, rows, clip_norm)
 
 
 def _table(name, seed=0, n=_N):
@@ -129,9 +128,9 @@ def test_a_grid_sum_is_that_of_its_rows():
     theta, loss = np.linspace(-1.0, 1.0, _P + 1), make_loss("logistic")
     sums = _sums("grid", loss, X, y, weights)
     total = [[Fraction(0)] * (_P + 1) for _ in range(_P + 1)]
-    unit = sums._curvature_unit(0.1)
-    for part in map(sums._take, sums._blocks(None)):
-        roots = np.sqrt(sums._curvatures(sums._point(theta), part, 0.1)[0]) / unit
+    unit = sums.entry._products_unit(0.1)
+    for part in map(sums.entry.take, sums.entry.blocks()):
+        roots = np.sqrt(sums._curvatures(sums.entry.point(theta), part, 0.1)[0]) / unit
         for row, root, scale in zip(part[0], roots, part[2], strict=True):
             entries = [Fraction(float(np.trunc(value * (root * scale)))) for value in row]
             entries.append(Fraction(float(np.trunc(root))))
@@ -253,9 +252,9 @@ def test_rounding_of_exact_sums_of_more_bits_than_a_double_is_priced():
     """Rows at right angles, as long as the clip leaves them, in tables of so many rows."""
     n_samples, bound = 2**36, 0.2
     rows = Rows(np.zeros((1, 2)), np.zeros(1))
-    sums = GridSums(LinearModel(2, None, False, 1.0), make_loss("logistic"), rows, 0.3, 10,
+    sums = grid_sums(LinearModel(2, None, False, 1.0), make_loss("logistic"), rows, 0.3, 10,
                     n_samples=n_samples)
-    row = int(bound * (1.0 - 2.0**-24)**2 / sums._curvature_unit(bound)**2)
+    row = int(bound * (1.0 - 2.0**-24)**2 / sums.entry._products_unit(bound)**2)
     largest, terms = sums.curvature_bound(bound)
     priced, worst = np.sqrt(2.0) * largest * rounding_margin(terms), 0.0
     for fewer in np.random.default_rng(0).integers(2**40, size=(500, 2)):
@@ -264,7 +263,7 @@ def test_rounding_of_exact_sums_of_more_bits_than_a_double_is_priced():
             parts = np.zeros((2, 2, 2))
             for i, entry in enumerate(whole):
                 parts[:, i, i] = entry >> 26, entry & (1 << 26) - 1
-            moved.append(sums.from_whole_curvature(parts, bound))
+            moved.append(sums.finish_curvature(parts, bound))
         worst = max(worst, np.linalg.norm(moved[1] - moved[0]))
     assert 0.9999 * priced < worst <= priced
 

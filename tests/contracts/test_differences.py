@@ -15,7 +15,8 @@ from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream, poisson_batches
 from dpsk._privacy.plans import NoisySums
 from dpsk._queries import Differences
-from dpsk._queries.differences import DifferenceOracle, DifferenceSums
+from dpsk._queries.differences import DifferenceOracle
+from dpsk._sums.differences import DifferenceSums
 from tests.contracts.units import assert_whole, unit_and_scale
 from tests.registry import every_loss, make_loss, make_model, make_targets, usable_clip
 

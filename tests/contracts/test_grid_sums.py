@@ -16,9 +16,8 @@ from dpsk._data import blocks
 from dpsk._data.source import Rows
 from dpsk._models import LinearModel
 from dpsk._privacy.noise.grids import grid_bits
-from dpsk._sums import grid_sums
-from dpsk._sums.grid_sums import GridSums
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums import grid_entry
+from dpsk._sums.linear_sums import float_sums, grid_sums
 from dpsk._sums.truncation import Shares, whole_units
 from tests.loops import in_a_row
 from tests.registry import (
@@ -39,7 +38,7 @@ def _sums(name, X, y, clip_norm=0.3, z=3.0, weights=None, data_norm=1.0, fit_int
     clip_norm = usable_clip(loss, model, clip_norm * model.radius)
     bits = grid_bits(X.shape[0], clip_norm, z * clip_norm)
     with np.errstate(all="ignore"):
-        return GridSums(model, loss, Rows(X, y, weights, np.inf), clip_norm, bits)
+        return grid_sums(model, loss, Rows(X, y, weights, np.inf), clip_norm, bits)
 
 
 def _gradient(sums, theta):
@@ -82,8 +81,8 @@ def test_sums_have_the_same_bits_in_blocks_of_any_size(name, fit_intercept, monk
     theta = make_raw(name, sums.model.shape[0], rng)
     whole = _gradient(sums, theta)
     for block in (1, 13, 64):
-        monkeypatch.setattr(grid_sums, "_BLOCK_BYTES", 8 * 5 * block)
-        monkeypatch.setattr(grid_sums, "_CSR_ROWS", block + 1)
+        monkeypatch.setattr(grid_entry, "_BLOCK_BYTES", 8 * 5 * block)
+        monkeypatch.setattr(grid_entry, "_CSR_ROWS", block + 1)
         monkeypatch.setattr(blocks, "_ENTRIES", 5 * (block + 1))
         for form in (X, sparse.csr_matrix(X)):
             parts = _sums(name, form, y, fit_intercept=fit_intercept)
@@ -126,9 +125,9 @@ def test_whole_units_that_are_kept_are_those_that_are_made_anew(name, fit_interc
     X[::9] *= 1e6
     theta, answers = make_raw(name, 5 + fit_intercept, rng), []
     for kept_below in (0, 1 << 23):
-        monkeypatch.setattr(grid_sums, "_SMALL_BYTES", kept_below)
+        monkeypatch.setattr(grid_entry, "_SMALL_BYTES", kept_below)
         sums = _sums(name, X, y, fit_intercept=fit_intercept)
-        assert (sums._cache is None) == (kept_below == 0)
+        assert (sums.entry._cache is None) == (kept_below == 0)
         answers.append(_gradient(sums, theta))
     np.testing.assert_array_equal(answers[1], answers[0])
 
@@ -138,7 +137,7 @@ def test_float_sums_do_depend_on_the_order():
     X, y, rng = _rows("logistic", 700)
     order, theta = rng.permutation(700), rng.normal(size=6)
     model, loss = make_model("logistic", 5), make_loss("logistic")
-    one, other = (RowSums(model, loss, Rows(X[rows], y[rows]), 0.3).gradient(theta)
+    one, other = (float_sums(model, loss, Rows(X[rows], y[rows]), 0.3).gradient(theta)
                   for rows in (np.arange(700), order))
     assert np.any(one != other)
 
@@ -152,7 +151,7 @@ def test_a_sum_is_the_exact_sum_over_its_rows(name, fit_intercept):
     exact = [Fraction(0)] * theta.size
     for row in range(60):
         alone = _sums(name, X, y, fit_intercept=fit_intercept)
-        alone._rows = replace(alone._rows, weights=(np.arange(60) == row).astype(float))
+        alone.entry.rows = replace(alone.entry.rows, weights=(np.arange(60) == row).astype(float))
         for i, entry in enumerate(_gradient(alone, theta).ravel()):
             exact[i] += Fraction(float(entry))
     assert [Fraction(float(entry)) for entry in _gradient(sums, theta).ravel()] == exact
@@ -178,8 +177,8 @@ def test_raw_predictions_are_exact_so_that_no_derivative_depends_on_the_order(da
     X, y, rng = _rows("logistic", 40, data_norm=data_norm)
     sums = _sums("logistic", X, y, data_norm=data_norm, fit_intercept=False)
     theta = make_raw("logistic", 5, rng, scale / data_norm)
-    point = sums._point(theta)
-    rows = sums._take(slice(0, 40))[0]
+    point = sums.entry.point(theta)
+    rows = sums.entry.take(slice(0, 40))[0]
     for row, prediction in zip(rows.tolist(), (rows @ point).tolist(), strict=True):
         exact = sum(Fraction(a) * Fraction(b) for a, b in zip(row, point.tolist(), strict=True))
         assert Fraction(prediction) == exact
@@ -229,7 +228,7 @@ def test_the_worst_table_at_full_clip_has_exact_sums(data_norm, fit_intercept, c
                  fit_intercept=fit_intercept)
     one = _sums("squared", X, np.full(n, 1e9), clip_norm, z, data_norm=data_norm,
                 fit_intercept=fit_intercept)
-    one._rows = replace(one._rows, weights=(np.arange(n) == n // 2).astype(float))
+    one.entry.rows = replace(one.entry.rows, weights=(np.arange(n) == n // 2).astype(float))
     theta = np.zeros(sums.model.shape)
     total, single = _gradient(sums, theta), _gradient(one, theta)
     assert [Fraction(float(entry)) for entry in total] == [
@@ -255,11 +254,11 @@ def _hostile(data_norm):
 @pytest.mark.parametrize("kept_below", [0, 1 << 23])
 def test_truncation_never_lengthens_an_entry_nor_a_row(
         data_norm, container, kept_below, monkeypatch):
-    monkeypatch.setattr(grid_sums, "_SMALL_BYTES", kept_below)
+    monkeypatch.setattr(grid_entry, "_SMALL_BYTES", kept_below)
     X = _hostile(data_norm)
     with np.errstate(all="ignore"):
         sums = _sums("logistic", container(X), np.zeros(len(X)), data_norm=data_norm)
-        kept, _, late, _, _ = sums._take(slice(0, len(X)))
+        kept, _, late, _, _ = sums.entry.take(slice(0, len(X)))
         scale, _ = sums.model.row_scales(X)
     kept = (kept.toarray() if sparse.issparse(kept) else kept) * late[:, None]
     entered = X * scale[:, None]
@@ -267,10 +266,10 @@ def test_truncation_never_lengthens_an_entry_nor_a_row(
     assert np.all(kept * entered >= 0)
     for row in kept.tolist():
         assert sum(Fraction(entry)**2 for entry in row) <= Fraction(data_norm)**2
-    assert np.all(np.abs(entered - kept) < sums._row_unit)
+    assert np.all(np.abs(entered - kept) < sums.entry._row_unit)
     # Rows that are much too long are scaled before the grid, others after their products.
-    assert np.any(late / sums._row_unit < 1.0)
-    assert sums._first or sums._cache is not None
+    assert np.any(late / sums.entry._row_unit < 1.0)
+    assert sums.entry._first or sums.entry._cache is not None
 
 
 @pytest.mark.covering(most=3)
@@ -306,7 +305,7 @@ def test_points_that_are_not_finite_or_hard_to_place_do_no_harm(name, fit_interc
 def test_grid_sums_are_close_to_float_sums(name):
     X, y, rng = _rows(name, 400)
     sums = _sums(name, X, y)
-    plain = RowSums(sums.model, sums.loss, Rows(X, y), sums.clip_norm)
+    plain = float_sums(sums.model, sums.loss, Rows(X, y), sums.clip_norm)
     theta = make_raw(name, 6, rng)
     np.testing.assert_allclose(_gradient(sums, theta), _gradient(plain, theta), rtol=0,
                                atol=400 * sums.clip_norm * 2.0**-11)
@@ -324,10 +323,10 @@ def _shares(rng, dtype):
 @pytest.mark.parametrize("container", [np.asarray, np.asfortranarray, sparse.csr_matrix])
 def test_rows_are_neither_copied_nor_overwritten(container, dtype, monkeypatch):
     # A block is truncated at a time: here one fortieth of the rows.
-    monkeypatch.setattr(grid_sums, "_BLOCK_BYTES", 8 * 100 * 500)
-    monkeypatch.setattr(grid_sums, "_CSR_ROWS", 500)
+    monkeypatch.setattr(grid_entry, "_BLOCK_BYTES", 8 * 100 * 500)
+    monkeypatch.setattr(grid_entry, "_CSR_ROWS", 500)
     # As of a larger table.
-    monkeypatch.setattr(grid_sums, "_SMALL_BYTES", 0)
+    monkeypatch.setattr(grid_entry, "_SMALL_BYTES", 0)
     rng = np.random.default_rng(6)
     X = container(_shares(rng, dtype))
     before, y, theta = X.copy(), rng.integers(2, size=20_000).astype(dtype), rng.normal(size=101)
@@ -363,6 +362,6 @@ def test_rows_with_shares_of_their_own_are_multiplied_by_them(container, others)
 def test_rows_and_derivatives_keep_their_bits_at_any_data_norm(data_norm):
     model = LinearModel(3, None, False, data_norm)
     bits = grid_bits(10**6, 0.5 * data_norm, 10.0 * data_norm)
-    row_bits = grid_sums._row_bits(model, 0.5 * data_norm, bits)
+    row_bits = grid_entry._row_bits(model, 0.5 * data_norm, bits)
     assert data_norm * 2.0**row_bits >= 2.0**12
     assert 0.5 * 2.0 ** (bits - row_bits) >= 2.0**12

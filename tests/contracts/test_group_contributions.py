@@ -36,9 +36,10 @@ def contributions(sums, theta, units):
     """Return the bytes of what every unit adds, in the order of `units`."""
     found = []
     with np.errstate(all="ignore"):
-        for averages, factors in sums._contributions(theta, units):
-            columns = [factors[:, None], *(
-                part for features, constants in averages for part in (
+        for terms in sums.terms(theta, units):
+            terms.clip(sums.clip)
+            columns = [terms.factors[:, None], *(
+                part for features, constants in terms.averages for part in (
                     features.toarray() if sparse.issparse(features) else features,
                     constants[:, None]))]
             found += [row.tobytes() for row in np.hstack(columns)]
@@ -131,9 +132,12 @@ def test_rounding_of_sums_over_many_groups_is_within_the_margin(kind, n_groups, 
         with np.errstate(all="ignore"):
             sums = GroupSums(model, Logistic(), rows, 1.0, 0.1)
             found = sums.gradient(np.zeros(width))
-            ((features, _),), factors = next(iter(sums._contributions(np.zeros(width))))
+            terms = next(sums.terms(np.zeros(width), None))
+            terms.clip(sums.clip)
+            (features, _), = terms.averages
+            factor = Fraction(float(terms.factors[0]))
             one = (features.toarray() if sparse.issparse(features) else features)[0]
-        exact = [n_groups * Fraction(float(entry)) * Fraction(float(factors[0])) for entry in one]
+        exact = [n_groups * Fraction(float(entry)) * factor for entry in one]
         off = math.hypot(*(float(Fraction(float(a)) - b) for a, b in zip(found, exact,
                                                                           strict=True)))
         margin = 0.1 * (rounding_margin(sums.rounding_terms(n_groups)) - 1.0)
@@ -154,7 +158,7 @@ def test_the_margin_is_that_of_all_orders(n_rows):
 
 def test_what_is_bounded_for_rows_alone_is_refused_of_groups():
     sums, theta = made("plain", "logistic", "f8", "dense", 1, "before")
-    for call in (lambda: sums.curvature(theta, 1.0), lambda: sums.whole_curvature(theta, 1.0),
+    for call in (lambda: sums.curvature(theta, 1.0), lambda: sums.partial_curvature(theta, 1.0),
                  lambda: sums.hessian(theta), lambda: sums.curvature_bound(1.0)):
         with pytest.raises(RuntimeError, match="bounded for rows"):
             call()

@@ -15,8 +15,8 @@ from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream
 from dpsk._statistics.moments import noisy_mean, noisy_second_moment
 from dpsk._sums.group_sums import GroupSums
+from dpsk._sums.linear_sums import float_sums
 from dpsk._sums.network_sums import NetworkSums
-from dpsk._sums.row_sums import RowSums
 from tests.contracts.columns import spread
 from tests.loops import in_a_row
 from tests.registry import every_loss, make_loss, make_model, make_raw, make_targets
@@ -60,7 +60,7 @@ def row_sums_of(kind, name, rows):
     model = make_model(name, 3)
     model = WhitenedModel.of(model, _MAP) if kind == "whitened" else model
     with np.errstate(all="ignore"):
-        return RowSums(model, make_loss(name), rows, _CLIP)
+        return float_sums(model, make_loss(name), rows, _CLIP)
 
 
 def gradient(sums, theta, units=None):

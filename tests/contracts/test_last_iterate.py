@@ -19,7 +19,7 @@ from dpsk._queries import LastIterate, Output
 from dpsk._queries.last_iterate import LastIterateOracle
 from dpsk._queries.one_shot import OutputOracle, steps_to_certify
 from dpsk._solvers.one_shot.last_iterate import LastIterateDescent
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums.linear_sums import LinearSums, float_sums
 from tests.contracts.streams import SilentStream
 from tests.registry import (
     make_loss,
@@ -42,7 +42,7 @@ def _sums(name="logistic", n=30, clip_norm=np.inf, X=None, y=None):
     model, loss = make_model(name), make_loss(name)
     X = rng.normal(size=(n, 3)) if X is None else X
     y = make_targets(name, n, rng) if y is None else y
-    return RowSums(model, loss, Rows(X, y), usable_clip(loss, model, clip_norm))
+    return float_sums(model, loss, Rows(X, y), usable_clip(loss, model, clip_norm))
 
 
 def _step(sums, share=1.0):
@@ -195,7 +195,7 @@ def test_the_end_is_within_the_certified_distance_of_the_minimizer_on_any_rows(
     for X, y in _hostile_tables(name, n_features=n_features):
         model, loss = LinearModel(n_features, None, True, 1.0), make_loss(name)
         with np.errstate(all="ignore"):
-            sums = RowSums(model, loss, Rows(X, y), usable_clip(loss, model, clip_norm))
+            sums = float_sums(model, loss, Rows(X, y), usable_clip(loss, model, clip_norm))
             tolerance = 1e-3 * sums.clip_norm
             found = [_output(sums)[0].minimize(start, penalty, size, _certain(sums, size, alpha))
                      for size in (tolerance, 1e-12)]
@@ -209,8 +209,8 @@ def test_the_end_is_within_the_certified_distance_of_the_minimizer_on_any_rows(
 @pytest.mark.parametrize("name", _SCALAR)
 def test_steps_and_gradients_are_as_many_for_any_rows(name, monkeypatch):
     """How long a fit takes tells nothing of the rows."""
-    asked, gradient = [], RowSums.gradient
-    monkeypatch.setattr(RowSums, "gradient",
+    asked, gradient = [], LinearSums.gradient
+    monkeypatch.setattr(LinearSums, "gradient",
                         lambda self, *args: asked.append(len(args)) or gradient(self, *args))
     counts = set()
     for X, y in _hostile_tables(name):
@@ -232,7 +232,7 @@ def test_rows_too_long_to_scale_do_not_make_steps_jump():
     changed = np.r_[0.0, y[1:]]
 
     def run(y, steps):
-        sums = RowSums(model, make_loss("logistic"), Rows(X, y), 1.5)
+        sums = float_sums(model, make_loss("logistic"), Rows(X, y), 1.5)
         theta = np.zeros(3)
         for _ in range(steps):
             theta = theta - 4.0 * sums.gradient(theta) / n

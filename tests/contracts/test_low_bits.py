@@ -20,11 +20,12 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import NoisySums
 from dpsk._queries import Differences, SaddleDifferences, SaddleGradients
-from dpsk._queries.differences import DifferenceOracle, DifferenceSums
+from dpsk._queries.differences import DifferenceOracle
 from dpsk._queries.gradients import GradientOracle
 from dpsk._queries.saddle import SaddleOracle
 from dpsk._queries.saddle_difference import SaddleDifferenceOracle
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums.differences import DifferenceSums
+from dpsk._sums.linear_sums import float_sums
 from dpsk._sums.saddle_sums import SaddleSums
 from tests.contracts.tapes import taped
 from tests.noise.levels import binomial_fits
@@ -43,7 +44,7 @@ def _rows(dense):
 
 
 def _gradients(rows, batches):
-    sums = RowSums(LinearModel(D, None, False, 1.0), Logistic(), rows, CLIP)
+    sums = float_sums(LinearModel(D, None, False, 1.0), Logistic(), rows, CLIP)
     # One answer is claimed; the attack sees it made again and again.
     declared = NoisySums(batches, TRIALS)
     z = calibrate(NoisySums(batches, 1), 1.0, 1e-6)

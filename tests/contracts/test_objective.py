@@ -22,7 +22,7 @@ from dpsk._privacy.noise.streams import KeyedStream
 from dpsk._queries.objective import ObjectiveOracle, determinant_loss
 from dpsk._queries.one_shot import steps_to_certify
 from dpsk._solvers import SOLVERS
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums.linear_sums import float_sums
 from tests.registry import (
     is_met,
     make_loss,
@@ -58,7 +58,8 @@ def opened(problem, loss="logistic", **options):
     ledger = Ledger(declared(z))
     rows = table(problem, loss)
     oracle = declared.run((problem, rows), Session(KeyedStream(_KEY), ledger), z)
-    return solver, oracle, RowSums(problem.model, problem.loss, rows, solver.clip_norm), ledger, z
+    sums = float_sums(problem.model, problem.loss, rows, solver.clip_norm)
+    return solver, oracle, sums, ledger, z
 
 
 @pytest.mark.parametrize("newton", [True, False])
@@ -217,7 +218,7 @@ def test_the_hessian_is_the_slope_of_the_gradient(loss, container):
     problem = problem_of(loss)
     model = make_model(loss)
     clip_norm = usable_clip(problem.loss, model)
-    sums = RowSums(model, problem.loss, table(problem, loss, container=container), clip_norm)
+    sums = float_sums(model, problem.loss, table(problem, loss, container=container), clip_norm)
     # Off the kinks of piecewise losses.
     theta, h = np.array([0.31, -0.17, 0.23, 0.11]), 1e-5
     columns = [(sums.gradient(theta + h * e) - sums.gradient(theta - h * e)) / (2 * h)

@@ -18,8 +18,7 @@ from dpsk._privacy.plans import NoisySums
 from dpsk._queries import Gradients, Output
 from dpsk._queries.gradients import GradientOracle
 from dpsk._queries.one_shot import OutputOracle
-from dpsk._sums.grid_sums import GridSums
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums.linear_sums import float_sums, grid_sums
 from tests.contracts.units import assert_whole, unit_and_scale
 from tests.registry import (
     every_loss,
@@ -49,7 +48,7 @@ def _row_sums(name="logistic", n=50, clip_norm=0.3, seed=0, fit_intercept=True):
     rng = np.random.default_rng(seed)
     model, loss = make_model(name, 3, fit_intercept), make_loss(name)
     rows = Rows(rng.normal(size=(n, 3)), make_targets(name, n, rng))
-    return RowSums(model, loss, rows, usable_clip(loss, model, clip_norm))
+    return float_sums(model, loss, rows, usable_clip(loss, model, clip_norm))
 
 
 def _gradient_oracle(sums, batches, count=_COUNT, plan_count=None):
@@ -96,7 +95,7 @@ def test_noise_on_rounded_sums_covers_what_rounding_adds_to_a_row():
     # Each of two sums of m rows is off by up to m u times m clip norms.
     n = 1 << 20
     rows = Rows(np.ones((n, 1)), np.zeros(n))
-    sums = RowSums(LinearModel(1, None, False, 1.0), make_loss("huber"), rows, 1.0)
+    sums = float_sums(LinearModel(1, None, False, 1.0), make_loss("huber"), rows, 1.0)
     for batches, margin in ((FullBatch(), 2.0**-13), (PoissonBatches(0.9), 2.0**-13),
                             (PoissonBatches(256 / n), 612**2 * 2.0**-53)):
         oracle, _, _ = _gradient_oracle(sums, batches, count=1)
@@ -176,7 +175,7 @@ def _opened(z, batches=None, n=50):
     declared = Gradients(NoisySums(batches or FullBatch(), _COUNT), 0.3)
     oracle = declared.run((problem, rows), Session(KeyedStream(_KEY), Ledger(declared(z))), z)
     bits = grid_bits(n, 0.3, 0.3 * z)
-    exact = bits and GridSums(problem.model, problem.loss, rows, 0.3, bits)
+    exact = bits and grid_sums(problem.model, problem.loss, rows, 0.3, bits)
     return oracle, exact
 
 
@@ -276,7 +275,7 @@ def test_last_iterates_on_neighbors_stay_within_the_claimed_sensitivity(
             ends = []
             for sign in (1, -1):
                 X[0], y[0] = sign * 1e6 * np.eye(3)[0], (y.max() if sign > 0 else y.min())
-                pair = RowSums(sums.model, sums.loss, Rows(X.copy(), y.copy()), sums.clip_norm)
+                pair = float_sums(sums.model, sums.loss, Rows(X.copy(), y.copy()), sums.clip_norm)
                 ends.append(_noiseless(pair, penalty, step, n_steps))
             furthest = max(furthest, np.linalg.norm(ends[0] - ends[1]))
         assert furthest <= claimed
@@ -290,7 +289,7 @@ def test_the_claimed_sensitivity_is_attained_by_opposite_gradients():
     sums = _row_sums("huber", 4, 0.05, fit_intercept=False)
     penalty = make_penalty("l2", 0.0)
     X = np.eye(3)[np.zeros(4, dtype=int)]
-    ends = [_noiseless(RowSums(sums.model, sums.loss, Rows(X, np.array([target, 0, 0, 0])),
+    ends = [_noiseless(float_sums(sums.model, sums.loss, Rows(X, np.array([target, 0, 0, 0])),
                                sums.clip_norm), penalty, 1.0, 1)
             for target in (5.0, -5.0)]
     claimed = _output_oracle(sums)[0]._sensitivity(penalty, 1.0, 1)

@@ -21,7 +21,7 @@ from dpsk._queries.last_iterate import LastIterateOracle
 from dpsk._queries.one_shot import OutputOracle
 from dpsk._solvers import SOLVERS
 from dpsk._solvers.first_order.schedules import ITERATE
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums.linear_sums import float_sums
 from tests.registry import (
     ALL_SOLVERS,
     every_fit,
@@ -174,7 +174,7 @@ def test_auto_avoids_solvers_that_need_a_convex_loss(delta, solver):
 def test_the_oracles_refuse_such_a_loss_as_well(open_and_ask):
     rng = np.random.default_rng(0)
     rows = Rows(rng.normal(size=(9, 3)), make_targets("sigmoid", 9, rng))
-    sums = RowSums(make_model("sigmoid"), make_loss("sigmoid"), rows, 1.0)
+    sums = float_sums(make_model("sigmoid"), make_loss("sigmoid"), rows, 1.0)
     with pytest.raises(ValueError, match="not convex"):
         open_and_ask(sums, Session(None, Ledger(Output(False, 1.0)(1.0))))
 

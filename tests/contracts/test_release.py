@@ -23,9 +23,9 @@ from dpsk._privacy.noise import samplers, streams
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import NoisySums
 from dpsk._queries.gradients import GradientOracle
-from dpsk._sums import network_sums, row_sums, saddle_sums
+from dpsk._sums import float_entry, network_sums, saddle_sums
+from dpsk._sums.linear_sums import float_sums
 from dpsk._sums.network_sums import NetworkSums
-from dpsk._sums.row_sums import RowSums
 from dpsk.testing import NoiseSeed
 from tests.loops import in_a_row
 from tests.noise.levels import binomial_fits
@@ -276,7 +276,7 @@ def short_blocks(request, monkeypatch):
                        (network_sums, "SHORT_BLOCK"), (saddle_sums, "SHORT_BLOCK"),
                        (saddle_sums, "_ENTRIES"), (blocks, "_ENTRIES")):
         monkeypatch.setattr(home, name, size)
-    monkeypatch.setattr(row_sums, "_BLOCK_BYTES", 8 * size)
+    monkeypatch.setattr(float_entry, "_BLOCK_BYTES", 8 * size)
 
 
 #: Correlations of N independent pairs beyond this over sqrt(N) have chance below 1e-10 each.
@@ -296,7 +296,7 @@ def _sums(kind, n_features=4, n=6):
         X = X.astype(np.float32)
         return NetworkSums(MLP(n_features, (2,), None, "tanh"), Squared(), Rows(X, y), 1.0)
     outputs = 3 if kind == "classes" else None
-    return RowSums(LinearModel(n_features, outputs, False, 1.0),
+    return float_sums(LinearModel(n_features, outputs, False, 1.0),
                    Multinomial() if outputs else Logistic(), Rows(X, y.astype(int)), 1.0)
 
 

@@ -11,10 +11,8 @@ from dpsk._data.source import Rows
 from dpsk._models import LinearModel
 from dpsk._models.clipping import HEADROOM
 from dpsk._objective.losses import OneVsRest, Squared, SquaredHinge
-from dpsk._queries.vertices import MaxNormSums
-from dpsk._sums import row_sums
-from dpsk._sums.grid_sums import GridSums
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums import float_entry
+from dpsk._sums.linear_sums import float_sums, grid_sums, max_norm_sums
 from tests.loops import in_a_row
 from tests.registry import (
     every_loss,
@@ -34,7 +32,7 @@ def _sums(name, X, y, clip_norm, fit_intercept=True):
     model, loss = make_model(name, X.shape[1], fit_intercept), make_loss(name)
     clip_norm = usable_clip(loss, model, clip_norm)
     with np.errstate(all="ignore"):
-        return RowSums(model, loss, Rows(X, y), clip_norm)
+        return float_sums(model, loss, Rows(X, y), clip_norm)
 
 
 def _gradient(sums, theta, rows=None):
@@ -207,11 +205,11 @@ class _Lying(Squared):
 
 
 def _plain(model, loss, rows, clip_norm):
-    return RowSums(model, loss, rows, clip_norm)
+    return float_sums(model, loss, rows, clip_norm)
 
 
 def _grid(model, loss, rows, clip_norm):
-    return GridSums(model, loss, rows, clip_norm, 30)
+    return grid_sums(model, loss, rows, clip_norm, 30)
 
 
 @pytest.mark.covering
@@ -280,7 +278,7 @@ def test_blocks_of_rows_add_up_to_the_same_sum(name, clip_norm, monkeypatch):
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(101, 3)), make_targets(name, 101, rng)
     whole = _sums(name, X, y, clip_norm)
-    monkeypatch.setattr(row_sums, "_BLOCK_BYTES", 8 * 3 * 10)
+    monkeypatch.setattr(float_entry, "_BLOCK_BYTES", 8 * 3 * 10)
     blocks = _sums(name, X, y, clip_norm)
     theta, chosen = rng.normal(size=whole.model.shape), rng.permutation(101)[:47]
     for rows in (None, chosen, chosen[:0]):
@@ -304,7 +302,7 @@ def test_a_batch_is_the_sum_over_its_rows_alone(name, clip_norm):
 @dtypes
 def test_no_array_of_the_size_of_the_rows_is_made(dtype, monkeypatch):
     # A block is converted to double precision at a time: here one sixteenth of the rows at most.
-    monkeypatch.setattr(row_sums, "_BLOCK_BYTES", 1 << 19)
+    monkeypatch.setattr(float_entry, "_BLOCK_BYTES", 1 << 19)
     rng = np.random.default_rng(6)
     X = rng.normal(size=(20_000, 100)).astype(dtype)
     X_before, y = X.copy(), rng.integers(2, size=len(X)).astype(dtype)
@@ -327,13 +325,14 @@ def test_a_clip_norm_whose_square_underflows_holds_too(name, clip_norm):
     model, loss = make_model(name, 2, False), make_loss(name)
     y = make_targets(name, 1, np.random.default_rng(0))
     weights = np.array([clip_norm])
-    sums = RowSums(model, loss, Rows(np.array([[1.0, 0.0]]), y, weights, np.inf), 0.1 * clip_norm)
+    rows = Rows(np.array([[1.0, 0.0]]), y, weights, np.inf)
+    sums = float_sums(model, loss, rows, 0.1 * clip_norm)
     for theta in 50.0 * np.array([np.eye(3), -np.eye(3)]).reshape(6, 3):
         point = np.outer([1.0, 0.0], theta) if loss.vector_output else theta[:2]
         assert np.linalg.norm(_gradient(sums, point) / clip_norm) <= 0.1
 
 
-@pytest.mark.parametrize("cls, order", [(RowSums, 1), (RowSums, 2), (MaxNormSums, 2)])
+@pytest.mark.parametrize("cls, order", [(float_sums, 1), (float_sums, 2), (max_norm_sums, 2)])
 def test_a_clip_by_a_factor_of_few_bits_holds_too(cls, order):
     model, loss = LinearModel(1, 3, False, 1e10), OneVsRest(SquaredHinge(), 3)
     sums = cls(model, loss, Rows(np.array([[1e10]]), np.array([0])), 1e-10, order)

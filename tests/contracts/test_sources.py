@@ -13,11 +13,9 @@ from dpsk._estimator import DPEstimator
 from dpsk._models import LinearModel, WhitenedModel
 from dpsk._objective.losses import Logistic
 from dpsk._privacy.ledger import Ledger
-from dpsk._queries.exact import ExactSums
-from dpsk._queries.vertices import MaxNormSums
-from dpsk._sums.grid_sums import GridSums, WhitenedGridSums
+from dpsk._sums.exact_sums import ExactSums
+from dpsk._sums.linear_sums import float_sums, grid_sums, max_norm_sums, whitened_grid_sums
 from dpsk._sums.parted_sums import sums_over
-from dpsk._sums.row_sums import RowSums
 from dpsk.sources import NpyFiles, ParquetFiles
 from dpsk.testing import NoiseSeed
 from tests.contracts.columns import spread
@@ -72,12 +70,12 @@ def test_places_without_rows_make_no_difference(cls, solver, monkeypatch):
     np.testing.assert_allclose(coefficients(clone(model).fit(X, y)), whole, rtol=rtol, atol=rtol)
 
 
-@pytest.mark.parametrize("kind", [GridSums, RowSums])
+@pytest.mark.parametrize("kind", [grid_sums, float_sums])
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
 def test_sums_over_no_rows_are_zero(make, kind):
     rows = Rows(make(np.zeros((0, 4))), np.zeros(0))
     sums = kind(LinearModel(4, None, True, 2.0), Logistic(), rows, 0.7,
-                *([30] if kind is GridSums else []), n_samples=60)
+                *([30] if kind is grid_sums else []), n_samples=60)
     np.testing.assert_array_equal(sums.gradient(np.ones(5)), np.zeros(5))
 
 
@@ -272,8 +270,8 @@ def test_networks_refuse_sparse_blocks():
 
 @pytest.mark.parametrize("count", [1, 2, 5])
 @pytest.mark.parametrize("kind, args, exact", [
-    (GridSums, (0.7, 30), True), (RowSums, (0.7,), False), (MaxNormSums, (0.7,), False),
-    (ExactSums, (np.inf,), False)])
+    (grid_sums, (0.7, 30), True), (float_sums, (0.7,), False), (max_norm_sums, (0.7,), False),
+    (ExactSums, (), False)])
 def test_sums_over_places_are_those_over_the_table(kind, args, exact, count):
     X, y = training_rows(DPLogisticRegression(), n=60)
     rows, theta = Rows(X, y.astype(float)), np.linspace(-1.0, 1.0, 5)
@@ -297,13 +295,13 @@ def test_whitened_sums_of_many_rows_have_one_value(cuts):
     matrix = np.rint(1024.0 * (np.eye(4) + 0.3 * rng.normal(size=(4, 4)))) / 1024.0
     model = WhitenedModel.of(LinearModel(3, None, True, 1.0), matrix)
     rows, theta = Rows(X, y), rng.normal(size=4)
-    whole = sums_over(WhitenedGridSums, model, Logistic(), rows, 0.3)
+    whole = sums_over(whitened_grid_sums, model, Logistic(), rows, 0.3)
     sizes = tuple(np.diff([0, *cuts, 40_000]))
     chunked = ChunkedRows(HeldChunks(np.split(X, list(cuts))), sizes, 3, X.dtype, False, y)
     for other in (chunked, spread(rows, 3)):
-        sums = sums_over(WhitenedGridSums, model, Logistic(), other, 0.3)
+        sums = sums_over(whitened_grid_sums, model, Logistic(), other, 0.3)
         np.testing.assert_array_equal(sums.gradient(theta), whole.gradient(theta))
         np.testing.assert_array_equal(sums.curvature(theta, 0.5), whole.curvature(theta, 0.5))
-    plain = RowSums(model, Logistic(), rows, 0.3)
+    plain = float_sums(model, Logistic(), rows, 0.3)
     # Cut to 18 bits and not to those that 40,000 rows would leave of a double.
     np.testing.assert_allclose(whole.gradient(theta), plain.gradient(theta), rtol=3e-5)

@@ -17,13 +17,12 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import open_stream
 from dpsk._queries.gradients import GradientOracle
 from dpsk._stages.temperature_scaling import best_factor, slope_clip, slopes_plan
-from dpsk._sums.grid_sums import GridSums
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums.linear_sums import float_sums, grid_sums
 from dpsk.testing import NoiseSeed
 from tests.registry import make_loss, make_targets
 
 likelihoods = pytest.mark.parametrize("name", ["logistic", "multinomial"])
-every_arithmetic = pytest.mark.parametrize("kind", [RowSums, GridSums])
+every_arithmetic = pytest.mark.parametrize("kind", [float_sums, grid_sums])
 N = 400
 
 
@@ -37,7 +36,7 @@ def along(name, kind, X, y, theta, z=1e-9, clip_share=0.3):
     """Return an oracle along theta, of nearly no noise unless z says otherwise."""
     outputs = theta.shape[1] if theta.ndim == 2 else None
     model, loss = LinearModel(X.shape[1], outputs, False, 1.0), make_loss(name)
-    settings = (30,) if kind is GridSums else ()
+    settings = (30,) if kind is grid_sums else ()
     sums = kind(model, loss, Rows(X, y), 1.0, *settings)
     plan = slopes_plan()
     stream = open_stream(None, lambda: iter(()))
@@ -93,7 +92,7 @@ def test_slopes_on_the_grid_have_the_same_bits_in_any_order(name):
     theta, order = direction(name, rng), rng.permutation(N)
     sums = []
     for rows in (slice(None), order):
-        oracle = along(name, GridSums, X[rows], y[rows], theta, z=3.0)
+        oracle = along(name, grid_sums, X[rows], y[rows], theta, z=3.0)
         assert oracle.arithmetic == "grid"
         sums.append([oracle._sums.gradient(np.array([factor]))[0] for factor in (0.4, 0.77)])
     assert sums[0] == sums[1]

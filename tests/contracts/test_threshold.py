@@ -15,7 +15,7 @@ from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream, random_permutation
 from dpsk._queries import CheckedGradients
 from dpsk._queries.holdout import ThresholdOracle
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums.linear_sums import float_sums
 from dpsk.testing import NoiseSeed
 from tests.contracts.units import assert_whole, unit_and_scale
 from tests.registry import (
@@ -44,7 +44,7 @@ def opened(name="logistic", n=41, z=_Z, clip_norm=_CLIP, holdout=None, **declare
 
 
 def sums(name, rows, piece, pure):
-    return RowSums(make_model(name), make_loss(name), rows.subset(piece), _CLIP, 1 + (not pure))
+    return float_sums(make_model(name), make_loss(name), rows.subset(piece), _CLIP, 1 + (not pure))
 
 
 @kinds
@@ -182,7 +182,7 @@ def test_an_l1_clip_bounds_the_l1_norm_of_one_row_and_is_attained(name, fit_inte
         with np.errstate(all="ignore"):
             x = rng.normal(size=(1, 3)) * 10.0**rng.uniform(-160, 300)
         for X in (x, sparse.csr_matrix(x)):
-            one = RowSums(model, loss, Rows(X, make_targets(name, 1, rng)), 0.02, 1)
+            one = float_sums(model, loss, Rows(X, make_targets(name, 1, rng)), 0.02, 1)
             with np.errstate(all="ignore"):
                 gradient = one.gradient(rng.normal(size=model.shape))
             worst = max(worst, np.abs(gradient).sum())

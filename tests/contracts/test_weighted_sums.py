@@ -11,8 +11,7 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import KeyedStream
 from dpsk._privacy.plans import NoisySums
 from dpsk._queries import Gradients
-from dpsk._sums.grid_sums import GridSums
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums.linear_sums import float_sums, grid_sums
 from tests.loops import in_a_row
 from tests.registry import (
     every_loss,
@@ -28,11 +27,11 @@ _BITS = 30
 
 
 def _float(model, loss, rows, clip_norm):
-    return RowSums(model, loss, rows, clip_norm)
+    return float_sums(model, loss, rows, clip_norm)
 
 
 def _grid(model, loss, rows, clip_norm):
-    return GridSums(model, loss, rows, clip_norm, _BITS)
+    return grid_sums(model, loss, rows, clip_norm, _BITS)
 
 
 every_arithmetic = pytest.mark.parametrize("make_sums", [_float, _grid], ids=["float", "grid"])
@@ -172,7 +171,7 @@ def test_float32_weights_do_not_lift_a_row_over_the_clip_norm(name):
             y = make_targets(name, 1, rng)
             X, weights = np.full((1, 3), size, np.float32), np.array([weight], np.float32)
             with np.errstate(all="ignore"):
-                sums = RowSums(model, loss, Rows(X, y if y.dtype == int else y.astype("f4"),
+                sums = float_sums(model, loss, Rows(X, y if y.dtype == int else y.astype("f4"),
                                                  weights, np.inf), 1e-3)
             assert np.linalg.norm(_gradient(sums, np.zeros(model.shape))) <= 1e-3
 

@@ -15,13 +15,12 @@ from dpsk._models import LinearModel, WhitenedModel
 from dpsk._objective.losses import Logistic, Multinomial, Squared
 from dpsk._privacy.events import tally
 from dpsk._stages.whitening import InverseRoot, _largest, _on_grid
-from dpsk._sums.grid_sums import WhitenedGridSums
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums.linear_sums import float_sums, whitened_grid_sums
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
 
 _N, _D, _CLIP = 60, 4, 0.3
-kinds = pytest.mark.parametrize("make", [RowSums, WhitenedGridSums])
+kinds = pytest.mark.parametrize("make", [float_sums, whitened_grid_sums])
 intercepts = pytest.mark.parametrize("intercept", [False, True])
 constants = pytest.mark.parametrize("homogeneous", [False, True])
 units = pytest.mark.parametrize("unit", [2.0**-32, 1.0, 300.0])
@@ -133,7 +132,7 @@ def test_exact_totals_are_the_same_in_any_order_and_container(intercept):
     rng = np.random.default_rng(2)
     model, (X, y) = _model(rng, intercept, True), _rows(rng, 1.0)
     order, theta = rng.permutation(_N), rng.normal(size=model.shape)
-    totals = [WhitenedGridSums(model, Logistic(), Rows(rows, labels), _CLIP).gradient(theta)
+    totals = [whitened_grid_sums(model, Logistic(), Rows(rows, labels), _CLIP).gradient(theta)
               for rows, labels in ((X, y), (X[order], y[order]), (np.asfortranarray(X), y),
                                    (sparse.csr_matrix(X), y))]
     for total in totals[1:]:
@@ -171,7 +170,7 @@ def test_short_rows_in_a_small_unit_stay_within_the_clip():
     """Squares of such entries underflow; in a unit of 2^-32 their sum would be long."""
     model = LinearModel(10**5, None, False, 1.0, unit=2.0**-32)
     rows = Rows(np.full((1, 10**5), 1.5e-162), np.array([1], np.int8), np.array([1e300]), np.inf)
-    total = RowSums(model, Logistic(), rows, 1.0).gradient(np.zeros(10**5))
+    total = float_sums(model, Logistic(), rows, 1.0).gradient(np.zeros(10**5))
     assert np.linalg.norm(total) <= 1.0
 
 
@@ -212,7 +211,7 @@ def test_squares_are_fitted_through_whitened_rows_as_through_their_images():
     rng = np.random.default_rng(5)
     model, (X, _) = _model(rng, True, False), _rows(rng, 1.0)
     y, theta = rng.normal(size=_N), rng.normal(size=model.shape)
-    sums = RowSums(model, Squared(), Rows(X, y), 1e6)
+    sums = float_sums(model, Squared(), Rows(X, y), 1e6)
     images = _images(model, X)
     np.testing.assert_allclose(sums.hessian(theta), images.T @ images, rtol=1e-6, atol=1e-8)
 

@@ -17,8 +17,7 @@ from dpsk._privacy.noise.samplers import standard_normal, symmetric_normal
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import NoisySums
 from dpsk._queries.gradients import GradientOracle
-from dpsk._sums.grid_sums import GridSums
-from dpsk._sums.row_sums import RowSums
+from dpsk._sums.linear_sums import float_sums, grid_sums
 from tests.noise.levels import LEVEL, binomial_fits, follows
 
 _CLIP = 2.0
@@ -31,9 +30,9 @@ def _oracle(targets, z, count, exact, n_features=1):
     rows = Rows(np.eye(n_features)[[0, 0]], np.array(targets))
     declared = NoisySums(FullBatch(), count)
     if exact:
-        sums = GridSums(model, Squared(), rows, _CLIP, grid_bits(2, _CLIP, z * _CLIP))
+        sums = grid_sums(model, Squared(), rows, _CLIP, grid_bits(2, _CLIP, z * _CLIP))
     else:
-        sums = RowSums(model, Squared(), rows, _CLIP)
+        sums = float_sums(model, Squared(), rows, _CLIP)
     return GradientOracle(sums, declared, z, Session(EntropyStream(), Ledger(declared(z))))
 
 

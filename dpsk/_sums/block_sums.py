@@ -1,0 +1,99 @@
+"""Sums of clipped gradients of both blocks of a saddle problem; a subclass makes the gradients."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpsk._sums.clip import Clip
+from dpsk._sums.terms import clipped_sum
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from dpsk._sums.terms import Terms
+    from dpsk._typing import Chosen, FloatArray
+
+__all__ = ["BlockSums"]
+
+
+class BlockSums(ABC):
+    """Rows, and the sums of their clipped gradients in the primal and in the dual block.
+
+    The primal gradient of a unit is clipped as one vector, and the dual one as another.
+
+    Parameters
+    ----------
+    model, loss : object
+    n_samples : int
+        The public number of units of the whole sum.
+    primal_size : int
+    clips : tuple of Clip
+        Of the primal and of the dual gradients.
+    """
+
+    def __init__(self, model: Any, loss: Any, n_samples: int, primal_size: int,
+                 clips: tuple[Clip, Clip]) -> None:
+        self.model, self.loss, self.n_samples = model, loss, n_samples
+        self.primal_size, self._clips = primal_size, clips
+
+    @property
+    def primal_clip(self) -> float:
+        """float : bound on the norm of what a unit adds to a primal sum."""
+        return self._clips[0].norm
+
+    @property
+    def dual_clip(self) -> float:
+        """float : bound on the norm of what a unit adds to a dual sum."""
+        return self._clips[1].norm
+
+    def gradients(self, primal: FloatArray, dual: FloatArray,
+                  rows: Chosen = None) -> tuple[FloatArray, FloatArray]:
+        """Return the sums of clipped primal and dual gradients, float64, over units or all.
+
+        `primal` has shape (primal_size,) and `dual` (loss.dual_set.size,), and so have the sums.
+        """
+        sums = np.zeros(self.primal_size), np.zeros(self.loss.dual_set.size)
+        for block in self.blocks(rows):
+            both = self.terms(block, primal, dual)
+            for terms, rule, total in zip(both, self._clips, sums, strict=True):
+                clipped_sum([terms], rule, total)
+        return sums
+
+    def dual_gradient(self, primal: FloatArray, dual: FloatArray,
+                      rows: Chosen = None) -> FloatArray:
+        """Return the sum of clipped dual gradients, like `dual`."""
+        terms = (self.dual_terms(block, primal, dual) for block in self.blocks(rows))
+        return clipped_sum(terms, self._clips[1], np.zeros(self.loss.dual_set.size))
+
+    def differences(self, new: tuple[FloatArray, FloatArray], old: tuple[FloatArray, FloatArray],
+                    clip: float, rows: Chosen = None) -> FloatArray:
+        """Return the sum of clipped differences of clipped primal gradients on the same units.
+
+        Of shape (primal_size,), float64. `new` and `old` are (primal, dual) points.
+        """
+        rule = Clip(clip, single=self._clips[0].single)
+        return clipped_sum(self._changes(new, old, rows), rule, np.zeros(self.primal_size))
+
+    def _changes(self, new: Any, old: Any, rows: Chosen) -> Iterator[Terms]:
+        for block in self.blocks(rows):
+            there, here = (next(iter(self.terms(block, *point))) for point in (new, old))
+            for terms in (there, here):
+                terms.clip(self._clips[0])
+            # Norm and sum are of one change a unit: two sums would round as their terms do.
+            yield there.less(here)
+
+    @abstractmethod
+    def blocks(self, rows: Chosen) -> Iterable[Any]:
+        """Yield blocks of units, as `terms` takes them."""
+
+    @abstractmethod
+    def terms(self, block: Any, primal: FloatArray, dual: FloatArray) -> Iterable[Any]:
+        """Yield the primal gradients of a block, then the dual ones."""
+
+    @abstractmethod
+    def dual_terms(self, block: Any, primal: FloatArray, dual: FloatArray) -> Terms:
+        """Return the dual gradients of a block alone."""

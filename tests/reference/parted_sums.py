@@ -1,0 +1,101 @@
+"""Sums over rows in several places: each is made where rows are, and only sums come back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+from dpsk._data.source import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._typing import Chosen, FloatArray
+
+__all__ = ["PartedSums", "sums_over"]
+
+
+def sums_over(kind: Callable[..., Any], model: Any, loss: Any, rows: RowSource, *args: Any) -> Any:
+    """Return the sums ``kind(model, loss, rows, *args)``, in whatever places the rows are."""
+    if rows.is_parted:
+        return PartedSums(kind, model, loss, rows, args)
+    return kind(model, loss, rows, *args)
+
+
+class PartedSums:
+    """Sums over the rows of each place by a `kind` of sums, added up.
+
+    What else is asked of sums follows from public facts. A twin over one row of zeros answers it.
+    """
+
+    def __init__(self, kind: Callable[..., Any], model: Any, loss: Any, rows: RowSource,
+                 args: tuple[Any, ...]) -> None:
+        self._held = rows.hold(_made, kind, model, loss, args, rows.n_units)
+        self._twin = _made(_zero(rows), kind, model, loss, args, rows.n_units)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._twin, name)
+
+    def gradient(self, theta: FloatArray, rows: Chosen = None) -> Any:
+        """Return the sum of clipped gradients; `rows` are indices, None for all."""
+        whole = self._held.added("whole_gradient", theta, rows=rows)
+        return self._twin.from_whole_gradient(whole)
+
+    def hessian(self, theta: FloatArray) -> Any:
+        """Return the Hessian of the sum of clipped losses."""
+        return self._held.added("hessian", theta)
+
+    def curvature(self, theta: FloatArray, *bound: float) -> Any:
+        """Return the sum of curvatures."""
+        whole = self._held.added("whole_curvature", theta, *bound)
+        return self._twin.from_whole_curvature(whole, *bound)
+
+    def value(self, theta: FloatArray) -> Any:
+        """Return the sum of losses."""
+        return self._held.added("value", theta)
+
+    def majorant(self, theta: FloatArray) -> Any:
+        """Return what no Hessian of the sum of losses exceeds."""
+        return self._held.added("majorant", theta)
+
+    def anchor_gradient(self, anchor: FloatArray) -> Any:
+        """Return the sum of clipped gradients at `anchor`, held on to in every place."""
+        return self._held.added("anchor_gradient", anchor)
+
+    def difference(self, theta: FloatArray, anchor: FloatArray, bound: float,
+                   rows: Chosen = None) -> Any:
+        """Return the sum of clipped differences of gradients from those at the anchor."""
+        # A place that was lost, and is made again, has no anchor.
+        return self._held.added("difference_anew", theta, anchor, bound, rows=rows)
+
+    def gradients(self, primal: FloatArray, dual: FloatArray, rows: Chosen = None) -> Any:
+        """Return the sums of clipped primal and dual gradients."""
+        return self._held.added("gradients", primal, dual, rows=rows)
+
+    def dual_gradient(self, primal: FloatArray, dual: FloatArray, rows: Chosen = None) -> Any:
+        """Return the sum of clipped dual gradients."""
+        return self._held.added("dual_gradient", primal, dual, rows=rows)
+
+    def differences(self, new: Any, old: Any, clip: float, rows: Chosen = None) -> Any:
+        """Return the sum of clipped differences of clipped primal gradients."""
+        return self._held.added("differences", new, old, clip, rows=rows)
+
+    def scores(self, theta: FloatArray) -> Any:
+        """Return a source of the rows' raw predictions."""
+        return self._held.rows("scores", theta, width=self._twin.model.n_outputs or 1)
+
+
+def _made(rows: RowSource, kind: Callable[..., Any], model: Any, loss: Any, args: tuple[Any, ...],
+          n_samples: int | None) -> Any:
+    return kind(model, loss, rows, *args, n_samples=n_samples)
+
+
+def _zero(rows: RowSource) -> Any:
+    """Return one row of zeros, in the place of rows that stay where they are."""
+    X = np.zeros((1, rows.n_features), rows.dtype)
+    return Rows(sparse.csr_matrix(X) if rows.is_sparse else X, np.zeros(1), None,
+                rows.weight_bound)
