@@ -123,7 +123,7 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
     drawn = given.drawn(solver, partial(random_index, apart))
     if drawn is not given:
         given, solver = drawn, drawn.configured(problem)
-    declared = solver.queries(problem)
+    asked = declared = solver.queries(problem)
     stages = [stage for stage in stages if (problem.is_private or stage.without_noise)
               and stage.applies(problem, given, solver)]
     first = [stage for stage in stages if not stage.comes_last]
@@ -148,8 +148,8 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
             if known is not problem:
                 # Steps and clips may be fitted to what was released; prices may not.
                 problem, solver = known, given.configured(known)
-        asked = solver.queries(problem)
-        if asked != declared and asked(noise_multiplier) != declared(noise_multiplier):
+                asked = solver.queries(problem)
+        if asked is not declared and asked(noise_multiplier) != declared(noise_multiplier):
             raise RuntimeError("The price of a solver's queries follows from what was released; "
                                "a plan may depend on public facts only.")
         oracle = asked.run((problem, rows), session, noise_multiplier)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -104,7 +105,7 @@ class Problem:
     # Who is whose key is in that of the noise already.
     grouped: bool = field(default=False, repr=False)
 
-    @property
+    @cached_property
     def lipschitz(self) -> float:
         """float : norm bound of one row's gradient without clipping."""
         return self.weight_bound * self.loss.lipschitz * self.model.radius
@@ -114,17 +115,17 @@ class Problem:
         """float : smoothness of one row's loss in theta."""
         return self.weight_bound * self.loss.smoothness * self.model.radius**2
 
-    @property
+    @cached_property
     def is_private(self) -> bool:
         """bool : whether there is a budget, and so noise; not at an infinite epsilon."""
         return self.epsilon < math.inf
 
-    @property
+    @cached_property
     def mu(self) -> float:
         """float : the budget as that of Gaussian releases; infinite without one."""
         return gaussian_mu(self.epsilon, self.delta)
 
-    @property
+    @cached_property
     def signal_to_noise(self) -> float:
         """float : ``n mu`` over the number of columns, the constant included.
 
@@ -144,7 +145,7 @@ class Problem:
             theta = self.model.constant(self.loss.first_score)
         return np.append(theta, np.zeros(self.loss.n_extra)) if self.loss.n_extra else theta
 
-    @property
+    @cached_property
     def usual_weight(self) -> float:
         """float : the bound on weights, 1 where there is none: for defaults that need a number."""
         return self.weight_bound if np.isfinite(self.weight_bound) else 1.0

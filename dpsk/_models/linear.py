@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -66,18 +67,18 @@ class LinearModel:
     #: Whether rows come with one more scale, that of their constant and their target.
     scales_targets: ClassVar[bool] = False
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """tuple of int : shape of `theta`."""
         rows = self.n_features + self.fit_intercept
         return (rows,) if self.n_outputs is None else (rows, self.n_outputs)
 
-    @property
+    @cached_property
     def dimension(self) -> int:
         """int : number of coordinates of `theta`."""
         return math.prod(self.shape)
 
-    @property
+    @cached_property
     def radius(self) -> float:
         """float : norm bound of a row as it enters, the intercept's 1 included."""
         return math.hypot(self.data_norm, 1.0) if self.fit_intercept else self.data_norm
