@@ -38,6 +38,13 @@ def no_lines_of_slow_fits(monkeypatch):
     instruments.print_no_lines(monkeypatch)
 
 
+@pytest.fixture(autouse=True)
+def no_block_of_a_test_is_open_in_the_next():
+    """Work that goes on holds a block open, and programmes that later tests start are told so."""
+    yield
+    instruments.end_blocks()
+
+
 @pytest.fixture
 def silent(monkeypatch):
     """Fail where noise is drawn."""

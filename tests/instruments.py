@@ -1,17 +1,19 @@
 """Instruments that watch what fits charge and draw, or fix their draws."""
 
 import math
+import os
+import time
 from contextlib import contextmanager
 from unittest import mock
 
 import pytest
 
-from dpsk import _fit, _kinds, _progress
+from dpsk import PrivacyBudget, _fit, _kinds, _progress
 from dpsk._charging import admit, in_secret
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import streams
 
-__all__ = ["charge_fit", "fix_runs", "fixed_streams", "forbid_noise", "in_secret",
+__all__ = ["charge_fit", "end_blocks", "fix_runs", "fixed_streams", "forbid_noise", "in_secret",
            "know_all_code", "longest_rounds", "print_no_lines", "repeated_stream",
            "watched_ledgers"]
 
@@ -78,3 +80,20 @@ def longest_rounds():
     """Let every public draw of a number of rounds be the largest."""
     with mock.patch.object(_fit, "random_index", lambda stream, stop: stop - 1):
         yield
+
+
+#: Says to child processes within which blocks of budgets they are started.
+_STARTED_WITHIN = "DPSK_STARTED_WITHIN"
+#: What it has said in vain, beside what it said when tests began.
+_LASTING = {os.environ.get(_STARTED_WITHIN)}
+
+
+def end_blocks(seconds=2.0):
+    """Wait until work that holds blocks of budgets open is done; what lasts is waited for once."""
+    until = time.monotonic() + seconds
+    while (said := os.environ.get(_STARTED_WITHIN)) not in _LASTING:
+        # Blocks are looked at where another one is left.
+        with PrivacyBudget(1.0, 1e-6):
+            pass
+        if time.monotonic() > until:
+            _LASTING.add(said)

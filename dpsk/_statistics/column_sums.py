@@ -61,7 +61,8 @@ def noisy_column_sums(rows: RowSource, low: FloatArray, high: FloatArray, mu: fl
 
     def totals(batch: Batch) -> tuple[FloatArray, FloatArray]:
         counts, sums, squares = rows.added(_sums, low, high, unit)
-        return np.array([counts, unit * sums]), unit**2 * squares
+        # Beside noise that is coarser than a row a count is none, cut like all numbers to units.
+        return np.array([counts * (unit <= 1.0), unit * sums]), unit**2 * squares
 
     (counts, sums), squares = session(
         gaussian(mu), totals, Sensitivity(moved, unit=unit),

@@ -51,6 +51,19 @@ def test_no_replaced_row_moves_the_answer_by_more_than_its_price_and_ends_do(mu)
     assert 0.999 <= furthest <= 1.0 + 1e-12
 
 
+@pytest.mark.parametrize("mu", [1e-10, 1e-12, 1e-13, 1e-15])
+def test_what_leaves_moves_by_no_more_beside_noise_that_is_coarser_than_a_row(mu):
+    """Totals are rounded to whole units, which are many rows long for a budget next to nothing."""
+    left = []
+    for present in range(130):
+        X = np.full((130, 1), np.nan)
+        X[:present] = 1.0
+        _, totals, parts = asked(X, mu, low=LOW[:1], high=HIGH[:1])
+        left.append(np.concatenate([(np.rint(total / part.unit) * part.unit / part.scale).ravel()
+                                    for total, part in zip(totals, parts, strict=True)]))
+    assert np.linalg.norm(np.diff(left, axis=0), axis=1).max() <= mu * (1.0 + 1e-12)
+
+
 def test_the_proof_holds_on_a_fine_grid():
     z = np.linspace(-1.0, 1.0, 401)
     v = np.column_stack([np.ones_like(z), z, math.sqrt(2.0) * z**2])
