@@ -140,7 +140,7 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
     what = f"{plain(solver)}, noise multiplier {noise_multiplier:.6g}"
     grouped = rows.groups is not None
     session = _opened(method, what, event, stream, verbose, grouped,
-                       declared.n_answers_elsewhere(noise_multiplier))
+                      declared.n_answers_elsewhere(noise_multiplier))
     # Overflow and the like would otherwise warn depending on the rows.
     with np.errstate(all="ignore"):
         for stage in first:
@@ -208,8 +208,8 @@ def run_private(method, name, budget, mechanism, rows, data, *, random_state, ve
     """
     noise_multiplier, event = _calibrated(mechanism, budget)
     session, stream = opened_stream(method, (budget, name), rows, event,
-                                     f", noise multiplier {noise_multiplier:.6g}",
-                                     random_state=random_state, verbose=verbose)
+                                    f", noise multiplier {noise_multiplier:.6g}",
+                                    random_state=random_state, verbose=verbose)
     with np.errstate(all="ignore"):
         found = mechanism.run(data, session, noise_multiplier)
     return found, certify(

@@ -90,7 +90,7 @@ class Steps:
         self._take(step.share, event)
         method = replace(self._method, carried=Carried(prepaid=self._prepaid(None)))
         session, stream = opened_stream(method, (self._budget, name), rows, event,
-                                         **self._options)
+                                        **self._options)
         self._noise.append((stream.description, stream.reproducible, 0.0))
         self._arithmetic.append("grid")
         with np.errstate(all="ignore"):

@@ -64,13 +64,13 @@ class Replay:
 
 
 def opened_session(stream: Stream, ledger: Ledger, progress: Progress | None,
-                    admission: Any) -> Session:
+                   admission: Any) -> Session:
     """Return the way out of a fit: that of its own noise, or of answers that are given again.
 
     What has admitted the fit says which.
     """
     opened: Callable[..., Session] = (Session if admission.answers is None
-                                       else admission.answers.opened)
+                                      else admission.answers.opened)
     return opened(stream, ledger, progress, admission)
 
 

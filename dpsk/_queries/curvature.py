@@ -114,7 +114,7 @@ class CurvatureOracle(Oracle):
         known = Sensitivity(moved, unit=unit, terms=sums.rounding_terms(sums.n_samples),
                             size=theta.size)
         return self._session(event, lambda batch: sums.gradient(theta), known,
-                              divisor=sums.n_samples)
+                             divisor=sums.n_samples)
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Return the noisy mean Hessian at `theta`, symmetric, shape (p, p)."""
@@ -126,7 +126,7 @@ class CurvatureOracle(Oracle):
         # Where rounding is priced the noise is larger.
         self._hessian_std = known.noise(event).scale / sums.n_samples
         return self._session(event, lambda batch: _symmetric(sums.curvature(theta, clip)),
-                              known, divisor=sums.n_samples)
+                             known, divisor=sums.n_samples)
 
     def _price(self) -> float:
         """Return what the next answer costs; a RuntimeError where none is left."""

@@ -75,7 +75,7 @@ class DifferenceOracle(Oracle):
         batches, n_samples = asked.changes.batches, sums.n_samples
         self._sums, self._session = sums, session
         self._normals = session.normals(sums.model.shape,
-                                         asked.anchors.count + asked.changes.count)
+                                        asked.anchors.count + asked.changes.count)
         self._anchor_event = asked.anchors.release(noise_multiplier)
         self._anchor_moved = Sensitivity(
             REPLACE_ONE * sums.clip_norm, self._normals, terms=sums.rounding_terms(n_samples),

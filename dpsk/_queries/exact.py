@@ -63,4 +63,4 @@ class ExactOracle(Oracle):
 
     def _answer(self, read: Callable[..., Any], theta: FloatArray) -> FloatArray:
         return self._session(NotPrivate(), lambda batch: read(theta),
-                              divisor=self._sums.n_samples)
+                             divisor=self._sums.n_samples)

@@ -61,8 +61,8 @@ def noisy_mean(model: Any, rows: RowSource, mu: float,
     unit = 2.0 ** -exact_bits(n_units * model.data_norm, std)
 
     mean = session(gaussian(mu), lambda batch: unit * rows.added(_features_sum, model, unit),
-                    Sensitivity(REPLACE_ONE * model.data_norm, unit=unit),
-                    divisor=n_units)
+                   Sensitivity(REPLACE_ONE * model.data_norm, unit=unit),
+                   divisor=n_units)
     return mean, std / n_units
 
 
@@ -74,7 +74,7 @@ def noisy_target_mean(rows: RowSource, mu: float, session: Session) -> tuple[flo
     n_units, std = rows.n_units, REPLACE_ONE / mu
     unit = 2.0 ** -exact_bits(n_units, std)
     mean = session(gaussian(mu), lambda batch: unit * rows.added(_targets_sum, unit),
-                    Sensitivity(REPLACE_ONE, unit=unit), divisor=n_units)
+                   Sensitivity(REPLACE_ONE, unit=unit), divisor=n_units)
     return float(mean[0]), std / n_units
 
 
@@ -88,7 +88,7 @@ def noisy_counts(rows: RowSource, n_groups: int, mu: float, session: Session) ->
 
     moved = 1.0 if n_groups == 2 else math.sqrt(2.0)
     noisy = session(gaussian(mu), lambda batch: rows.added(_group_counts, n_groups)[-free:],
-                     Sensitivity(moved, unit=_COUNT_UNIT))
+                    Sensitivity(moved, unit=_COUNT_UNIT))
     return np.array([len(rows) - noisy[0], noisy[0]]) if free == 1 else noisy
 
 

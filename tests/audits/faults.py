@@ -96,7 +96,7 @@ def _divided(oracle, theta, weighed):
         return sums.gradient(theta, inside.rows) * (oracle._divisor / max(size, 1.0))
 
     return oracle._session(oracle._event, read, oracle._moved, divisor=oracle._divisor,
-                            batches=oracle._batches)
+                           batches=oracle._batches)
 
 
 class SharedNoise(BaggingClassifier):

@@ -139,7 +139,7 @@ def test_rounding_of_sums_over_many_groups_is_within_the_margin(kind, n_groups, 
             one = (features.toarray() if sparse.issparse(features) else features)[0]
         exact = [n_groups * Fraction(float(entry)) * factor for entry in one]
         off = math.hypot(*(float(Fraction(float(a)) - b) for a, b in zip(found, exact,
-                                                                          strict=True)))
+                                                                         strict=True)))
         margin = 0.1 * (rounding_margin(sums.rounding_terms(n_groups)) - 1.0)
         assert off <= margin
         worst = max(worst, off / margin)

@@ -57,7 +57,7 @@ def test_all_rows_do_not_leave_at_the_price_of_a_batch(overlap):
     session = Session(EntropyStream(), Ledger(event))
     with pytest.raises(RuntimeError, match="read inside"):
         session(event, lambda inside: np.full(3, 100.0), Sensitivity(2.0, terms=9, size=3),
-                 batches=session.batches(plan, 90, 1), overlap=overlap)
+                batches=session.batches(plan, 90, 1), overlap=overlap)
 
 
 def test_a_price_that_follows_from_what_a_stage_released_is_refused(monkeypatch):
