@@ -1,7 +1,7 @@
 # Every target makes what it needs: a virtual environment in .venv unless VENV says otherwise.
-#   quick    under a minute: architecture, contracts, privacy, noise, pipelines and their tables,
+#   quick    two minutes: architecture, contracts, privacy, noise, pipelines and their tables,
 #            one fit of every estimator
-#   test     some five minutes on two quiet cores: quick, all estimators with their main
+#   test     five minutes on two quiet cores: quick, all estimators with their main
 #            solvers, scikit-learn's checks, and statistical audits that reject weak noise; of
 #            large products some cases, most often with every value of every parameter
 #   thorough what test leaves out: the other cases, audits in full, and code that starts many

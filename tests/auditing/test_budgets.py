@@ -105,7 +105,7 @@ def carried(tmp_path_factory):
     return paths
 
 
-@pytest.mark.covering(most=2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("wrap", [
     lambda inner: inner, lambda inner: make_pipeline(Normalizer(), inner),
     lambda inner: Several([inner]), lambda inner: Several({"a": [inner]}),

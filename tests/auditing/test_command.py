@@ -75,7 +75,7 @@ def make_with_letters():
     return type("Modèle☃", (NoisyTotal,), {})()
 
 
-@pytest.mark.covering(most=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("factory", "claim", "status", "verdict"), [
     ("make_broken", ["1", "0"], 1, "refuted"), ("make_clean", ["1", "0"], 0, "not refuted"),
     ("make_broken", ["60", "0.5"], 3, "nothing tested"),

@@ -33,6 +33,7 @@ def test_a_row_is_found_wherever_it_is_kept(place):
     assert found.verdict == "refuted" and found.power is None, found
 
 
+@pytest.mark.thorough
 def test_noise_alone_is_not_refuted():
     """False-alarm rate at most 1e-7."""
     found = audit(Leaky(), runs=200, level=SURE)
@@ -53,6 +54,7 @@ def test_noise_in_texts_bytes_and_digits_is_not_refuted():
     assert audit(Leaky(_noise_in_texts), runs=200, level=SURE).verdict == "not refuted"
 
 
+@pytest.mark.thorough
 def test_noisy_text_alone_is_tested():
     """False-alarm rate at most 1e-7."""
     found = audit(NoisyText(), runs=200, level=SURE, neighbors=_PAIR)
@@ -191,6 +193,7 @@ def test_no_audit_shows_more_than_its_power_allows():
     assert clean.epsilon_lower <= clean.power.epsilon_max
 
 
+@pytest.mark.thorough
 def test_a_claim_that_no_leak_would_have_refuted_is_not_tested():
     found = audit(NoisyTotal(), claim=60.0, runs=40)
     assert found.verdict == "nothing tested" and "raise runs" in found.untested
@@ -235,6 +238,7 @@ class Refusing(BaseEstimator):
         return self
 
 
+@pytest.mark.thorough
 def test_pairs_of_which_one_table_is_refused_are_named():
     """False-alarm rate at most 1e-7."""
     found = audit(Refusing(), runs=40, level=SURE)
@@ -283,7 +287,7 @@ def _kept(kind):
     return Leaky(lambda model, entry, X: setattr(model, "drawn_", _KEPT[kind]()))
 
 
-@pytest.mark.covering(most=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", _KEPT)
 def test_noise_that_a_kept_generator_draws_again_is_not_called_private(kind):
     found = audit(_kept(kind), runs=40, level=SURE, neighbors=_PAIR, claim=0.2)
@@ -326,6 +330,7 @@ class Clocked(BaseEstimator):
         return self
 
 
+@pytest.mark.thorough
 def test_what_differs_between_any_two_fits_is_no_release():
     """False-alarm rate at most 1e-7: counts, times and addresses, in whatever order fits run."""
     assert not audit(Clocked(), runs=100, level=SURE, neighbors=_PAIR).refuted

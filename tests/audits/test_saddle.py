@@ -161,7 +161,7 @@ def _table(seed=0):
 
 
 
-@pytest.mark.covering(most=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", sorted(RUN))
 def test_the_saddle_point_of_the_auc_loss_is_reached(name, noise_times):
     noise_times(0.0)

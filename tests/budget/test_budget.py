@@ -133,7 +133,7 @@ def test_threads_are_charged():
     assert len(budget.charges) == 4
 
 
-@pytest.mark.covering(most=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("wrapped", [
     lambda: GridSearchCV(model(0.1), {"alpha": [0.01, 0.1]}, cv=KFold(2), n_jobs=2),
     lambda: GridSearchCV(make_pipeline(FunctionTransformer(), model(0.1)),

@@ -63,7 +63,7 @@ def test_every_call_is_charged_once(alone):
     assert several == {"dp_cross_validate"}
 
 
-@pytest.mark.covering(most=2)
+@pytest.mark.thorough
 @quick_backends
 def test_work_done_elsewhere_is_charged_as_here(backend, alone):
     expected = sum(alone.values(), Counter())

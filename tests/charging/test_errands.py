@@ -165,7 +165,7 @@ def pool_of_multiprocessing(make):
         yield SimpleNamespace(submit=pool.apply)
 
 
-@pytest.mark.covering(most=1)
+@pytest.mark.thorough
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks, which is quick")
 @pytest.mark.parametrize("pool", [
     workers_of_joblib, lambda: ThreadPoolExecutor(1),

@@ -66,6 +66,7 @@ def test_lazy_results_that_are_dropped_end_the_block():
     assert len(open_one.charges) == 2
 
 
+@pytest.mark.thorough
 def test_results_that_are_read_inside_need_no_warning(recwarn):
     with budget() as open_one:
         for how in LAZY:

@@ -135,6 +135,7 @@ def _slow():
     return evaluated()
 
 
+@pytest.mark.thorough
 def test_workers_of_dask_refuse_where_nothing_tells_them(client):
     with pytest.raises(BudgetExceededError, match=r"Dask worker.*DPSK_BUDGET.*none"):
         client.submit(evaluated, pure=False).result()

@@ -119,6 +119,7 @@ LINEAR = {"l2": ((float_sums, old_row.RowSums), ()), "l1": ((float_sums, old_row
           "grid l1": ((grid_sums, old_grid.GridSums), (BITS, 1))}
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", LINEAR)
 @every_container
 @every_dtype
@@ -140,6 +141,7 @@ def test_gradients_of_linear_maps(kind, container, dtype, outputs, weighted):
             assert getattr(new, name) == getattr(old, name)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", ["float", "grid"])
 @every_container
 @every_dtype
@@ -158,6 +160,7 @@ def test_gradients_of_whitened_rows(kind, container, dtype, outputs, weighted):
         assert new.rounding_terms(N) == old.rounding_terms(N)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", ["float", "grid", "whitened", "whitened float"])
 @every_container
 @every_dtype
@@ -180,6 +183,7 @@ def test_curvatures(kind, container, dtype, weighted):
                 same(lambda sums, theta=theta: sums.hessian(theta), new, old)
 
 
+@pytest.mark.covering
 @every_container
 @every_dtype
 @every_width
@@ -198,6 +202,7 @@ def test_differences(container, dtype, outputs, weighted, chosen):
              new, old)
 
 
+@pytest.mark.covering
 @every_container
 @every_dtype
 @every_width
@@ -213,6 +218,7 @@ def test_exact_sums(container, dtype, outputs, weighted):
 LABELS = np.random.default_rng(3).permutation(np.repeat(np.arange(60), 5))
 
 
+@pytest.mark.covering
 @every_container
 @every_dtype
 @pytest.mark.parametrize("outputs", [None, 3])
@@ -234,6 +240,7 @@ def test_groups_of_rows(kind, container, dtype, outputs, weighted, units):
             same(lambda sums, theta=theta: sums.gradient(theta, units), new, old)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("outputs", [None, 1, 3])
 @pytest.mark.parametrize("sizes, linear_path", [((), None), ((4,), None), ((18, 3), 0.5)])
 @weights_or_none
@@ -299,6 +306,7 @@ PLACES = {**LINEAR, "whitened": ((whitened_grid_sums, old_grid.WhitenedGridSums)
           "exact": ((ExactSums, old_variants.ExactSums), ())}
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", PLACES)
 @pytest.mark.parametrize("count", [1, 3])
 @every_container

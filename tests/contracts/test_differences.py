@@ -60,6 +60,7 @@ def _differences(sums, theta, anchor):
             for i in range(sums.n_samples)]
 
 
+@pytest.mark.covering
 @every_loss
 @pytest.mark.parametrize("clip_norm", [0.01, 0.3, np.inf])
 @pytest.mark.parametrize("distance", [1e-9, 1e-3, 1.0, 1e3])

@@ -236,6 +236,7 @@ def test_a_million_sparse_rows_need_less_than_the_matrix_again(cls, solver):
     assert share < (1.6 if "stgd" in solver else 1.0)
 
 
+@pytest.mark.covering
 @every_linear_estimator
 @pytest.mark.parametrize("container", [sp.csr_matrix, sp.csr_array, sp.csc_matrix])
 @pytest.mark.parametrize("index", [-1, -(10**6), 10**6])
