@@ -31,7 +31,7 @@ _DISCLOSED = 0.1
 
 
 class PrivacyBudget:
-    r"""A limit on what all fits on some rows give away together, however each was chosen.
+    r"""Limit the total privacy loss of all fits on one table.
 
     Inside ``with budget:`` every private fit of the process, its threads and its workers is
     charged before it draws, or refused with a `dpsk.exceptions.BudgetExceededError` and nothing

@@ -187,7 +187,7 @@ def _verified(make_event: Declaration, scale: float, epsilon: float, delta: floa
 
 def noise_scale(epsilon: float, delta: float, *, steps: int, batch_size: float | None = None,
                 n_samples: int, sensitivity: float) -> float:
-    r"""Standard deviation of Gaussian noise for a private sum that is released repeatedly.
+    r"""Standard deviation of Gaussian noise for repeated releases of a sum.
 
     Every step releases a sum over rows, each row contributing a vector of norm at most
     `sensitivity`, plus :math:`N(0, \sigma^2 I)`. The value returned is the smallest

@@ -27,7 +27,7 @@ __all__ = ["DPTreeSampler"]
 
 @documented
 class DPTreeSampler(ColumnSampler):
-    r"""Rows of a table drawn column by column along a forest, with differential privacy.
+    r"""Synthetic data from a forest of pairs of columns, with differential privacy.
 
     Columns are brought to bins. With the parent p(j) of column j in the forest, a row of class c
     is drawn from

@@ -27,7 +27,7 @@ _MOST_LETTERS = 30
 
 
 class DPShapeDisplay:
-    """Plot the contribution of every column to the raw prediction of an additive model.
+    """Plot the shape functions of an additive model, with bands of noise.
 
     A curve for a column of numbers, bars for one of categories, colors for a pair of columns; in
     log-odds for a classifier, in units of the target for a regressor. Curves are centered: each

@@ -18,7 +18,7 @@ __all__ = ["DPGridSearchCV"]
 
 @documented
 class DPGridSearchCV(BaseSearch):
-    """Search of settings in a grid under one budget, of which the best run is shown.
+    """Grid search of hyperparameters under one privacy budget.
 
     A run draws a setting of the grid uniformly, trains it on a part of the rows and scores it on
     the others, under noise. A secret random number of runs is made, each with a budget of its

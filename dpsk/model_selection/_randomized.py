@@ -21,7 +21,7 @@ _PROBES = 16
 
 @documented
 class DPRandomizedSearchCV(BaseSearch):
-    """Search of settings drawn from distributions under one budget; the best run is shown.
+    """Randomized hyperparameter search under one privacy budget.
 
     A run draws a setting, trains it on a part of the rows and scores it on the others, under
     noise. A secret random number of runs is made, each with a budget of its own, and the one with

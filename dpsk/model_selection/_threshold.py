@@ -39,7 +39,7 @@ _MOST = 10_000
 
 @documented
 class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
-    """Classifier of two classes with a threshold that is chosen privately, for the price of one.
+    """Binary classifier with a privately tuned decision threshold.
 
     The model is trained on a part of the rows, and the threshold of its probability, or of its
     score, is chosen on the others under noise. A row is in one part of the two, by its index, so

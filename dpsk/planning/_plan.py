@@ -86,7 +86,7 @@ class PrivacyPlan:
 def plan_privacy(n_samples: int, n_features: int, *, epsilon: float | None = None,
                  delta: float | None = None, loss: str = "logistic", alpha: float = 0.0,
                  largest_excess_risk: float = 0.02) -> PrivacyPlan:
-    r"""Predict what a linear model on n rows will lose to privacy, before any is looked at.
+    r"""Predict the accuracy that privacy costs, before any row is read.
 
     The predictions are those by which ``solver="auto"`` chooses, for rows as most tables have
     them. They are rough: risks that were measured lay between a tenth of them and twice them.

@@ -22,7 +22,7 @@ __all__ = ["DPMinMaxScaler"]
 
 @documented
 class DPMinMaxScaler(NumericTransformer):
-    """Bring columns to a public range, from extreme quantiles, with differential privacy.
+    """Scale columns to a range by extreme quantiles, with differential privacy.
 
     Numbers between two extreme quantiles of a column are mapped evenly to `feature_range`, and
     those beyond count as the ends. So rows that come out have norm at most `row_norm_`, whatever

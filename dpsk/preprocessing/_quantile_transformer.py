@@ -26,7 +26,7 @@ _REACH = 3.0
 
 @documented
 class DPQuantileTransformer(NumericTransformer):
-    """Bring columns to a uniform or a normal law, with differential privacy; rows of known norm.
+    """Map columns to a uniform or normal distribution, with differential privacy.
 
     Knots of a column, medians of what is between others, stand for even steps from 0 to 1, and
     numbers between two knots for what is between these in proportion. A normal law takes these

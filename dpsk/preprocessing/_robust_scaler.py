@@ -24,7 +24,7 @@ __all__ = ["DPRobustScaler"]
 
 @documented
 class DPRobustScaler(CenteringScaler):
-    r"""Scale columns by median and spread, with differential privacy; rows of known norm.
+    r"""Scale columns by median and quantile range, with differential privacy.
 
     .. math:: x \mapsto \min(\max((x - c) / s, -b), b)
 

@@ -21,7 +21,7 @@ __all__ = ["DPTableVectorizer"]
 
 @documented
 class DPTableVectorizer(TableCoder):
-    r"""Features of the columns of a raw table, of bounded norm, with differential privacy.
+    r"""Encode a raw table as features of bounded norm, with differential privacy.
 
     A number becomes its weights between the two nearest of some knots,
 

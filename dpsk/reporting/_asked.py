@@ -17,7 +17,7 @@ __all__ = ["privacy_report"]
 
 
 def privacy_report(fitted: Any, *, disjoint: bool = False) -> PrivacyReport:
-    """Report on what is fitted: what all of it gives away together, and what has no guarantee.
+    """Report the total privacy loss of fitted objects, and what has no guarantee.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ _LARGEST_LOSS = 3.0
 
 @documented
 class DPGroupDROClassifier(LinearScorer):
-    r"""Logistic regression that minimizes the worst group's risk, with differential privacy.
+    r"""Group DRO: minimize the worst group's risk, with differential privacy.
 
     Solves, under noise,
 
