@@ -223,3 +223,28 @@ def test_weights_show_in_released_attributes_only(cls, solver, noise_times):
     for attribute in set(vars(model)) - set(model.privacy_.released):
         here, there = (list(contents(vars(one)[attribute])) for one in (model, other))
         assert here == there, attribute
+
+
+#: Facts that an estimator may be told, in the place of a release.
+TOLD = {"nothing": {}, "positive_ratio": {"positive_ratio": 0.5}, "data_norm": {"data_norm": 2.0},
+        "target_bounds": {"target_bounds": (-3.0, 3.0)}, "clip_norm": {"clip_norm": 0.5},
+        "precondition": {"precondition": False}, "temperature": {"temperature": False},
+        "center": {"center": False}, "fit_intercept": {"fit_intercept": False}}
+
+
+@pytest.mark.parametrize("told", TOLD)
+@pytest.mark.parametrize("cls", [cls for _, cls in sorted(ESTIMATORS.items())])
+def test_what_follows_the_noise_is_listed_as_released_whatever_is_told(cls, told):
+    """Releases that a parameter makes unnecessary take only what they release off the list."""
+    if not TOLD[told].keys() <= cls().get_params().keys():
+        pytest.skip("no such parameter")
+    X, y = rows(cls)
+    params = {"delta": 1e-3, **TOLD[told]}
+    try:
+        one, other = (cls(random_state=NoiseSeed(seed), **params).fit(X, y) for seed in (3, 4))
+    except ValueError:
+        pytest.skip("refused beside the other defaults")
+    for attribute, value in vars(one).items():
+        here, there = (list(contents(v)) for v in (value, vars(other)[attribute]))
+        drawn = attribute != "random_state" and here != there
+        assert not drawn or attribute in one.privacy_.released, attribute

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn import config_context
+from sklearn.base import is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.datasets import load_breast_cancer
@@ -33,6 +34,7 @@ from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.utils import all_estimators
 
 from dpsk import (
     DPLogisticRegression,
@@ -207,8 +209,12 @@ def test_what_is_not_fitted_is_refused(unfitted):
         privacy_report(unfitted)
 
 
-def test_bags_of_rows_do_not_keep_guarantees_for_groups():
-    bags = BaggingClassifier(model(), 2, bootstrap=False).fit(X, Y)
+@pytest.mark.parametrize("bag", [
+    cls for name, cls in all_estimators() if name.startswith("Bagging")])
+def test_bags_of_rows_do_not_keep_guarantees_for_groups(bag):
+    inner = model() if is_classifier(bag()) else DPRidge(
+        delta=DELTA, data_norm=1.0, target_bounds=(0, 1), precondition=False, max_iter=3)
+    bags = bag(inner, 2, bootstrap=False).fit(X, Y)
     for member in bags.estimators_:
         member.privacy_ = replace(member.privacy_, relation=GROUP_RELATION)
     (part,) = privacy_report(bags).exposed

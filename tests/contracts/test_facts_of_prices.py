@@ -1,0 +1,76 @@
+"""A price that rests on a fact of what is handed over: where the fact is another, nothing is."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from dpsk._data.source import Rows
+from dpsk._mechanism.session import Session
+from dpsk._privacy.calibration import calibrate
+from dpsk._privacy.events import Gaussian, Pure
+from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.noise.streams import EntropyStream
+from dpsk._solvers import SOLVERS
+from dpsk.metrics._cross_validation import _worst
+from tests.contracts.tapes import taped
+from tests.registry import make_problem, make_targets
+
+N = 40
+
+
+def opened(name, problem, **declared):
+    """Return the oracle of a solver over rows of one problem, what it asks, and the solver."""
+    solver = SOLVERS[name]().configured(problem)
+    asked = dataclasses.replace(solver.queries(problem), **declared)
+    z = calibrate(asked, problem.epsilon, problem.delta)
+    rng = np.random.default_rng(0)
+    rows = Rows(rng.normal(size=(N, problem.model.n_features)), make_targets("logistic", N, rng))
+    oracle = asked.run((problem, rows), Session(EntropyStream(), Ledger(asked(z))), z)
+    return oracle, asked, solver
+
+
+@pytest.mark.parametrize("name, factor", [
+    ("last_iterate", 0.5), ("last_iterate", 2.0), ("objective_perturbation", 1e3)])
+def test_another_penalty_than_the_declared_one_is_refused_before_any_draw(name, factor):
+    """Less curvature contracts less than was declared; more has another minimizer."""
+    problem = make_problem(n_samples=N, alpha=0.1)
+    oracle, *_ = opened(name, problem)
+    other = make_problem(n_samples=N, alpha=0.1 * factor).penalty
+    with taped() as tape, pytest.raises(ValueError, match="solver="):
+        getattr(oracle, "descend" if name == "last_iterate" else "minimize")(
+            np.zeros(problem.model.shape), other)
+    assert not tape.events and not tape.noise
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+@pytest.mark.parametrize("tolerance", [1e-30, 1e-15, 1e-10, 1e-3, 1.0])
+def test_the_second_noise_is_for_the_tolerance_that_rounding_allows(tolerance, delta):
+    """Two points that miss the minimizer by what was reached, and by what rounding hides."""
+    problem = make_problem(n_samples=N, delta=delta)
+    oracle, asked, solver = opened("objective_perturbation", problem, tolerance=tolerance)
+    with taped() as tape:
+        solver.minimize(oracle, problem.penalty, np.zeros(problem.model.shape))
+    ((part,),) = tape.parts
+    missed = max(tolerance, oracle._rounding) + oracle._rounding
+    assert part.sensitivity.moved >= 2.0 * missed / asked.ridge
+
+
+@dataclasses.dataclass
+class Priced:
+    """A training, by what it cost."""
+
+    event: object
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_row_pays_more_than_the_one_that_is_said_to_pay_most(seed):
+    rng = np.random.default_rng(seed)
+    members = rng.random((rng.integers(1, 6), 30)) < rng.uniform(0.1, 0.9)
+    prices = rng.choice([0.1, 1.0, 3.0], size=len(members))
+    paid = _worst([Priced(Gaussian(mu)) for mu in prices], members)
+    assert sum(each.event.mu**2 for each in paid) >= (prices**2 @ members).max() - 1e-12
+    # There is no order of these: all count.
+    mixed = [Priced(Pure(mu) if i % 2 else Gaussian(mu)) for i, mu in enumerate(prices)]
+    if len(mixed) > 1:
+        assert _worst(mixed, members) == mixed
