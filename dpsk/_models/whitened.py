@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg.blas import dtrmm
 
-from dpsk._data.blocks import row_blocks
+from dpsk._data.blocks import csr_rows, row_blocks
 from dpsk._data.norms import square_sums
 from dpsk._models.clipping import HEADROOM, clip_factors
 from dpsk._models.linear import LinearModel
@@ -116,9 +116,10 @@ class WhitenedModel(LinearModel):
         """Return the scales of every row and of its constant, (n, 2), and its norm when mapped."""
         scales, norms = np.empty((X.shape[0], 2)), np.empty(X.shape[0])
         for part in row_blocks(X.shape[0], len(self.matrix)):
-            own, lengths = self.rows.row_scales(X[part])
+            block = csr_rows(X, part) if sparse.issparse(X) else X[part]
+            own, lengths = self.rows.row_scales(block)
             constants = self.rows.constants(own)
-            factors, norms[part] = self.factors(X[part], lengths, constants, own)
+            factors, norms[part] = self.factors(block, lengths, constants, own)
             scales[part, 0], scales[part, 1] = factors * own, factors * constants
         return scales, norms
 
