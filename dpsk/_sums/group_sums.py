@@ -67,7 +67,9 @@ class GroupEntry(FloatEntry):
         self._columns, self._pointers = np.empty(0, np.int32), np.empty(0, np.int32)
         super().__init__(model, rows, clip)
         order = self.rows.groups.order
-        self._scale, self._limits = self._scale.take(order, axis=0), self._limits[order]
+        self._limits = self._limits[order]
+        # In columns, each of which passes read by itself.
+        self._scale = np.asfortranarray(self._scale.take(order, axis=0))
 
     def whole_groups(self, chosen: Chosen) -> Iterable[WholeGroups]:
         """Return rows of some groups, or of all, block by block."""
@@ -168,7 +170,11 @@ class GroupEntry(FloatEntry):
         return max(1, _ENTRIES // max(rows.n_features, self.model.dimension))
 
     def _row_scales(self, X: Features) -> tuple[FloatArray, FloatArray]:
-        return self.model.row_scales(self.csr(X))
+        # Single precision is converted in pieces that follow the place of a row.
+        X = X if sparse.issparse(X) else np.ascontiguousarray(X, np.float64)
+        if isinstance(self.model, WhitenedModel):
+            return self.model.row_scales(X, alike=True)
+        return self.model.row_scales(X)
 
 
 class AverageTerms(ScaledTerms):

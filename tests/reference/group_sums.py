@@ -147,7 +147,11 @@ class GroupSums(RowSums):
         return max(1, _ENTRIES // max(rows.n_features, self.model.dimension))
 
     def _row_scales(self, X: Features) -> tuple[FloatArray, FloatArray]:
-        return self.model.row_scales(self._csr(X))
+        # Single precision is converted in pieces that follow the place of a row.
+        X = X if sparse.issparse(X) else np.ascontiguousarray(X, np.float64)
+        if isinstance(self.model, WhitenedModel):
+            return self.model.row_scales(X, alike=True)
+        return self.model.row_scales(X)
 
     def _predict(self, point: FloatArray, X: Features, scale: Any) -> FloatArray:
         if isinstance(self.model, ScaleModel):
