@@ -1,8 +1,8 @@
 """Sums over groups of rows: averages of clipped gradients, clipped themselves, for oracles only.
 
 What a group adds is a function of its own rows and of the public point, to the last bit: products
-are made row by row, in the order of their entries, so that no row rounds otherwise beside others.
-Sums over groups therefore round as sums over as many rows do.
+are made row by row, in the order of their entries or in tiles, so that no row rounds otherwise
+beside others. Sums over groups therefore round as sums over as many rows do.
 """
 
 from __future__ import annotations
@@ -37,14 +37,15 @@ _ENTRIES = 1 << 18
 _CSR_ROWS = 1 << 12
 #: Entries of dense rows of whole groups that are kept side by side, for passes over all groups.
 _KEPT_ENTRIES = 1 << 21
+_NONE = np.empty(0)
 
 
 class WholeGroups(NamedTuple):
     """Rows of some groups, one group after another.
 
     `places` are the places of the rows where all stand in the order of groups, a slice for passes
-    over all groups. `adder` is a CSR matrix whose products add up rows of a group, with room for
-    their weights. `read` are features, targets and weights that are kept, or None.
+    over all groups. `adder` is a CSR matrix whose products add up rows of a group, as soon as it
+    has their weights. `read` are features, targets and weights that are kept, or None.
     """
 
     places: Any
@@ -54,7 +55,10 @@ class WholeGroups(NamedTuple):
     def sums(self, weights: FloatArray, X: Features) -> Features:
         """Return the sums over every group of its weighted rows, in their order."""
         self.adder.data = weights
-        return self.adder @ X
+        total = self.adder @ X
+        # Kept from pass to pass, where weights would be another number a row.
+        self.adder.data = _NONE
+        return total
 
 
 class GroupEntry(FloatEntry):
@@ -64,7 +68,7 @@ class GroupEntry(FloatEntry):
     """
 
     def __init__(self, model: Any, rows: RowSource, clip: Clip) -> None:
-        self._columns, self._pointers = np.empty(0, np.int32), np.empty(0, np.int32)
+        self._columns, self._pointers, self._every = np.empty((3, 0), np.int32)
         super().__init__(model, rows, clip)
         order = self.rows.groups.order
         self._limits = self._limits[order]
@@ -77,7 +81,7 @@ class GroupEntry(FloatEntry):
 
     def _some_groups(self, units: Any) -> Iterator[WholeGroups]:
         for part, ends in self._cut_groups(units):
-            yield WholeGroups(self.rows.groups.places_of(units[part]), _adder(ends))
+            yield WholeGroups(self.rows.groups.places_of(units[part]), self._adder(ends))
 
     @cached_property
     def _all_groups(self) -> list[WholeGroups]:
@@ -87,7 +91,8 @@ class GroupEntry(FloatEntry):
             places, start = slice(start, start + ends[-1]), start + ends[-1]
             kept += ends[-1] * self.rows.n_features
             keeps = kept <= _KEPT_ENTRIES and not self.rows.is_sparse
-            blocks.append(WholeGroups(places, _adder(ends), self._read(places) if keeps else None))
+            blocks.append(WholeGroups(
+                places, self._adder(ends), self._read(places) if keeps else None))
         return blocks
 
     def _cut_groups(self, units: Any) -> Iterator[tuple[slice, IntArray]]:
@@ -101,6 +106,12 @@ class GroupEntry(FloatEntry):
                 inside = ends[first:last] - start
                 yield slice(first, last), np.append(0, inside).astype(np.int32)
                 first, start = last, ends[last - 1]
+
+    def _adder(self, ends: IntArray) -> Any:
+        """Return the matrix whose products add up rows from each of `ends` to the next."""
+        if len(self._every) < ends[-1]:
+            self._every = np.arange(ends[-1], dtype=np.int32)
+        return csr_of(_NONE, self._every[:ends[-1]], ends, int(ends[-1]))
 
     def take(self, block: WholeGroups) -> Part:
         X, y, weights = block.read or self._read(block.places)
@@ -263,9 +274,3 @@ class GroupSums(LinearSums):
 def _refusal(what: str) -> RuntimeError:
     return RuntimeError(f"GroupSums has no {what}: it is bounded for rows, and a group's rows are "
                         "averaged and clipped again; ask sums over rows.")
-
-
-def _adder(ends: IntArray) -> Any:
-    """Return the matrix whose products add up rows from each of `ends` to the next."""
-    n_rows = int(ends[-1])
-    return csr_of(np.ones(n_rows), np.arange(n_rows, dtype=np.int32), ends, n_rows)
