@@ -6,6 +6,7 @@ from functools import cached_property
 from numbers import Real
 
 import numpy as np
+from scipy import sparse
 
 from dpsk._data.errors import discreetly
 
@@ -40,27 +41,37 @@ class Groups:
         return Groups(self.count, self.codes[part], self.sizes[part])
 
     @cached_property
-    def _order(self):
-        """(ndarray, ndarray) : the rows, group by group, and where each group begins and ends."""
+    def order(self):
+        """ndarray : the indices of the rows, group by group."""
+        n = len(self.codes)
+        member = sparse.csr_matrix((np.ones(n, bool), self.codes, np.arange(n + 1)),
+                                   (n, self.count))
+        # Rows of a column stay in order: a stable sort, by counting.
+        return member.tocsc().indices
+
+    @cached_property
+    def _ends(self):
+        """ndarray : where each group begins and ends in that order."""
         counts = np.bincount(self.codes, minlength=self.count)
-        return np.argsort(self.codes, kind="stable"), np.append(0, np.cumsum(counts))
+        return np.append(0, np.cumsum(counts))
 
     def members(self):
         """Return the indices of the rows of every group, a list."""
-        order, ends = self._order
-        return np.split(order, ends[1:-1])
+        return np.split(self.order, self._ends[1:-1])
 
     def lengths(self, units):
         """Return the numbers of rows of some groups."""
-        _, ends = self._order
-        return ends[units + 1] - ends[units]
+        return self._ends[units + 1] - self._ends[units]
+
+    def places_of(self, units):
+        """Return where in their order the rows of some groups are, one group after another."""
+        lengths = self.lengths(units)
+        starts = np.cumsum(lengths) - lengths
+        return np.repeat(self._ends[units] - starts, lengths) + np.arange(lengths.sum())
 
     def rows_of(self, units):
         """Return the indices of the rows of some groups, one group after another."""
-        order, ends = self._order
-        first, lengths = ends[units], self.lengths(units)
-        starts = np.cumsum(lengths) - lengths
-        return order[np.repeat(first - starts, lengths) + np.arange(lengths.sum())]
+        return self.order[self.places_of(units)]
 
     def digest(self):
         """Return a digest of who belongs to whom."""

@@ -11,10 +11,11 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg.blas import dtrmm
 
-from dpsk._data.blocks import row_blocks
+from dpsk._data.blocks import csr_rows, row_blocks
 from dpsk._data.norms import square_sums
 from dpsk._models.clipping import HEADROOM, clip_factors
 from dpsk._models.linear import LinearModel
+from dpsk._models.products import product_by_row
 
 if TYPE_CHECKING:
     from typing import Any
@@ -112,13 +113,17 @@ class WhitenedModel(LinearModel):
     def bounded(self, X: Features) -> Any:
         return self.rows.bounded(X)
 
-    def row_scales(self, X: Features) -> tuple[FloatArray, FloatArray]:
-        """Return the scales of every row and of its constant, (n, 2), and its norm when mapped."""
+    def row_scales(self, X: Features, alike: bool = False) -> tuple[FloatArray, FloatArray]:
+        """Return the scales of every row and of its constant, (n, 2), and its norm when mapped.
+
+        With `alike` a row rounds as it would anywhere else among others.
+        """
         scales, norms = np.empty((X.shape[0], 2)), np.empty(X.shape[0])
         for part in row_blocks(X.shape[0], len(self.matrix)):
-            own, lengths = self.rows.row_scales(X[part])
+            block = csr_rows(X, part) if sparse.issparse(X) else X[part]
+            own, lengths = self.rows.row_scales(block)
             constants = self.rows.constants(own)
-            factors, norms[part] = self.factors(X[part], lengths, constants, own)
+            factors, norms[part] = self.factors(block, lengths, constants, own, alike)
             scales[part, 0], scales[part, 1] = factors * own, factors * constants
         return scales, norms
 
@@ -140,15 +145,20 @@ class WhitenedModel(LinearModel):
         return math.ceil(math.sqrt(n_rows * (n_rows + len(self.matrix)) * self.spread))
 
     def factors(self, X: Features, lengths: FloatArray, constants: Any,
-                scale: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+                scale: FloatArray | None = None, alike: bool = False,
+                ) -> tuple[FloatArray, FloatArray]:
         """Return ``t`` of every row of a block, and the norm of ``t P r``, float64, shape (n,).
 
         `lengths` are the norms of rows after their `scale`, None for 1, and `constants` what
         stands for the intercept's 1.
         """
         with np.errstate(all="ignore"):
-            mapped = (X @ self._corner.T if sparse.issparse(X)
-                      else self._mapped_features(np.array(X, np.float64, order="C")))
+            if sparse.issparse(X):
+                mapped = X @ self._corner.T
+            elif alike:
+                mapped = product_by_row(X, self._corner.T)
+            else:
+                mapped = self._mapped_features(np.array(X, np.float64, order="C"))
             if scale is not None:
                 mapped *= scale[:, None]
                 mapped[scale == 0.0] = 0.0

@@ -1,13 +1,14 @@
 """Sums over groups of rows: averages of clipped gradients, clipped themselves, for oracles only.
 
 What a group adds is a function of its own rows and of the public point, to the last bit: products
-are made row by row, in the order of their entries, so that no row rounds otherwise beside others.
-Sums over groups therefore round as sums over as many rows do.
+are made row by row, in the order of their entries or in tiles, so that no row rounds otherwise
+beside others. Sums over groups therefore round as sums over as many rows do.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -15,16 +16,17 @@ from scipy import sparse
 from dpsk._data.blocks import csr_of
 from dpsk._data.norms import row_norms
 from dpsk._models import ScaleModel, WhitenedModel
+from dpsk._models.products import product_by_row
 from dpsk._sums.clip import Clip
 from dpsk._sums.float_entry import FloatEntry, Part
 from dpsk._sums.linear_sums import LinearSums
 from dpsk._sums.terms import ScaledTerms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
-    from dpsk._data.source import RowSource
+    from dpsk._data.source import Block, RowSource
     from dpsk._typing import AnyArray, Chosen, Features, FloatArray, IntArray
 
 __all__ = ["GroupSums"]
@@ -33,25 +35,95 @@ __all__ = ["GroupSums"]
 _ENTRIES = 1 << 18
 #: Sparse rows are that many at least.
 _CSR_ROWS = 1 << 12
+#: Entries of dense rows of whole groups that are kept side by side, for passes over all groups.
+_KEPT_ENTRIES = 1 << 21
+_NONE = np.empty(0)
+
+
+class WholeGroups(NamedTuple):
+    """Rows of some groups, one group after another.
+
+    `places` are the places of the rows where all stand in the order of groups, a slice for passes
+    over all groups. `adder` is a CSR matrix whose products add up rows of a group, as soon as it
+    has their weights. `read` are features, targets and weights that are kept, or None.
+    """
+
+    places: Any
+    adder: Any
+    read: Block | None = None
+
+    def sums(self, weights: FloatArray, X: Features) -> Features:
+        """Return the sums over every group of its weighted rows, in their order."""
+        self.adder.data = weights
+        total = self.adder @ X
+        # Kept from pass to pass, where weights would be another number a row.
+        self.adder.data = _NONE
+        return total
 
 
 class GroupEntry(FloatEntry):
-    """Rows of whole groups, each of which rounds by itself."""
+    """Rows of whole groups, each of which rounds by itself.
+
+    Scales and limits stand in the order of groups.
+    """
 
     def __init__(self, model: Any, rows: RowSource, clip: Clip) -> None:
-        self._indices, self._width = np.empty(0, np.int32), 0
+        self._columns, self._pointers, self._every = np.empty((3, 0), np.int32)
         super().__init__(model, rows, clip)
+        order = self.rows.groups.order
+        self._limits = self._limits[order]
+        # In columns, each of which passes read by itself.
+        self._scale = np.asfortranarray(self._scale.take(order, axis=0))
 
-    def whole_groups(self, chosen: Chosen) -> Iterator[tuple[IntArray, IntArray]]:
-        """Yield the rows of some groups and where each of these starts, block by block."""
-        units: Any = np.arange(self.n_samples) if chosen is None else chosen
+    def whole_groups(self, chosen: Chosen) -> Iterable[WholeGroups]:
+        """Return rows of some groups, or of all, block by block."""
+        return self._all_groups if chosen is None else self._some_groups(chosen)
+
+    def _some_groups(self, units: Any) -> Iterator[WholeGroups]:
+        for part, ends in self._cut_groups(units):
+            yield WholeGroups(self.rows.groups.places_of(units[part]), self._adder(ends))
+
+    @cached_property
+    def _all_groups(self) -> list[WholeGroups]:
+        """list : blocks of all groups, of which the first are kept as they are read."""
+        blocks, start, kept = [], 0, 0
+        for _, ends in self._cut_groups(np.arange(self.n_samples)):
+            places, start = slice(start, start + ends[-1]), start + ends[-1]
+            kept += ends[-1] * self.rows.n_features
+            keeps = kept <= _KEPT_ENTRIES and not self.rows.is_sparse
+            blocks.append(WholeGroups(
+                places, self._adder(ends), self._read(places) if keeps else None))
+        return blocks
+
+    def _cut_groups(self, units: Any) -> Iterator[tuple[slice, IntArray]]:
+        """Yield slices of groups of about a block of rows, and where each of these starts."""
         ends = np.cumsum(self.rows.groups.lengths(units))
         # A new block where another stretch of rows begins; longer groups are one by themselves.
         cuts = np.flatnonzero(np.diff(ends // self._block)) + 1
-        for part in np.split(np.arange(len(units)), cuts):
-            if len(part):
-                inside = ends[part] - (ends[part[0] - 1] if part[0] else 0)
-                yield self.rows.groups.rows_of(units[part]), np.append(0, inside)
+        first, start = 0, 0
+        for last in (*cuts, len(units)):
+            if last > first:
+                inside = ends[first:last] - start
+                yield slice(first, last), np.append(0, inside).astype(np.int32)
+                first, start = last, ends[last - 1]
+
+    def _adder(self, ends: IntArray) -> Any:
+        """Return the matrix whose products add up rows from each of `ends` to the next."""
+        if len(self._every) < ends[-1]:
+            self._every = np.arange(ends[-1], dtype=np.int32)
+        return csr_of(_NONE, self._every[:ends[-1]], ends, int(ends[-1]))
+
+    def take(self, block: WholeGroups) -> Part:
+        X, y, weights = block.read or self._read(block.places)
+        X = X if X.dtype == np.float64 else X.astype(np.float64)
+        scale, limits = ((self._scale[block.places], self._limits[block.places])
+                         if isinstance(block.places, slice) else
+                         (self._scale.take(block.places, axis=0),
+                          self._limits.take(block.places)))
+        return Part(X, y, scale, limits, weights)
+
+    def _read(self, places: Any) -> Block:
+        return self.rows.take(self.rows.groups.order[places])
 
     def predict(self, point: AnyArray, part: Part) -> FloatArray:
         X, scale = part.X, part.scale
@@ -64,29 +136,28 @@ class GroupEntry(FloatEntry):
             raw[some] = self.model.predict_raw(point, self.csr(X[some]), scale[some])
         return raw
 
-    def averages(self, dz: FloatArray, part: Part, ends: IntArray) -> Iterator[Any]:
+    def averages(self, dz: FloatArray, part: Part, block: WholeGroups) -> Iterator[Any]:
         """Yield for every column of theta what groups add before their clip: rows, and constants.
         """
         X, scale = part.X, part.scale
-        none = np.zeros(len(ends) - 1)
+        none = np.zeros(block.adder.shape[0])
         if isinstance(self.model, ScaleModel):
-            yield sum(_weighted(slopes * scale, ends) @ X[:, k:k + 1]
+            yield sum(block.sums(slopes * scale, X[:, k:k + 1])
                       for k, slopes in enumerate(dz.T)), none
             return
         if isinstance(self.model, WhitenedModel):
             own, constants = scale.T
             for slopes in dz.T:
-                found = _weighted(slopes * own, ends) @ X
+                found = block.sums(slopes * own, X)
                 found = found.toarray() if sparse.issparse(found) else found
                 if self.model.rows.fit_intercept:
-                    ones = _weighted(slopes, ends) @ constants
-                    found = np.column_stack([found, ones])
-                yield self.csr(found) @ self.model.matrix, none
+                    found = np.column_stack([found, block.sums(slopes, constants)])
+                yield product_by_row(found, self.model.matrix), none
             return
         every = np.ones(len(dz))
         for slopes in dz.T:
-            ones = _weighted(slopes, ends) @ every if self.model.fit_intercept else none
-            yield _weighted(slopes * scale, ends) @ X, ones
+            ones = block.sums(slopes, every) if self.model.fit_intercept else none
+            yield block.sums(slopes * scale, X), ones
 
     def csr(self, X: Features) -> Features:
         """Return a CSR matrix with every entry of X, or X itself if it is one.
@@ -97,10 +168,11 @@ class GroupEntry(FloatEntry):
         if sparse.issparse(X):
             return X
         n, width = X.shape
-        if len(self._indices) < n * width or self._width != width:
-            self._indices, self._width = np.tile(np.arange(width, dtype=np.int32), n), width
-        return csr_of(np.ascontiguousarray(X).ravel(), self._indices[:n * width],
-                      np.arange(n + 1, dtype=np.int32) * np.int32(width), width)
+        if len(self._columns) < n * width or self._pointers[1] != width:
+            self._columns = np.tile(np.arange(width, dtype=np.int32), n)
+            self._pointers = np.arange(n + 1, dtype=np.int32) * np.int32(width)
+        return csr_of(np.ascontiguousarray(X).ravel(), self._columns[:n * width],
+                      self._pointers[:n + 1], width)
 
     def _block_size(self) -> int:
         rows = self.rows
@@ -109,7 +181,11 @@ class GroupEntry(FloatEntry):
         return max(1, _ENTRIES // max(rows.n_features, self.model.dimension))
 
     def _row_scales(self, X: Features) -> tuple[FloatArray, FloatArray]:
-        return self.model.row_scales(self.csr(X))
+        # Single precision is converted in pieces that follow the place of a row.
+        X = X if sparse.issparse(X) else np.ascontiguousarray(X, np.float64)
+        if isinstance(self.model, WhitenedModel):
+            return self.model.row_scales(X, alike=True)
+        return self.model.row_scales(X)
 
 
 class AverageTerms(ScaledTerms):
@@ -121,7 +197,7 @@ class AverageTerms(ScaledTerms):
         self._entry, self.averages = entry, averages
 
     def square_norms(self) -> Any:
-        return sum(np.square(row_norms(self._entry.csr(features))) + np.square(constants)
+        return sum(np.square(row_norms(features)) + np.square(constants)
                    for features, constants in self.averages)
 
     def scale(self, factors: FloatArray) -> None:
@@ -162,12 +238,20 @@ class GroupSums(LinearSums):
 
     def terms(self, theta: FloatArray, rows: Chosen) -> Iterator[AverageTerms]:
         entry, point = self.entry, self.entry.point(theta)
-        for indices, ends in entry.whole_groups(rows):
-            part = entry.take(indices)
+        for block in entry.whole_groups(rows):
+            part = entry.take(block)
             gradients = self._gradients(point, part)
             gradients.clip(entry.clip)
-            dz = gradients.derivatives
-            yield AverageTerms(entry, list(entry.averages(dz.reshape(len(dz), -1), part, ends)))
+            dz = gradients.derivatives.reshape(len(part.y), -1)
+            yield AverageTerms(entry, list(entry.averages(dz, part, block)))
+
+    def scores(self, theta: FloatArray) -> RowSource:
+        entry, point = self.entry, self.entry.point(theta)
+        raw = np.empty((len(entry.rows), self.model.n_outputs or 1))
+        for block in entry.whole_groups(None):
+            found = entry.predict(point, entry.take(block))
+            raw[entry.rows.groups.order[block.places]] = found.reshape(-1, raw.shape[1])
+        return entry.rows.with_features(raw)
 
     def partial_curvature(self, theta: FloatArray, bound: float) -> FloatArray:
         """Raise a RuntimeError: a bound on rows' curvatures says nothing of clipped averages."""
@@ -190,9 +274,3 @@ class GroupSums(LinearSums):
 def _refusal(what: str) -> RuntimeError:
     return RuntimeError(f"GroupSums has no {what}: it is bounded for rows, and a group's rows are "
                         "averaged and clipped again; ask sums over rows.")
-
-
-def _weighted(weights: FloatArray, ends: IntArray) -> Features:
-    """Return the matrix that adds up weighted rows from each of `ends` to the next."""
-    return csr_of(weights, np.arange(len(weights), dtype=np.int32), ends.astype(np.int32),
-                  len(weights))

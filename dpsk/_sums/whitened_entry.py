@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.linalg.blas import dger
 
 from dpsk._data.norms import row_norms
 from dpsk._sums.float_entry import FloatEntry, Part
@@ -63,8 +64,11 @@ class WhitenedGridEntry(GridEntry):
         # Whole units are finite, so that rows that are dropped have products to multiply by 0.
         z = part.X @ point[:self._plain.n_features]
         if self._plain.fit_intercept:
-            z += (constants * point[-1] if z.ndim == 1
-                  else np.multiply.outer(constants, point[-1]))
+            if np.ndim(constants) and z.ndim > 1:
+                # In place; these sums are exact, so no order of them rounds.
+                z = dger(1.0, point[-1], constants, a=z.T, overwrite_a=True).T
+            else:
+                z += constants * point[-1]
         z *= own if z.ndim == 1 else own[:, None]
         return z
 
@@ -73,8 +77,10 @@ class WhitenedGridEntry(GridEntry):
 
     def add(self, dz: FloatArray, part: Part, total: Any) -> None:
         own, constants = part.scale
-        dz *= own if dz.ndim == 1 else own[:, None]
-        whole_values(dz, self._weight_unit * self._row_unit, dz)
+        # By a power of two as well, which rounds nothing.
+        factors = np.multiply(own, 1.0 / (self._weight_unit * self._row_unit), dtype=np.float64)
+        dz *= factors if dz.ndim == 1 else factors[:, None]
+        np.trunc(dz, out=dz)
         sums = total.room(len(dz))
         # The sum that is exact is over the rows as they are.
         sums[:self._plain.n_features] += part.X.T @ dz

@@ -113,6 +113,23 @@ def test_many_groups_and_wide_rows_keep_their_bits_in_batches_of_any_size():
         assert contributions(sums, theta, batch) == [whole[unit] for unit in batch]
 
 
+@pytest.mark.parametrize("kind", ["plain", "whitened"])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_rows_that_are_kept_side_by_side_add_what_others_do(kind, dtype, monkeypatch):
+    """In as many blocks as there are, of which none, some or all are kept."""
+    found, n_rows = [], _SIZES.sum() + 5
+    for kept in (0, 37 * n_rows // 2, 37 * n_rows):
+        monkeypatch.setattr(group_sums, "_ENTRIES", 1 << 10)
+        monkeypatch.setattr(group_sums, "_KEPT_ENTRIES", kept)
+        sums, theta = made(kind, "logistic", dtype, "dense", 5, "among")
+        blocks = sums.entry.whole_groups(None)
+        assert sum(block.read is not None for block in blocks) in {
+            0: [0], 37 * n_rows: [len(blocks)]}.get(kept, range(1, len(blocks)))
+        # Twice, as no pass may change what is kept.
+        found += [contributions(sums, theta, None), contributions(sums, theta, None)]
+    assert all(one == found[0] for one in found)
+
+
 @pytest.mark.parametrize("n_groups, width", [(10, 3), (1000, 1), (1000, 40), (100_000, 2)])
 @pytest.mark.parametrize("kind", ["plain", "whitened"])
 def test_rounding_of_sums_over_many_groups_is_within_the_margin(kind, n_groups, width):

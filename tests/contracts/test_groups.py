@@ -130,6 +130,11 @@ def test_units_that_are_drawn_are_whole_groups():
         rows.subset(np.array([0]))
 
 
+def test_rows_of_a_group_keep_their_order():
+    labels = np.random.default_rng(0).integers(50, size=700)
+    np.testing.assert_array_equal(Groups.of(labels).order, np.argsort(labels, kind="stable"))
+
+
 def test_rounding_is_priced_by_the_number_of_groups():
     few, many = (sums_of("plain", "logistic", rows_of(*table("logistic", [size] * 5)))
                  for size in (2, 200))

@@ -16,6 +16,7 @@ from dpsk._data.blocks import csr_of
 from dpsk._data.norms import row_norms
 from dpsk._models import ScaleModel, WhitenedModel
 from dpsk._models.clipping import HEADROOM, SHORTEST, clip_factors
+from dpsk._models.products import product_by_row
 from tests.reference.row_sums import RowSums
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class GroupSums(RowSums):
             part = self._take(indices)
             dz = self._derivatives(theta, part)
             averages = list(self._averages(dz.reshape(len(dz), -1), part, ends))
-            squares = sum(np.square(row_norms(self._csr(features))) + np.square(constants)
+            squares = sum(np.square(row_norms(features)) + np.square(constants)
                           for features, constants in averages)
             # The squares of shorter averages underflow: those are not longer than this.
             norms = np.maximum(np.sqrt(squares), SHORTEST)
@@ -122,7 +123,7 @@ class GroupSums(RowSums):
                 if self.model.rows.fit_intercept:
                     ones = _weighted(slopes, ends) @ constants
                     found = np.column_stack([found, ones])
-                yield self._csr(found) @ self.model.matrix, none
+                yield product_by_row(found, self.model.matrix), none
             return
         every = np.ones(len(dz))
         for slopes in dz.T:
@@ -146,7 +147,11 @@ class GroupSums(RowSums):
         return max(1, _ENTRIES // max(rows.n_features, self.model.dimension))
 
     def _row_scales(self, X: Features) -> tuple[FloatArray, FloatArray]:
-        return self.model.row_scales(self._csr(X))
+        # Single precision is converted in pieces that follow the place of a row.
+        X = X if sparse.issparse(X) else np.ascontiguousarray(X, np.float64)
+        if isinstance(self.model, WhitenedModel):
+            return self.model.row_scales(X, alike=True)
+        return self.model.row_scales(X)
 
     def _predict(self, point: FloatArray, X: Features, scale: Any) -> FloatArray:
         if isinstance(self.model, ScaleModel):
