@@ -20,6 +20,8 @@ _NOISE_FACTORS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 _MOST_NOISE = 4.0
 #: Up to so many blocks all variances are tried at once.
 _FEW_BLOCKS = 200
+#: What is below its exponential adds nothing to 1.
+_LEAST_LOG = -700.0
 #: Variances of what stands out, over the usual noise.
 _VARIANCES = 2.0 ** np.arange(-1.0, 15.0)
 
@@ -63,7 +65,7 @@ def shares_of_few(energies: FloatArray, noises: FloatArray,
             slab = _log_density(energies, noise + variances, sizes)
             one_law = max(one_law, float(slab.sum(axis=2).max()))
             log_slab = log_chances + slab
-            mixed = np.logaddexp(log_spike, log_slab)
+            mixed = _log_of_sum(log_spike, log_slab)
             sums = mixed.sum(axis=2)
             place = np.unravel_index(np.argmax(sums), sums.shape)
             if sums[place] > best:
@@ -77,6 +79,16 @@ def shares_of_few(energies: FloatArray, noises: FloatArray,
 def _parts(n_blocks):
     """Return in how many parts variances are tried, so that these fit a cache: all or one each."""
     return 1 if n_blocks <= _FEW_BLOCKS else len(_VARIANCES)
+
+
+def _log_of_sum(first, second):
+    """Return what `np.logaddexp` does, in a third of its time."""
+    # The difference of infinite ones is no number, which the maximum leaves out.
+    smaller = np.exp(np.fmax(-np.abs(first - second), _LEAST_LOG))
+    smaller += 1.0
+    np.log(smaller, out=smaller)
+    smaller += np.maximum(first, second)
+    return smaller
 
 
 def _log_density(energies, variances, sizes):

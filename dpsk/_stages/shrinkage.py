@@ -70,7 +70,8 @@ class Shrinkage(Stage):
     def applies(self, problem: Problem, given: Any, solver: Any) -> bool:
         self._given = given
         # Clips of several scores together have no such law, and dual steps none that is linear.
-        return not (problem.loss.minimax or isinstance(problem.loss, Multinomial))
+        return (not (problem.loss.minimax or isinstance(problem.loss, Multinomial))
+                and solver.noise_gain(np.empty(0)) is not None)
 
     def event(self, problem: Problem) -> Event:
         return Composed(())
@@ -78,11 +79,9 @@ class Shrinkage(Stage):
     def release(self, problem: Problem, oracle: Any, theta: FloatArray) -> Any:
         """Return `theta` with less of what moves predictions."""
         spectrum, factor = self._whitening.spectrum, self._factor()
-        fitted, theta = theta, theta / factor
+        theta = theta / factor
         size = math.sqrt(_energy(spectrum, theta))
         variances = self._variances(problem, oracle, size)
-        if variances is None:
-            return fitted
         if (few := _of_few_columns(spectrum, variances, theta)) is not None:
             return factor * few
         mean = None if spectrum.mean is None else spectrum.matrix @ spectrum.mean
@@ -108,7 +107,7 @@ class Shrinkage(Stage):
     def _variances(self, problem, oracle, size):
         """Return the variances that noise gives to coefficients along the directions.
 
-        None where the solver knows nothing of them. `size` is the root mean square of predictions.
+        `size` is the root mean square of predictions.
         """
         spectrum = self._whitening.spectrum
         solver = self._given.configured(problem)
@@ -121,7 +120,7 @@ class Shrinkage(Stage):
         curvatures = share * problem.loss.smoothness * spectrum.moments
         curvatures += np.sum(spectrum.directions * problem.penalty.slope(spectrum.directions), 0)
         gain = solver.noise_gain(np.clip(curvatures, 0.0, 1.0 / solver.learning_rate))
-        return None if gain is None else (gain * oracle.noise_std) ** 2
+        return (gain * oracle.noise_std) ** 2
 
 
 def _clipped_share(loss, clip, size):

@@ -25,6 +25,7 @@ a point like any other. Every point gets its noise: how much is drawn tells noth
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,9 +58,12 @@ _UNIT, _END, _SIDE = 1e-3, 1e12, 1 << 13
 _STEPS = 1 << 12
 
 
+@cache
 def positive_grid() -> FloatArray:
     """Return public points from 2^-32 to 2^40, each about 1.1 % above the one before."""
-    return 2.0 ** (np.arange(_LEAST * _OCTAVE, _MOST * _OCTAVE + 1) / _OCTAVE)
+    points = 2.0 ** (np.arange(_LEAST * _OCTAVE, _MOST * _OCTAVE + 1) / _OCTAVE)
+    points.flags.writeable = False
+    return points
 
 
 def distance_grid() -> FloatArray:
