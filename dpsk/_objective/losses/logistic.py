@@ -50,11 +50,10 @@ class Logistic(Loss):
 
 
 def _sigmoid(z: FloatArray, out: FloatArray | None = None) -> FloatArray:
-    """Return ``1 / (1 + e^-z)``."""
+    """Return ``1 / (1 + e^-z)``, where the exponential may overflow."""
     # NumPy's exponential is fast on every processor; its tanh and SciPy's expit are on some.
     out = np.negative(z, out=out)
-    with np.errstate(over="ignore"):
-        np.exp(out, out=out)
+    np.exp(out, out=out)
     out += 1.0
     return np.divide(1.0, out, out=out)
 
