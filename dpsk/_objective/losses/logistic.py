@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from dpsk._typing import AnyArray, FloatArray
 
+#: Below it the exponential would overflow.
+_LEAST_SCORE = -700.0
+
 
 @dataclass(frozen=True)
 class Logistic(Loss):
@@ -50,9 +53,10 @@ class Logistic(Loss):
 
 
 def _sigmoid(z: FloatArray, out: FloatArray | None = None) -> FloatArray:
-    """Return ``1 / (1 + e^-z)``, where the exponential may overflow."""
+    """Return ``1 / (1 + e^-z)``."""
     # NumPy's exponential is fast on every processor; its tanh and SciPy's expit are on some.
-    out = np.negative(z, out=out)
+    out = np.maximum(z, _LEAST_SCORE, out=out)
+    np.negative(out, out=out)
     np.exp(out, out=out)
     out += 1.0
     return np.divide(1.0, out, out=out)
