@@ -117,8 +117,9 @@ def make_table(shape, labels=True):
     """Return rows, targets and keywords of `fit` for a shape."""
     rng, given = np.random.default_rng(0), {}
     if shape == "csr":
-        X = sparse.random(10**5, 10**4, density=0.002, format="csr", random_state=0)
-        X.data = rng.standard_normal(X.nnz)
+        n_rows, columns, filled = 10**5, 10**4, 20
+        places = np.repeat(np.arange(n_rows), filled), rng.integers(columns, size=n_rows * filled)
+        X = sparse.csr_matrix((rng.standard_normal(n_rows * filled), places), (n_rows, columns))
     else:
         n_rows, columns = (10**5, 20) if shape in ("groups", "classes") else (
             map(int, shape.split("x")))
