@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -58,6 +59,11 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.non_deterministic = not isinstance(self.random_state, NoiseSeed)
         return tags
+
+    @classmethod
+    def _get_param_names(cls):
+        # Every clone and every candidate of a search asks for them.
+        return list(_names_of_parameters(cls))
 
     @property
     def _is_gaussian(self):
@@ -216,6 +222,11 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
                          if key not in ("random_state", "verbose")])
         return Method(type(self).__name__, f"{type(self).__module__}.{type(self).__qualname__}",
                       settings, getattr(self, "clip_norm", None), self._carried)
+
+
+@cache
+def _names_of_parameters(kind):
+    return BaseEstimator._get_param_names.__func__(kind)
 
 
 def warn_of_weak_budget(problem, unit="row"):

@@ -193,7 +193,10 @@ def on_threads(rows: RowSource) -> RowSource:
     """Return rows in memory on as many threads as pay, for sums that no order changes."""
     if not isinstance(rows, Rows):
         return rows
-    count = min(_openmp_effective_n_threads(), rows.n_entries // _WORTH_A_THREAD)
+    count = rows.n_entries // _WORTH_A_THREAD
+    if count >= 2:
+        # To count processors takes another process, the first time.
+        count = min(count, _openmp_effective_n_threads())
     if count < 2:
         return rows
     parts = rows.split(count)

@@ -5,6 +5,7 @@ number was found.
 """
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 __all__ = ["LINEAR_SADDLE", "MEASURED", "NETWORK_SADDLE", "LossDefaults", "SaddleDefaults",
            "loss_defaults", "saddle_defaults"]
@@ -157,9 +158,13 @@ NETWORK_SADDLE = {
 
 def loss_defaults(loss):
     """Return the numbers of a loss, a LossDefaults."""
-    found = MEASURED.get(type(loss).__name__, _SADDLE if loss.minimax else LossDefaults())
+    return _measured(type(loss).__name__, loss.minimax, getattr(loss, "clip_share", None))
+
+
+@cache
+def _measured(name, minimax, share):
+    found = MEASURED.get(name, _SADDLE if minimax else LossDefaults())
     # Order suffers more from a narrow clip than the sign does.
-    share = getattr(loss, "clip_share", None)
     return found if share is None else replace(found, clip_share=share)
 
 

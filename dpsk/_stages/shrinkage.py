@@ -71,7 +71,7 @@ class Shrinkage(Stage):
         self._given = given
         # Clips of several scores together have no such law, and dual steps none that is linear.
         return (not (problem.loss.minimax or isinstance(problem.loss, Multinomial))
-                and solver.noise_gain(np.zeros(1)) is not None)
+                and solver.noise_gain(np.empty(0)) is not None)
 
     def event(self, problem: Problem) -> Event:
         return Composed(())
@@ -149,6 +149,8 @@ def _of_few_columns(spectrum, variances, theta):
     Columns whose covariances stand out of noise are of one block.
     """
     covariance = spectrum.covariance
+    if len(covariance) < FEWEST_BLOCKS:
+        return None
     n_blocks, blocks = connected_components(covariance, directed=False)
     if n_blocks < FEWEST_BLOCKS:
         return None

@@ -25,6 +25,7 @@ a point like any other. Every point gets its noise: how much is drawn tells noth
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,9 +58,12 @@ _UNIT, _END, _SIDE = 1e-3, 1e12, 1 << 13
 _STEPS = 1 << 12
 
 
+@cache
 def positive_grid() -> FloatArray:
     """Return public points from 2^-32 to 2^40, each about 1.1 % above the one before."""
-    return 2.0 ** (np.arange(_LEAST * _OCTAVE, _MOST * _OCTAVE + 1) / _OCTAVE)
+    points = 2.0 ** (np.arange(_LEAST * _OCTAVE, _MOST * _OCTAVE + 1) / _OCTAVE)
+    points.flags.writeable = False
+    return points
 
 
 def distance_grid() -> FloatArray:
@@ -130,14 +134,15 @@ def noisy_octaves(rows: RowSource, numbers: Callable[..., FloatArray], width: in
         The end that has what is missing, -1 or 0, and for how much of a number that counts, at
         most 1: where hardly any number is there, the one that does less harm.
     """
-    ends = positive_grid()[::_OCTAVE // _ENDS]
+    ends, near = positive_grid()[::_OCTAVE // _ENDS], _nearness(width * _ENDS)
     place, share = missing
     # In as few bits as what is near, so that sums are exact.
     share = math.ceil(2 * _NEAR * share) / (2 * _NEAR)
 
     def scores(inside: Batch) -> FloatArray:
         counts = rows.added(_counts, numbers, ends, True)
-        found = _nearness(width * _ENDS) @ counts
+        # Ends further apart than that many add nothing to each other.
+        found = np.convolve(counts, near)[_NEAR - 1:][:N_OCTAVES]
         found[place] += share * (len(rows) - counts.sum())
         return found
 
@@ -161,8 +166,8 @@ def _best_point(scores: Callable[[Batch], FloatArray], grid: FloatArray, event: 
 
 
 def _nearness(width: int) -> FloatArray:
-    """Return what a number at each end, a column, adds to the score of each end, a row."""
-    above = np.subtract.outer(np.arange(N_OCTAVES), np.arange(N_OCTAVES))
+    """Return what a number adds to the scores of the ends from `_NEAR` - 1 below its own on."""
+    above = np.arange(1 - _NEAR, width - 1 + _NEAR)
     off = np.maximum(-above, above - (width - 1))
     return np.where(off <= 0, 1.0, 0.5 * np.maximum(0.0, 1.0 - off / _NEAR))
 

@@ -33,8 +33,8 @@ __all__ = ["GridEntry"]
 # A block and its truncated copy, which a cache keeps until the gradient has been added.
 _BLOCK_BYTES = 1 << 20
 _CSR_ROWS = 1 << 12
-#: Whole units of smaller tables in memory are kept.
-_SMALL_BYTES = 1 << 23
+#: Whole units of smaller tables in memory are kept, and those of far smaller ones as doubles.
+_SMALL_BYTES, _TINY_BYTES = 1 << 23, 1 << 18
 #: Larger limits would be infinite in single precision, and a product with 0 no number.
 _MOST_LIMIT = float(np.finfo(np.float32).max)
 #: The binary logarithm of an ordinary unit or limit: beside it single precision has all bits.
@@ -53,7 +53,9 @@ class GridEntry(FloatEntry):
     arithmetic = "grid"
 
     _buffer: Any = None
+    #: By start of a block, whole units and rows as they enter, where they are kept.
     _cache: Any = None
+    _parts: Any = None
 
     def __init__(self, model: Any, rows: RowSource, clip: Clip, bits: int,
                  n_samples: int | None = None) -> None:
@@ -61,14 +63,26 @@ class GridEntry(FloatEntry):
         super().__init__(model, rows, clip, n_samples)
 
     def take(self, block: Any) -> Part:
+        if self._parts is None:
+            return self._part(block)
+        if block.start not in self._parts:
+            self._parts[block.start] = self._part(block)
+        return self._parts[block.start]
+
+    def _part(self, block: Any) -> Part:
+        """Return the rows of a block, in whole units that the next block may overwrite."""
+        scale, limits = self._scale[block], self._limits[block]
         if self._cache is None:
             X, y, weights = self.rows.take(block)
-            X = self._cut(X, block)
-        else:
-            y, weights = self.rows.beside(block)
-            X = self._buffer[:block.stop - block.start]
-            X[...] = self._cache[block.start]
-        return Part(X, y, self._scale[block], self._limits[block], weights)
+            return Part(self._cut(X, block), y, scale, limits, weights)
+        y, weights = self.rows.beside(block)
+        X = self._cache[block.start]
+        if self._parts is not None:
+            # Where all is read again nothing is converted anew.
+            return Part(X, y, scale.astype(np.float64), limits.astype(np.float64), weights)
+        out = self._buffer[:len(X)]
+        out[...] = X
+        return Part(out, y, scale, limits, weights)
 
     def point(self, theta: FloatArray) -> FloatArray:
         """Truncate theta so that products with rows are exact as well."""
@@ -182,18 +196,27 @@ class GridEntry(FloatEntry):
         self._late[part] = np.where(late, shares, 1.0)
         self._first[part.start] = Shares(X, np.where(late, 1.0, shares))
         rows = self._cut(X, part)
-        if self._caches():
-            self._cache = {} if self._cache is None else self._cache
-            self._cache[part.start] = rows.astype(self._cached_dtype)
+        dtype = self._kept_dtype()
+        if dtype is not None:
+            if self._cache is None:
+                self._cache, self._parts = {}, {} if dtype == np.float64 else None
+            self._cache[part.start] = rows.astype(dtype)
             del self._first[part.start]
         return rows, shares
 
-    def _caches(self) -> bool:
-        """Return whether whole units are kept, of rows that are read again, from public facts."""
+    def _kept_dtype(self) -> Any:
+        """Return in what whole units are kept, of rows that are read again, from public facts.
+
+        None where they are not.
+        """
         rows, dtype = self.rows, self._cached_dtype
         room = _SMALL_BYTES if isinstance(rows, Rows) else rows.cache_bytes
-        return not (dtype is None or rows.is_sparse) and (
-            len(rows) * rows.n_features * dtype.itemsize <= room)
+        n_entries = len(rows) * rows.n_features
+        if rows.is_sparse:
+            return None
+        if 8 * n_entries <= min(room, _TINY_BYTES):
+            return np.dtype(np.float64)
+        return dtype if dtype is not None and n_entries * dtype.itemsize <= room else None
 
     def _cut(self, X: Features, part: Any) -> Any:
         """Return the rows of a slice in whole units; what was returned before is overwritten."""
@@ -203,7 +226,7 @@ class GridEntry(FloatEntry):
         return whole_units(X, self._usual, self._first[part.start], out)
 
     def _truncated(self, point: AnyArray, radius: float) -> FloatArray:
-        length = float(np.linalg.norm(point)) * radius / _LEAST_LATE
+        length = math.sqrt(np.vdot(point, point)) * radius / _LEAST_LATE
         if not math.isfinite(length) or not length:
             return point
         unit = 2.0 ** (math.ceil(math.log2(length / self._row_unit)) - 52)

@@ -86,7 +86,7 @@ def add_products(X: Features, factors: FloatArray, constants: FloatArray | None,
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n, p)
-        Of float64; dense rows are overwritten.
+        Of float64.
     factors : ndarray of shape (n,)
     constants : ndarray of shape (n,) or None
         What stands for the intercept's 1 beside rows that are multiplied already.
@@ -98,8 +98,8 @@ def add_products(X: Features, factors: FloatArray, constants: FloatArray | None,
         rows = csr_of(np.trunc(entries, out=entries), X.indices, X.indptr, p)
         total[:p, :p] += (rows.T @ rows).toarray()
     else:
-        X *= factors[:, None]
-        rows = np.trunc(X, out=X)
+        rows = X * factors[:, None]
+        np.trunc(rows, out=rows)
         total[:p, :p] += rows.T @ rows
     if constants is not None:
         ones = np.trunc(constants)

@@ -52,8 +52,8 @@ class WhitenedGridEntry(GridEntry):
         # Only the map of a total rounds.
         return math.ceil(math.sqrt(2.0 * self.model.dimension * n_rows * self.model.spread))
 
-    def take(self, block: Any) -> Part:
-        part = super().take(block)
+    def _part(self, block: Any) -> Part:
+        part = super()._part(block)
         return part._replace(scale=(part.scale, self._constants[block.start]))
 
     def point(self, theta: FloatArray) -> FloatArray:

@@ -65,6 +65,16 @@ def test_no_row_adds_more_than_its_bound(kind, name):
 
 
 @every_kind
+def test_rows_that_are_read_again_are_as_they_were(kind):
+    X, y, weights = _table("logistic")
+    sums, theta = _sums(kind, make_loss("logistic"), X, y, weights), np.full(_P + 1, 0.3)
+    gradient, curvature = sums.gradient(theta), sums.curvature(theta, 0.2)
+    sums.gradient(-theta)
+    np.testing.assert_array_equal(sums.curvature(theta, 0.2), curvature)
+    np.testing.assert_array_equal(sums.gradient(theta), gradient)
+
+
+@every_kind
 def test_long_rows_keep_the_bound_where_squares_of_their_scales_have_few_bits(kind):
     for exponent in np.linspace(152.0, 158.0, 60):
         X = np.array([[10.0**exponent, 0.0, 0.0, 0.0]])

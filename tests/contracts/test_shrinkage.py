@@ -10,7 +10,7 @@ from dpsk._models import LinearModel
 from dpsk._objective.losses import Logistic
 from dpsk._privacy.events import Composed
 from dpsk._solvers import SOLVERS
-from dpsk._stages import Shrinkage, TemperatureScaling, Whitening, shrinkage
+from dpsk._stages import Shrinkage, TemperatureScaling, Whitening, few_columns, shrinkage
 from dpsk._stages.whitening import Spectrum
 from tests.registry import make_problem
 
@@ -211,3 +211,24 @@ def test_the_noise_of_answers_is_predicted_where_the_loss_is_a_square(epsilon):
     fits = solver.minimize(Square(), problem.penalty, np.zeros((P, 2000))).theta
     found = ((spectrum.directions.T @ fits) ** 2).mean(axis=1)
     np.testing.assert_allclose(stage._variances(problem, Noise(std), 1.0), found, rtol=0.2)
+
+
+def test_logarithms_of_sums_are_right_at_any_distance():
+    first, second = np.meshgrid([-np.inf, -1e308, -800.0, -1.0, 0.0, 3.0, 700.0], [-np.inf, 2.0])
+    # As in a fit.
+    with np.errstate(all="ignore"):
+        found = few_columns._log_of_sum(first, second)
+    np.testing.assert_allclose(found, np.logaddexp(first, second), rtol=1e-15)
+
+
+@pytest.mark.parametrize("n_blocks", [few_columns._FEW_BLOCKS, few_columns._FEW_BLOCKS + 1])
+def test_all_variances_at_once_are_as_one_after_another(n_blocks, monkeypatch):
+    rng = np.random.default_rng(0)
+    noises, sizes = 0.1 + rng.random(n_blocks), np.ones(n_blocks)
+    energies = noises * rng.chisquare(1, n_blocks)
+    energies[:5] *= 100.0
+    found = few_columns.shares_of_few(energies, noises, sizes)
+    for few in (0, 1000):
+        monkeypatch.setattr(few_columns, "_FEW_BLOCKS", few)
+        np.testing.assert_array_equal(
+            few_columns.shares_of_few(energies, noises, sizes), found)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from dpsk._typing import AnyArray, FloatArray
 
+#: Below it the exponential would overflow.
+_LEAST_SCORE = -700.0
+
 
 @dataclass(frozen=True)
 class Logistic(Loss):
@@ -38,23 +41,25 @@ class Logistic(Loss):
         return np.logaddexp(0.0, z) - y * z
 
     def gradient(self, y: AnyArray, z: FloatArray) -> FloatArray:
-        _halved_tanh(z, out=z)
-        z += 0.5
+        z = _sigmoid(z, out=z)
         z -= y
         return z
 
     def hessian(self, y: AnyArray, z: FloatArray) -> FloatArray:
-        p = _halved_tanh(z)
+        p = _sigmoid(z)
+        p -= 0.5
         np.square(p, out=p)
         return np.subtract(0.25, p, out=p)
 
 
-def _halved_tanh(z: FloatArray, out: FloatArray | None = None) -> FloatArray:
-    """Return ``expit(z) - 1/2``, which takes a third of the time of ``expit(z)``."""
-    out = np.multiply(z, 0.5, out=out)
-    np.tanh(out, out=out)
-    out *= 0.5
-    return out
+def _sigmoid(z: FloatArray, out: FloatArray | None = None) -> FloatArray:
+    """Return ``1 / (1 + e^-z)``."""
+    # NumPy's exponential is fast on every processor; its tanh and SciPy's expit are on some.
+    out = np.maximum(z, _LEAST_SCORE, out=out)
+    np.negative(out, out=out)
+    np.exp(out, out=out)
+    out += 1.0
+    return np.divide(1.0, out, out=out)
 
 
 @dataclass(frozen=True)

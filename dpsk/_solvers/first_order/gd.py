@@ -194,6 +194,8 @@ class GradientDescent(GroupClipped):
     def noise_gain(self, curvatures: FloatArray) -> FloatArray | None:
         if self.max_iter > _MOST_FOLLOWED:
             return None
+        if not len(curvatures):
+            return np.empty(0)
         # Steps are linear in what the answers have of noise: one column for that of each answer.
         penalty = ElasticNet(0.0, 0.0)
         answers = _Impulses(np.asarray(curvatures)[:, None])
