@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["GridEntry"]
 
 # A block and its truncated copy, which a cache keeps until the gradient has been added.
-_BLOCK_BYTES = 1 << 20
+_BLOCK_BYTES = 1 << 21
 _CSR_ROWS = 1 << 12
 #: Whole units of smaller tables in memory are kept, and those of far smaller ones as doubles.
 _SMALL_BYTES, _TINY_BYTES = 1 << 23, 1 << 18
