@@ -102,9 +102,9 @@ def main():
     output = parser.parse_args().output
     lines = [f"# Speed of fits without noise ({date.today()})", "",
              f"Seconds of processor time of fits at `epsilon=inf`, the least of {REPEATS}, beside "
-             f"scikit-learn's at its default tolerance; {N} rows, one BLAS thread. On small tables "
-             "the minimum is reached within 1e-6 of the objective, which `tests/contracts/test_exact.py` "
-             "checks.", "",
+             f"scikit-learn's at its default tolerance; {N} rows, one BLAS thread. On small "
+             "tables the minimum is reached within 1e-6 of the objective, which "
+             "`tests/contracts/test_exact.py` checks.", "",
              "| table | here | scikit-learn | seconds | scikit-learn's | ratio |",
              "|" + "---|" * 6]
     with threadpool_limits(1), warnings.catch_warnings():
