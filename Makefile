@@ -69,6 +69,7 @@ oldest: $(VENV)-oldest/.test
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/speed/fit.py --output docs/results/fit_speed.md
 	$(BIN)/python benchmarks/speed/profile_fit.py --output docs/results/fit_phases.md
+	$(BIN)/python benchmarks/speed/without_noise.py --output docs/results/without_noise.md
 	$(BIN)/python benchmarks/speed/calibration.py --output docs/results/calibration_speed.md
 	$(BIN)/python benchmarks/speed/steps.py --output docs/results/step_speed.md
 	$(BIN)/python benchmarks/paper/covertype_svrg.py --output docs/results

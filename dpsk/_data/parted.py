@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from dpsk._typing import Chosen, IntArray
 
-__all__ = ["PartedRows", "Places", "Threads", "in_places", "on_threads"]
+__all__ = ["PartedRows", "Places", "Threads", "in_places", "on_threads",
+           "one_blas_thread"]
 
 #: Entries from which on another thread saves more than it costs.
 _WORTH_A_THREAD = 1 << 19
@@ -51,7 +52,7 @@ class Threads(Places):
 
     def fetch(self, functions: list[Any], *kept: list[Any]) -> list[Any]:
         # Threads of products beside these would wait for each other.
-        with _controller().limit(limits=1, user_api="blas"):
+        with one_blas_thread():
             return list(self._pool.map(_silent, functions, *kept))
 
 
@@ -223,6 +224,11 @@ def _with_more_targets(rows: Any, others: Any) -> Any:
 
 def _of_rows(function: Callable[..., Any], args: tuple[Any, ...], rows: Any) -> Any:
     return function(rows, *args)
+
+
+def one_blas_thread() -> Any:
+    """Return a context in which products of matrices run on the thread that asks for them."""
+    return _controller().limit(limits=1, user_api="blas")
 
 
 @cache

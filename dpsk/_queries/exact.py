@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dpsk._data.parted import on_threads
+from dpsk._data.thin import thinned
 from dpsk._privacy.events import NotPrivate
 from dpsk._queries.base import Oracle, Queries, row_sums
 from dpsk._sums.exact_sums import ExactSums
@@ -36,7 +38,11 @@ class ExactAnswers(Queries):
     def run(self, data: tuple[Problem, RowSource], session: Session,
             noise_multiplier: float) -> ExactOracle:
         """Return the oracle over rows."""
-        return ExactOracle(row_sums(ExactSums, data), session)
+        problem, rows = data
+        if rows.groups is None:
+            # Rounding may follow the number of threads, as that of scikit-learn does.
+            rows = on_threads(thinned(rows))
+        return ExactOracle(row_sums(ExactSums, (problem, rows)), session)
 
 
 class ExactOracle(Oracle):
@@ -52,6 +58,11 @@ class ExactOracle(Oracle):
     def gradient(self, theta: FloatArray) -> FloatArray:
         """Return the mean gradient at `theta`, like it."""
         return self._answer(self._sums.gradient, theta)
+
+    def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return both from one pass over the rows."""
+        both = self._answer(self._sums.value_and_gradient, theta)
+        return float(both[0]), both[1:].reshape(theta.shape)
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Return the mean Hessian at `theta`, shape (dimension, dimension)."""

@@ -37,6 +37,19 @@ class ExactSums(LinearSums):
             total += losses.sum() if part.weights is None else part.weights @ losses
         return total
 
+    def value_and_gradient(self, theta: FloatArray) -> FloatArray:
+        """Return the sum of losses at `theta`, then its gradient, as one flat array."""
+        value, total = 0.0, self.entry.zeros()
+        for part in self._parts():
+            raw = self.entry.predict(theta, part)
+            losses = self.loss.value(part.y, raw)
+            value += losses.sum() if part.weights is None else part.weights @ losses
+            slopes = self.loss.gradient(part.y, raw)
+            if part.weights is not None:
+                slopes *= part.weights if slopes.ndim == 1 else part.weights[:, None]
+            self.entry.add(slopes, part, total)
+        return np.append(value, total)
+
     def majorant(self, theta: FloatArray) -> FloatArray:
         """Return what no Hessian of the sum of losses exceeds, like one; the same at all theta."""
         rows, outputs = theta.shape[0], math.prod(theta.shape[1:])
@@ -58,12 +71,27 @@ class ExactSums(LinearSums):
             if part.weights is not None:
                 curvatures = curvatures * part.weights[:, None, None]
             for i, j in zip(*np.tril_indices(outputs), strict=True):
+                # Rows on straight pieces of a loss have no curvature, and are most of them.
+                curved = np.flatnonzero(curvatures[:, i, j])
                 sums = np.zeros((rows, rows))
-                self.model.outer_sum(curvatures[:, i, j].copy(), part.X, part.scale, sums)
+                if len(curved):
+                    self._add_outer(curvatures[curved, i, j], part, curved, sums)
                 total[:, i, :, j] += sums
                 if i != j:
                     total[:, j, :, i] += sums
         return total.reshape(rows * outputs, rows * outputs)
+
+    def _add_outer(self, curvatures: FloatArray, part: Part, rows: Any,
+                   out: FloatArray) -> None:
+        """Add outer products of some rows of a part times their curvatures, overwritten."""
+        X, scale = part.X, part.scale
+        if 2 * len(rows) < len(part.y):
+            X, scale = X[rows], scale[rows]
+        elif len(rows) < len(part.y):
+            whole = np.zeros(len(part.y))
+            whole[rows] = curvatures
+            curvatures = whole
+        self.model.outer_sum(curvatures, X, scale, out)
 
     def _parts(self) -> Iterator[Part]:
         return map(self.entry.take, self.entry.blocks())

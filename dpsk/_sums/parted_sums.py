@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["PartedSums", "sums_over"]
 
 #: Sums over all rows, of one point, that are added up over places as they are.
-_ADDED = {"anchor_gradient", "hessian", "majorant", "value"}
+_ADDED = {"anchor_gradient", "hessian", "majorant", "value", "value_and_gradient"}
 
 
 def sums_over(kind: Callable[..., Any], model: Any, loss: Any, rows: RowSource, *args: Any) -> Any:

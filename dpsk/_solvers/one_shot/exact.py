@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from dpsk._data.parted import one_blas_thread
+from dpsk._objective.losses import Squared
 from dpsk._objective.requirements import NO_BUDGET
 from dpsk._queries import ExactAnswers, Queries
 from dpsk._solvers.base import Result, Solver
-from dpsk._solvers.one_shot.minimizers import Objective, accelerated, newton, quasi_newton
+from dpsk._solvers.one_shot.minimizers import (
+    Objective,
+    accelerated,
+    newton,
+    quasi_newton,
+    shortest,
+)
 
 if TYPE_CHECKING:
     from typing import Any
@@ -25,14 +33,18 @@ __all__ = ["ExactMinimizer"]
 
 #: The most coordinates for which a Hessian is worth its time.
 _MOST_COORDINATES = 1000
+#: The most for which it is worth its time once L-BFGS is done.
+_FEW_COORDINATES = 300
 
 
 @dataclass(frozen=True)
 class ExactMinimizer(Solver):
     """The minimizer of the objective: what the other solvers tend to as epsilon grows.
 
-    Newton's method, on the penalty's own terms where it is no smooth function; beyond 1000
-    coordinates, or for a loss that is not convex, L-BFGS and accelerated proximal gradients.
+    L-BFGS in coordinates in which no Hessian exceeds the identity, and steps of Newton's method at
+    its end where they are cheap. Newton's method by itself for squares, and, on their own terms,
+    for penalties that are no smooth functions. Beyond 1000 coordinates, or for a loss that is not
+    convex, plain L-BFGS and accelerated proximal gradients.
 
     Privacy: none. Values, gradients and Hessians leave as they are, as `NotPrivate`. "auto" stands
     for it at an infinite epsilon, and nothing else does.
@@ -41,7 +53,7 @@ class ExactMinimizer(Solver):
     ----------
     max_iter : int or None
         The most steps. None: 1000; first-order methods take up to a hundred times as many.
-    uses_hessian : bool or None
+    uses_hessian, is_square : bool or None
         Set by the rule above, whatever was given.
 
     References
@@ -52,6 +64,7 @@ class ExactMinimizer(Solver):
 
     max_iter: int | None = None
     uses_hessian: bool | None = None
+    is_square: bool | None = None
 
     asks: ClassVar[type[Queries]] = ExactAnswers
     requires: ClassVar[tuple] = (NO_BUDGET,)
@@ -62,17 +75,31 @@ class ExactMinimizer(Solver):
     def configured(self, problem: Problem) -> Self:
         small = problem.model.dimension <= _MOST_COORDINATES
         return replace(self, max_iter=self.max_iter or 1000,
-                       uses_hessian=small and problem.loss.convex)
+                       uses_hessian=small and problem.loss.convex,
+                       is_square=small and isinstance(problem.loss, Squared))
 
     def queries(self, problem: Problem) -> ExactAnswers:
         return ExactAnswers()
 
     def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
-        objective = Objective(oracle, penalty)
-        if self.uses_hessian:
-            point, n_iter = newton(objective, theta, self.max_iter)
-        elif penalty.is_smooth:
-            point, n_iter = quasi_newton(objective, theta, 100 * self.max_iter)
-        else:
-            point, n_iter = accelerated(objective, penalty.prox, theta, 100 * self.max_iter)
+        objective = Objective(oracle, penalty, self.is_square)
+        # Products are small: threads of them would wait for each other.
+        with one_blas_thread():
+            point, n_iter = self._minimum(objective, theta)
+            if len(theta) <= _MOST_COORDINATES:
+                point = shortest(objective, point)
         return Result(np.asarray(point), n_iter)
+
+    def _minimum(self, objective: Objective, theta: FloatArray) -> tuple[FloatArray, int]:
+        """Return a minimizer and the number of steps."""
+        smooth, n_steps, done = objective.penalty.is_smooth, self.max_iter or 0, 0
+        if smooth and not self.is_square:
+            theta, done = quasi_newton(
+                objective, theta, 100 * n_steps, share=1e-10 if self.uses_hessian else 1e-14,
+                scales=bool(self.uses_hessian))
+        if not smooth and not self.uses_hessian:
+            return accelerated(objective, objective.penalty.prox, theta, 100 * n_steps)
+        if self.uses_hessian and (self.is_square or not smooth or theta.size <= _FEW_COORDINATES):
+            theta, more = newton(objective, theta, n_steps)
+            done += more
+        return theta, done

@@ -6,26 +6,30 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
+
+from dpsk._solvers.one_shot.quadratics import Inverse, penalized_minimum
 
 if TYPE_CHECKING:
     from typing import Any
 
     from dpsk._typing import FloatArray
 
-__all__ = ["Objective", "accelerated", "newton", "quasi_newton"]
+__all__ = ["Objective", "accelerated", "newton", "quasi_newton", "shortest"]
 
-_EPS = np.finfo(np.float64).eps
-#: Steps of the inner problem of a step of Newton's method, which touch no rows.
-_INNER_STEPS = 50_000
+#: The most steps of L-BFGS before its coordinates are chosen anew.
+_ROUND = 15
+#: The share of the bound on Hessians that their coordinates do not fall below; measured.
+_FLOOR = 1e-4
 
 
 class Objective:
     """The mean loss that an oracle answers for, with the differentiable part of a penalty."""
 
-    def __init__(self, oracle, penalty):
+    def __init__(self, oracle, penalty, is_square=False):
         self.penalty = penalty
-        self._oracle = oracle
+        self._oracle, self._is_square = oracle, is_square
         self._majorant = None
 
     def value(self, theta: FloatArray) -> float:
@@ -38,7 +42,9 @@ class Objective:
 
     def smooth(self, theta: FloatArray) -> Any:
         """Return the differentiable part's value and gradient."""
-        return self.value_of_smooth(theta), self.gradient(theta)
+        value, gradient = self._oracle.value_and_gradient(theta)
+        ridge = self.penalty.gradient(theta)
+        return value + 0.5 * float(np.vdot(ridge, theta)), gradient + ridge
 
     def value_of_smooth(self, theta: FloatArray) -> Any:
         """Return the value of the differentiable part, a float."""
@@ -48,24 +54,37 @@ class Objective:
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Return the Hessian of the differentiable part, shape (theta.size, theta.size)."""
-        hessian = self._oracle.hessian(theta)
+        # That of a square is the same everywhere.
+        hessian = (self.majorant(theta).copy() if self._is_square else
+                   self._oracle.hessian(theta))
         hessian[np.diag_indices(theta.size)] += self.penalty.gradient(np.ones_like(theta)).ravel()
         return hessian
 
+    def majorant(self, theta: FloatArray) -> FloatArray:
+        """Return what no Hessian of the mean loss exceeds, of one output, shape (rows, rows)."""
+        if self._majorant is None:
+            self._majorant = self._oracle.majorant(theta.reshape(len(theta), -1)[:, 0])
+        return self._majorant
+
+    def metric(self, theta: FloatArray, near: bool = False) -> FloatArray:
+        """Return what no Hessian of one output exceeds, that of the penalty included.
+
+        `near` a point of a scalar output about the Hessian there, and no less in any direction
+        than a small share of the bound.
+        """
+        if near and theta.ndim == 1:
+            return self.hessian(theta) + _FLOOR * self.majorant(theta)
+        ridge = self.penalty.gradient(np.ones_like(theta)).reshape(len(theta), -1)[:, 0]
+        return self.majorant(theta) + np.diag(ridge)
 
     def damped(self, theta: FloatArray, hessian: Any) -> Any:
         """Return a Hessian with a tenth of the most that any may be."""
-        if self._majorant is None:
-            self._majorant = self._oracle.majorant(theta)
-        return hessian + 0.1 * self._majorant
+        outputs = theta.size // len(theta)
+        return hessian + 0.1 * np.kron(self.majorant(theta), np.eye(outputs))
 
 
 def newton(objective: Objective, theta: FloatArray, max_iter: int) -> tuple[FloatArray, int]:
-    """Return the minimizer by (proximal) Newton steps, and how many were made.
-
-    Where several are as good, without a penalty or of intercepts of several classes, that of least
-    norm.
-    """
+    """Return the minimizer by (proximal) Newton steps, and how many were made."""
     theta = objective.penalty.prox(theta, 1.0)
     value, last = objective.value(theta), np.inf
     scale, done = abs(value), 0
@@ -88,7 +107,7 @@ def newton(objective: Objective, theta: FloatArray, max_iter: int) -> tuple[Floa
         if found is None:
             break
         theta, value = found
-    return _Model(objective, theta, damps=False).shortest(theta), done
+    return theta, done
 
 
 def _searched(objective, theta, value, step, decrement):
@@ -109,18 +128,18 @@ def _searched(objective, theta, value, step, decrement):
 class _Model:
     """The quadratic model at a point, its unpenalized coordinates eliminated."""
 
-    def __init__(self, objective, theta, damps=True):
+    def __init__(self, objective, theta):
         self._theta, self._penalty = theta, objective.penalty
         self._gradient = objective.gradient(theta)
         hessian = objective.hessian(theta)
-        if damps and not _Inverse(hessian).reaches(self._gradient.ravel()):
+        if not Inverse(hessian).reaches(self._gradient.ravel()):
             # Flat pieces of a loss have no curvature to tell how far they go.
             hessian = objective.damped(theta, hessian)
         free = self._penalty.unpenalized * (theta.size // len(theta))
         own = theta.size - free
         self._own = own
         self._cross = hessian[:own, own:]
-        self._free = _Inverse(hessian[own:, own:])
+        self._free = Inverse(hessian[own:, own:])
         gradient = self._gradient.ravel()
         self._matrix = hessian[:own, :own] - self._cross @ self._free(self._cross.T)
         self._vector = gradient[:own] - self._cross @ self._free(gradient[own:])
@@ -128,7 +147,7 @@ class _Model:
     def step(self) -> FloatArray:
         """Return the step to the minimizer of the model and the penalty, like theta."""
         if self._penalty.is_smooth:
-            own = -_Inverse(self._matrix)(self._vector)
+            own = -Inverse(self._matrix)(self._vector)
         else:
             own = self._proximal_step()
         return self._completed(own, self._gradient.ravel()[self._own:])
@@ -139,15 +158,6 @@ class _Model:
         if not self._penalty.is_smooth:
             rest = self._rest(self._theta) - self._rest(self._theta + step)
         return rest - float(np.vdot(self._gradient, step))
-
-    def shortest(self, theta: FloatArray) -> FloatArray:
-        """Return theta without what of it changes neither predictions nor the penalty."""
-        own, free = np.split(theta.ravel(), [self._own])
-        if self._penalty.is_smooth:
-            surplus = _Inverse(self._matrix).within_null_space(own)
-            own, free = own - surplus, free + self._free(self._cross.T @ surplus)
-        free = free - self._free.within_null_space(free)
-        return np.concatenate([own, free]).reshape(theta.shape)
 
     def _completed(self, own, gradient):
         """Return a step with what the free coordinates answer to it."""
@@ -162,60 +172,82 @@ class _Model:
     def _proximal_step(self):
         penalized = replace(self._penalty, unpenalized=0)
         start = self._theta[:len(self._theta) - self._penalty.unpenalized]
-        matrix, vector = self._matrix, self._vector
-
-        def gradient(point):
-            moved = (point - start).ravel()
-            return (vector + matrix @ moved).reshape(start.shape)
-
-        longest = float(np.linalg.eigvalsh(matrix)[-1])
-        if not longest > 0:
-            return np.zeros(self._own)
-        end = _restarted(gradient, penalized.prox, start, 1.0 / longest, _INNER_STEPS)
+        end = penalized_minimum(self._matrix, self._vector, penalized, start)
         return (end - start).ravel()
 
 
-class _Inverse:
-    """The pseudo-inverse of a matrix without negative eigenvalues, scaled to a unit diagonal."""
+def quasi_newton(objective: Objective, theta: FloatArray, max_iter: int, *,
+                 share: float, scales: bool) -> tuple[FloatArray, int]:
+    """Return the minimizer of a smooth objective by L-BFGS, and the number of steps.
 
-    def __init__(self, matrix):
-        diagonal = np.diag(matrix)
-        self._scale = np.where(diagonal > 0, 1.0 / np.sqrt(np.maximum(diagonal, 1e-300)), 0.0)
-        values, vectors = np.linalg.eigh(matrix * self._scale[:, None] * self._scale)
-        self._kept = values > 4.0 * len(matrix) * _EPS * max(values, default=0.0)
-        self._values, self._vectors = values, vectors
+    With `scales` in coordinates in which no Hessian exceeds the identity, and from the second
+    round on the one at its start hardly does: some tens of steps are enough, whatever the scales
+    of features. The end is where a step brings less than a `share` of the objective.
+    """
+    done, scale = 0, objective.smooth(theta)[0]
+    lowest = 1e-14 * scale
+    while scale > lowest and done < max_iter:
+        there, back = _coordinates(objective.metric(theta, done > 0)) if scales else (_same, _same)
 
-    def __call__(self, right):
-        vectors = self._vectors[:, self._kept]
-        right = self._scale * right if right.ndim == 1 else self._scale[:, None] * right
-        inner = (vectors.T @ right).T / self._values[self._kept]
-        return (((inner @ vectors.T) * self._scale).T)
+        def smooth(flat, start=theta, scale=scale, there=there, back=back):
+            value, gradient = objective.smooth(start + there(flat.reshape(start.shape)))
+            return value / scale, back(gradient).ravel() / scale
 
-    def reaches(self, vector: FloatArray) -> bool:
-        """Return whether a vector is one that the matrix maps to, but for rounding."""
-        if np.abs(vector[self._scale == 0]).max(initial=0.0) > 1e-6 * np.abs(vector).max():
-            return False
-        vector = self._scale * vector
-        lost = self._vectors[:, ~self._kept].T @ vector
-        return np.linalg.norm(lost) <= 1e-6 * np.linalg.norm(vector)
-
-    def within_null_space(self, vector: FloatArray) -> FloatArray:
-        """Return the nearest of the vectors that the matrix maps to zero."""
-        empty = self._scale == 0
-        vectors = self._vectors[:, ~self._kept] * self._scale[:, None]
-        basis = np.column_stack([vectors, np.eye(len(empty))[:, empty]])
-        return basis @ np.linalg.lstsq(basis, vector, rcond=None)[0]
+        steps = min(_ROUND, max_iter - done) if scales else max_iter - done
+        found = minimize(smooth, np.zeros(theta.size), jac=True, method="L-BFGS-B", options={
+            "maxiter": steps, "maxfun": 2 * max_iter, "ftol": share, "gtol": 1e-13, "maxcor": 30})
+        done += max(1, found.nit)
+        if not found.fun < 1.0:
+            break
+        theta, scale = theta + there(found.x.reshape(theta.shape)), scale * found.fun
+        if found.fun > 1.0 - 100.0 * share:
+            break
+    return theta, done
 
 
-def quasi_newton(objective: Any, theta: FloatArray, max_iter: Any) -> Any:
-    """Return the minimizer of a smooth objective by L-BFGS, and the number of steps."""
-    def smooth(flat):
-        value, gradient = objective.smooth(flat.reshape(theta.shape))
-        return value, gradient.ravel()
+def _same(point):
+    return point
 
-    found = minimize(smooth, theta.ravel(), jac=True, method="L-BFGS-B", options={
-        "maxiter": max_iter, "maxfun": 2 * max_iter, "ftol": 1e-15, "gtol": 1e-10, "maxcor": 30})
-    return found.x.reshape(theta.shape), found.nit
+
+def _coordinates(metric):
+    """Return the maps from coordinates in which a metric is the identity, and of slopes to them.
+    """
+    units = np.sqrt(np.where(np.diag(metric) > 0, np.diag(metric), 1.0))
+    scaled = metric / units / units[:, None]
+    # What no row tells of has no slope either.
+    scaled[np.diag_indices_from(scaled)] += 1e-10
+    root = np.linalg.cholesky(scaled)
+
+    def there(point):
+        return (solve_triangular(root, point, lower=True, trans=1, check_finite=False).T
+                / units).T
+
+    def back(slopes):
+        return solve_triangular(root, (slopes.T / units).T, lower=True, check_finite=False)
+
+    return there, back
+
+
+def shortest(objective: Objective, theta: FloatArray) -> FloatArray:
+    """Return theta without what of it changes neither predictions nor the penalty.
+
+    No more is left of an equal shift of all classes where that is no worse.
+    """
+    penalty, shape = objective.penalty, theta.shape
+    own = len(theta) - penalty.unpenalized
+    if penalty.is_smooth:
+        matrix = objective.metric(theta)
+        answer = Inverse(matrix[own:, own:])(matrix[own:, :own])
+        left = Inverse(matrix[:own, :own] - matrix[:own, own:] @ answer)
+        surplus = left.within_null_space(theta.reshape(len(theta), -1)[:own])
+        theta = theta - np.concatenate([surplus, -answer @ surplus]).reshape(shape)
+    if theta.ndim == 1:
+        return theta
+    first = own if penalty.smoothness or not penalty.is_smooth else 0
+    centered = theta.copy()
+    centered[first:] -= centered[first:].mean(axis=1, keepdims=True)
+    value = objective.value(theta)
+    return centered if objective.value(centered) <= value + 1e-13 * abs(value) else theta
 
 
 def accelerated(objective: Any, prox: Any, theta: FloatArray, max_iter: Any) -> Any:
@@ -250,21 +282,3 @@ def _backtracked(objective, prox, point, step):
         if objective.value_of_smooth(end) <= bound + 1e-15 * abs(value) or step < 1e-100:
             return end, step
         step *= 0.5
-
-
-def _restarted(gradient, prox, start, step, max_iter):
-    """Return the end of accelerated proximal gradients, restarted where they turn back."""
-    theta = point = start
-    age = 0
-    for _ in range(max_iter):
-        following = prox(point - step * gradient(point), step)
-        moved = following - theta
-        if np.vdot(point - following, moved) > 0:
-            age, point = 0, theta
-            following = prox(point - step * gradient(point), step)
-            moved = following - theta
-        age += 1
-        if np.abs(following - point).max() <= 1e-15 * max(1e-300, np.abs(following).max()):
-            break
-        theta, point = following, following + (age - 1.0) / (age + 2.0) * moved
-    return following
