@@ -123,6 +123,21 @@ def test_gradient_keeps_the_dtype_of_the_predictions(name, dtype):
 
 
 @every_loss
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_no_prediction_makes_a_bounded_slope_overflow(name, dtype):
+    """A warning, or an error where NumPy is set to raise, would tell of one row's prediction."""
+    loss, y, z = make_loss(name), *(part[::50] for part in _points(name))
+    if not np.isfinite(loss.lipschitz):
+        pytest.skip("slopes are not bounded")
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        for size in (1.0, 30.0, 1e25):
+            found = loss.gradient(y, (size * z).astype(dtype))
+            assert np.isfinite(found).all()
+            if not loss.vector_output:
+                assert np.isfinite(loss.hessian(y, (size * z).astype(dtype))).all()
+
+
+@every_loss
 def test_rows_do_not_see_each_other(name):
     rng = np.random.default_rng(5)
     loss, y, z = make_loss(name), make_targets(name, 33, rng), make_raw(name, 33, rng)

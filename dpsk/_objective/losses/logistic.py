@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from dpsk._typing import AnyArray, FloatArray
 
-#: Below it the exponential would overflow.
-_LEAST_SCORE = -700.0
+#: Further down slopes stay the same, so that no exponential overflows, in single precision too.
+_LEAST_SCORE = -80.0
 
 
 @dataclass(frozen=True)
