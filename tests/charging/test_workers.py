@@ -107,7 +107,7 @@ def client():
     distributed = pytest.importorskip("distributed")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with distributed.LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None,
+        with distributed.LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=":0",
                                       memory_limit=0, silence_logs=50) as cluster, \
                 distributed.Client(cluster) as found:
             yield found
@@ -166,7 +166,7 @@ def _fit(sent):
 def test_threads_of_dask_are_those_of_the_process():
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False,
-                                  dashboard_address=None, memory_limit=0,
+                                  dashboard_address=":0", memory_limit=0,
                                   silence_logs=50) as at, distributed.Client(at) as found:
         with budget() as open_one:
             found.submit(evaluated, pure=False).result()

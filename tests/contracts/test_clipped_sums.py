@@ -95,15 +95,15 @@ def points(model, count=2, seed=1):
     return [rng.normal(size=model.shape) * 10.0**power for power in range(count)]
 
 
-def same(ask, new, old):
-    """Assert that two sums answer alike, and that the answer is one."""
+def same(ask, new, old, rounding=0.0):
+    """Assert that two sums answer alike, but for rounding, and that the answer is one."""
     with np.errstate(all="ignore"):
         found, expected = ask(new), ask(old)
     pairs = zip(found, expected, strict=True) if isinstance(expected, tuple) else [
         (found, expected)]
     for one, other in pairs:
         assert np.isfinite(other).all() and np.any(other != 0.0)
-        np.testing.assert_array_equal(one, other)
+        np.testing.assert_allclose(one, other, rtol=0.0, atol=rounding * np.abs(other).max())
 
 
 def both(kinds, *args, **settings):
@@ -212,7 +212,9 @@ def test_exact_sums(container, dtype, outputs, weighted):
     new, old = both((ExactSums, old_variants.ExactSums), model, loss_of(outputs), rows)
     theta = points(model, 1)[0]
     for ask in ("gradient", "value", "majorant", "hessian"):
-        same(lambda sums, ask=ask: getattr(sums, ask)(theta), new, old)
+        # Rows without curvature are left out, which nothing has to hide.
+        same(lambda sums, ask=ask: getattr(sums, ask)(theta), new, old,
+             1e-13 if ask == "hessian" else 0.0)
 
 
 LABELS = np.random.default_rng(3).permutation(np.repeat(np.arange(60), 5))

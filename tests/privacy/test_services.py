@@ -189,7 +189,7 @@ def test_what_services_leave_running_holds_nothing_open():
         warnings.simplefilter("error", PrivacyWarning)
         with budget() as open_one:
             at = distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False,
-                                          dashboard_address=None, memory_limit=0, silence_logs=50)
+                                          dashboard_address=":0", memory_limit=0, silence_logs=50)
             client = distributed.Client(at)
             client.submit(evaluated, pure=False).result()
         with client, at:
