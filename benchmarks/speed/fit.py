@@ -26,7 +26,7 @@ from dpsk import DPLogisticRegression
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from datasets import load
-from measuring import traced_peak
+from measuring import fastest, traced_peak
 
 REPEATS = 9
 STEPS = 50
@@ -36,17 +36,6 @@ SHAPES = {(10**4, 20): 3.9, (10**5, 20): 5.4, (10**6, 20): 4.0, (4 * 10**6, 20):
           (10**5, 100): 8.1, (10**5, 400): 10.4, (2 * 10**4, 1500): 19.8}
 #: Entries from which on fewer runs do.
 _LARGE = 3 * 10**7
-
-
-def fastest(*functions, repeats=REPEATS, clock=time.perf_counter):
-    """Return the least time of each function over interleaved runs, in seconds."""
-    least = np.full(len(functions), np.inf)
-    for _ in range(repeats):
-        for i, function in enumerate(functions):
-            start = clock()
-            function()
-            least[i] = min(least[i], clock() - start)
-    return least
 
 
 def kernels(X, w):
@@ -69,7 +58,8 @@ def measure():
                 lambda: DPLogisticRegression(solver="gd", max_iter=STEPS).fit(X, y),
                 lambda: kernels(X, w),
                 lambda: DPLogisticRegression().fit(X, y),
-                lambda: LogisticRegression().fit(X, y))
+                lambda: LogisticRegression().fit(X, y),
+                repeats=REPEATS, clock=time.perf_counter)
         columns.append((fixed / bare, whitened / bare, default / plain, plain / default))
     names = (f"gd fit of {STEPS} steps, rows as they are / its products and expit (bar: 1.5)",
              f"gd fit of {STEPS} steps, whitened / the same products and expit",
@@ -106,8 +96,7 @@ def by_shape():
             model = DPLogisticRegression()
             ours, theirs = fastest(lambda X=X, y=y, model=model: model.fit(X, y),
                                    lambda X=X, y=y: LogisticRegression().fit(X, y),
-                                   repeats=2 if n_samples * columns >= _LARGE else 6,
-                                   clock=time.process_time)
+                                   repeats=2 if n_samples * columns >= _LARGE else 6)
         yield (f"| {n_samples} | {columns} | {model.privacy_.solver} | {model.n_iter_} | "
                f"{ours:.3f} | {theirs:.3f} | {ours / theirs:.1f} | {before:.1f} |")
 

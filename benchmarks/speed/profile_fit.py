@@ -27,6 +27,9 @@ from threadpoolctl import threadpool_limits
 
 import dpsk
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from measuring import fastest
+
 #: The functions whose time is that of a phase; what is in none of them is the rest.
 PHASES = {
     "validation": ("dpsk._estimator:DPEstimator._check_params", "dpsk._data.validation:check_rows",
@@ -150,20 +153,11 @@ def phases_of_fit(model, X, y, given, repeats=_REPEATS):
     return best
 
 
-def least(function, repeats=_REPEATS):
-    """Return the least processor time of a function."""
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        function()
-        times.append(time.process_time() - start)
-    return min(times)
-
-
 def bandwidth(n_bytes=_LARGE):
     """Return the bytes a second that one product reads from memory."""
     large = np.ones((n_bytes // 2**13, 2**10))
-    return large.nbytes / least(lambda: large @ np.ones(2**10))
+    (least,) = fastest(lambda: large @ np.ones(2**10), repeats=_REPEATS)
+    return large.nbytes / least
 
 
 def bounds(X, outputs, passes, speed):
@@ -175,9 +169,10 @@ def bounds(X, outputs, passes, speed):
     size = X.nbytes if not sparse.issparse(X) else (
         X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
     point = np.full((X.shape[1], outputs) if outputs > 1 else X.shape[1], 0.01)
-    arithmetic = passes * least(lambda: X.T @ (X @ point))
+    (one_pass,) = fastest(lambda: X.T @ (X @ point), repeats=_REPEATS)
+    arithmetic = passes * one_pass
     if X.shape[1] < _MOST_GRAM:
-        arithmetic += least(lambda: X.T @ X)
+        arithmetic += fastest(lambda: X.T @ X, repeats=_REPEATS)[0]
     return passes * size / speed, arithmetic
 
 

@@ -7,9 +7,9 @@ On Adult with one-hot columns, dense and CSR, and on normal rows; one BLAS threa
 
 import argparse
 import sys
-import time
 import warnings
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +40,7 @@ from dpsk import (
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from datasets import load
+from measuring import fastest
 
 N, REPEATS = 20_000, 2
 GIVEN = {"epsilon": np.inf}
@@ -53,16 +54,6 @@ REGRESSORS = [
     (DPLasso(radius=0.5, **GIVEN), Lasso(alpha=1e-3)),
     (DPHuberRegressor(alpha=1e-4, **GIVEN), HuberRegressor()),
     (DPPoissonRegressor(alpha=1e-4, **GIVEN), PoissonRegressor(alpha=1e-4))]
-
-
-def fastest(model, X, y):
-    """Return the least processor time of some fits, in seconds."""
-    spent = []
-    for _ in range(REPEATS):
-        start = time.process_time()
-        model.fit(X, y)
-        spent.append(time.process_time() - start)
-    return min(spent)
 
 
 def tables():
@@ -91,7 +82,8 @@ def measure():
             rows = few if "Additive" in type(ours).__name__ else X
             if hasattr(ours, "target_bounds"):
                 ours.set_params(target_bounds=(0.0, float(targets.max())))
-            found, wanted = fastest(ours, rows, targets), fastest(theirs, rows, targets)
+            found, wanted = fastest(partial(ours.fit, rows, targets),
+                                    partial(theirs.fit, rows, targets), repeats=REPEATS)
             yield (f"| {table} | {type(ours).__name__} | {type(theirs).__name__} | {found:.3f} | "
                    f"{wanted:.3f} | {found / wanted:.1f} |")
 

@@ -24,13 +24,15 @@ from tests.registry import make_problem, make_targets
 N = 50
 
 
-def opened(name, problem, **declared):
-    """Return the oracle of a solver over rows of one problem, what it asks, and the solver."""
+def opened(name, problem, rows=None, **declared):
+    """Return the oracle of a solver over rows of a problem, what it asks, and the solver."""
     solver = SOLVERS[name]().configured(problem)
     asked = dataclasses.replace(solver.queries(problem), **declared)
     z = calibrate(asked, problem.epsilon, problem.delta)
-    rng = np.random.default_rng(0)
-    rows = Rows(rng.normal(size=(N, problem.model.n_features)), make_targets("logistic", N, rng))
+    if rows is None:
+        rng = np.random.default_rng(0)
+        rows = Rows(rng.normal(size=(N, problem.model.n_features)),
+                    make_targets("logistic", N, rng))
     oracle = asked.run((problem, rows), Session(EntropyStream(), Ledger(asked(z))), z)
     return oracle, asked, solver
 
@@ -129,12 +131,9 @@ def test_the_point_under_the_second_noise_is_within_the_tolerance(
                         lambda *args: pulls.append(pull(*args)) or pulls[-1])
     rng = np.random.default_rng(0)
     problem = make_problem(loss, n_samples=N, n_features=width, delta=delta)
-    solver = SOLVERS["objective_perturbation"]().configured(problem)
-    declared = solver.queries(problem)
-    z = calibrate(declared, problem.epsilon, problem.delta)
     X = _hostile(rng, width, kind)
     rows = Rows(sparse.csr_matrix(X) if kind == "sparse" else X, make_targets(loss, N, rng))
-    oracle = declared.run((problem, rows), Session(EntropyStream(), Ledger(declared(z))), z)
+    oracle, declared, solver = opened("objective_perturbation", problem, rows)
     with np.errstate(all="ignore"), taped() as tape:
         solver.minimize(oracle, problem.penalty, np.zeros(problem.model.shape))
     (((exact,),), ((part,),), (linear,)) = tape.totals, tape.parts, pulls
