@@ -154,7 +154,7 @@ class GridEntry(FloatEntry):
     def _enter(self) -> tuple[FloatArray, FloatArray]:
         limits = self._open_rows()
         for part in self.rows.blocks(self._block):
-            rows, _ = self._enter_block(part, self.model)
+            rows, _, _ = self._enter_block(part, self.model)
             norms = row_norms(rows) if self.clip.order == 2 else absolute_sums(rows)
             norms *= self._late[part]
             norms *= self._row_unit
@@ -184,13 +184,15 @@ class GridEntry(FloatEntry):
         """Return what rows are multiplied by after products, none of it rounded up."""
         return factors if self._late.dtype == np.float64 else rounded_down(factors)
 
-    def _enter_block(self, part: Any, model: Any) -> tuple[Any, FloatArray]:
-        """Return the rows of a slice in whole units, and their scales over that of short rows.
+    def _enter_block(self, part: Any, model: Any) -> tuple[Any, FloatArray, FloatArray]:
+        """Return the rows of a slice in whole units, their scales over that of short rows, and
+        their norms after scaling.
 
         The scales are split into what comes before the grid and what after products.
         """
         X = self.rows.take(part).X
-        shares = model.row_scales(X)[0] / (1.0 / model.unit)
+        scales, norms = model.row_scales(X)
+        shares = scales / (1.0 / model.unit)
         late = shares >= _LEAST_LATE
         shares = np.where(late, self._factors(shares), shares)
         self._late[part] = np.where(late, shares, 1.0)
@@ -202,7 +204,7 @@ class GridEntry(FloatEntry):
                 self._cache, self._parts = {}, {} if dtype == np.float64 else None
             self._cache[part.start] = rows.astype(dtype)
             del self._first[part.start]
-        return rows, shares
+        return rows, shares, norms
 
     def _kept_dtype(self) -> Any:
         """Return in what whole units are kept, of rows that are read again, from public facts.

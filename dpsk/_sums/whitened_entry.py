@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg.blas import dger
 
-from dpsk._data.norms import row_norms
 from dpsk._sums.float_entry import FloatEntry, Part
 from dpsk._sums.grid_entry import GridEntry
 from dpsk._sums.truncation import add_products, whole_values
@@ -115,15 +114,14 @@ class WhitenedGridEntry(GridEntry):
     def _enter(self) -> tuple[FloatArray, FloatArray]:
         limits = self._open_rows()
         for part in self.rows.blocks(self._block):
-            rows, shares = self._enter_block(part, self._plain)
+            rows, shares, lengths = self._enter_block(part, self._plain)
             constants = self._beside(shares, self._late[part])
             # Often they are alike, and one number says so.
             same = np.all(constants == constants[0])
             self._constants[part.start] = constants[0] if same else constants
             late, constants = self._late[part], self._constants[part.start]
             scale = late * self._row_unit
-            lengths = row_norms(rows)
-            lengths *= scale
+            # Rows in whole units are no longer, so these lengths bound what rounds.
             factors, norms = self.model.factors_of_multiples(rows, lengths, constants, scale)
             self._late[part] = self._factors(late * factors)
             limits[part] = self._limit(norms, part)
