@@ -177,6 +177,10 @@ target_bounds_ : (float, float)
 preconditioner_ : ndarray or None
     The released matrix P of shape (n_features + 1, n_features + 1), the last row for the
     constant; one less without intercept. None where rows were not whitened.
+preconditioner_scales_ : (float, float) or None
+    The length u of a usual row, and the floor f, of P: the released second moment of rows over
+    `data_norm_`, with the constant 1, is ``(P u)^-2 - f``, once P's rows of features are
+    multiplied by `data_norm_`.
 coefs_ : list of ndarray of float32, shapes (inputs, outputs)
     The weights of every layer.
 intercepts_ : list of ndarray of float32, shapes (outputs,)
@@ -271,6 +275,7 @@ privacy_ : Certificate
     Attributes
     ----------
     %(coef_)s %(intercept_)s %(data_norm_)s %(target_bounds_)s %(preconditioner_)s
+    %(preconditioner_scales_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises)s

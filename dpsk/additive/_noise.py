@@ -43,13 +43,13 @@ def coefficient_noise(model, unit):
         Of every output; the covariance is a root times its transpose.
     """
     solver, noise_std = model._notes["solver"], model._notes["noise_std"]
-    if model._notes.get("scales") is None or noise_std is None:
+    if model.preconditioner_scales_ is None or noise_std is None:
         return None
     matrix = model.preconditioner_.astype(np.float64)
     units = np.append(np.full(len(matrix) - 1, unit), 1.0)[:, None]
     sizes, vectors = np.linalg.eigh(units * matrix)
     sizes = np.maximum(sizes, _LEAST_SIZE * sizes[-1])
-    usual, floor = model._notes["scales"]
+    usual, floor = model.preconditioner_scales_
     squares = np.maximum((usual * sizes) ** -2.0 - floor, 0.0)
     length = float(np.sqrt(sizes**2 @ squares))
     squares *= _SHARE * squares / (squares + floor)

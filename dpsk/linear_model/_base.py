@@ -13,12 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from dpsk._data.errors import quietly
 from dpsk._data.longest import longest
 from dpsk._data.source import Rows
-from dpsk._data.validation import (
-    FLOATS,
-    check_prediction_rows,
-    check_public_rows,
-    check_rows,
-)
+from dpsk._data.validation import FLOATS, check_prediction_rows, check_public_rows, check_rows
 from dpsk._defaults.auto import auto_solver
 from dpsk._defaults.losses import loss_defaults
 from dpsk._estimator import DPEstimator
@@ -38,6 +33,7 @@ from dpsk._problem import Problem
 from dpsk._stages import ROW_STAGES, NoFeatures, NormBound, Shrinkage, Whitening
 from dpsk._stages.bounds import can_learn, norm_rule
 from dpsk.exceptions import PrivacyWarning
+from dpsk.linear_model._summary import SummarizesCoefficients
 
 if TYPE_CHECKING:
     from typing import Any
@@ -48,7 +44,7 @@ __all__ = ["LinearEstimator"]
 _PLAIN_NORM = 1.0
 
 
-class LinearEstimator(DPEstimator):
+class LinearEstimator(SummarizesCoefficients, DPEstimator):
     """Base of estimators whose raw prediction is ``x' coef + intercept`` of a bounded row."""
 
     #: Whether only signs and orders of scores matter, so that long rows keep theirs.
@@ -171,18 +167,19 @@ class LinearEstimator(DPEstimator):
                       *self._group_bounds(rows), *enforced],
             public=[f"{self._units_fact(rows)}, feature names, dtype and container",
                     "all parameters", *self._radius_facts(facts), *public],
-            released=["coef_", "intercept_", *released])
+            released=["coef_", "intercept_", *released,
+                      *([] if stage is None else ["preconditioner_scales_"])])
         if constraint is not None:
             # Rounding of large coefficients of mapped rows is more than a small set.
             features = model.n_features
             theta[:features] = constraint.prox(theta[:features], 1.0)
         self.preconditioner_ = None if stage is None else stage.value
-        if self._notes is not None and stage is not None:
-            self._notes.update(scales=stage.scales)
+        self.preconditioner_scales_ = None if stage is None else stage.scales
         if learns and stage is not None:
             self.preconditioner_ = bound[0].undo(model, stage.value).astype(rows.dtype)
         if not learns:
             self.data_norm_ = model.data_norm
+        self._keep_facts(facts, name, solver, rows)
         self._row_map = None if stage is None else stage.row_map
         if unknown and self._row_map is None and self._homogeneous:
             self._row_map = ShortRows(model, whitened=stage is not None)

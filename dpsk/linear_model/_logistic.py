@@ -51,7 +51,8 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
 
     Attributes
     ----------
-    %(coef__classes)s %(intercept__classes)s %(data_norm_)s %(preconditioner_)s %(classes_)s
+    %(coef__classes)s %(intercept__classes)s %(data_norm_)s %(preconditioner_)s
+    %(preconditioner_scales_)s %(classes_)s
     temperature_ : float or None
         What scores were divided by, released. None where no share of the budget went to it.
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s

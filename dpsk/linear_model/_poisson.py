@@ -46,6 +46,7 @@ class DPPoissonRegressor(LinearRegressor):
     ----------
     %(coef_)s %(intercept_)s
     %(data_norm_)s %(target_bounds_)s %(preconditioner_)s
+    %(preconditioner_scales_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises)s

@@ -45,7 +45,8 @@ class DPLinearSVC(LinearClassifier):
 
     Attributes
     ----------
-    %(coef__classes)s %(intercept__classes)s %(data_norm_)s %(preconditioner_)s %(classes_)s
+    %(coef__classes)s %(intercept__classes)s %(data_norm_)s %(preconditioner_)s
+    %(preconditioner_scales_)s %(classes_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises_classes)s

@@ -51,7 +51,7 @@ class NetworkScorer(NetworkFit, LinearEstimator):
                              "pass a dense X, or use hidden_layer_sizes=().")
         norm = self._mean_norm()
         rest = super()._fit_network(rows.mapped(_ball(rows.n_features, norm)), loss, **settings)
-        self.preconditioner_ = self._row_map = None
+        self.preconditioner_ = self.preconditioner_scales_ = self._row_map = None
         self.data_norm_ = norm
         return rest
 

@@ -89,6 +89,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
     %(data_norm_)s
         Of a linear score.
     %(preconditioner_)s
+    %(preconditioner_scales_)s
     offset_ : float
         Subtracted from scores: midway between the noisy mean scores of the classes, and 0 for
         ``loss="logistic"``.

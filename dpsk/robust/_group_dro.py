@@ -70,6 +70,7 @@ class DPGroupDROClassifier(LinearScorer):
     Attributes
     ----------
     %(coef__classes)s %(intercept__classes)s %(data_norm_)s %(preconditioner_)s
+    %(preconditioner_scales_)s
     group_weights_ : ndarray of shape (n_groups,)
         The weights :math:`\lambda`, larger where the risk is, as far as noise lets them tell.
     group_shares_ : ndarray of shape (n_groups,)

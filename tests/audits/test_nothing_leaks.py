@@ -145,7 +145,8 @@ def test_released_attributes_do_depend_on_the_rows(cls, solver, noise_times):
     # Another number of each label, too.
     targets[:9] = y[0]
     other = clone(model).fit(changed, targets)
-    for attribute in model.privacy_.released:
+    # Of so few rows both scales may be bounds.
+    for attribute in set(model.privacy_.released) - {"preconditioner_scales_"}:
         here, there = (list(contents(getattr(one, attribute))) for one in (model, other))
         assert here != there
 

@@ -1,0 +1,168 @@
+"""How often the intervals of `summary` hold over fits of linear models to the same rows.
+
+    python benchmarks/utility/coefficient_noise.py [--output docs/results/coefficient_noise.md]
+        [--fits 60] [--summaries 6] [--models DPLogisticRegression ...]
+
+Every fit to a table has fresh noise. Of each of a few of them the intervals about the mean of all
+fits are taken, as wide as its `summary` says; counted is how many coefficients of all fits lie
+within, 95 % would be right. Beside it the deviation that a summary tells over that of the fits.
+"""
+
+import argparse
+import sys
+import warnings
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import Parallel, delayed
+from scipy.optimize import brentq
+from sklearn.base import clone, is_classifier
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
+
+from dpsk import DPAUCMaximizer, DPLinearRegression, DPLogisticRegression
+from dpsk._privacy.closed_forms import gaussian_mu
+from dpsk.linear_model import (
+    DPHuberRegressor,
+    DPLinearSVC,
+    DPPoissonRegressor,
+    DPQuantileRegressor,
+    DPRidge,
+)
+
+N, P = 4000, 8
+#: n mu over the number of columns.
+SIGNALS = (50, 400, 5000)
+BOUNDS = {"target_bounds": (-3.0, 3.0)}
+MODELS = {
+    "DPLogisticRegression": DPLogisticRegression(),
+    "the same, newton": DPLogisticRegression(solver="newton"),
+    "the same, sgd": DPLogisticRegression(solver="sgd"),
+    "the same, 3 classes": DPLogisticRegression(),
+    "DPLinearSVC": DPLinearSVC(),
+    "DPAUCMaximizer": DPAUCMaximizer(),
+    "DPLinearRegression": DPLinearRegression(**BOUNDS),
+    "the same, learnt bounds": DPLinearRegression(),
+    "DPRidge, alpha=0.1": DPRidge(alpha=0.1, **BOUNDS),
+    "DPHuberRegressor": DPHuberRegressor(**BOUNDS),
+    "DPQuantileRegressor": DPQuantileRegressor(**BOUNDS),
+    "DPPoissonRegressor": DPPoissonRegressor(target_bounds=(0.0, 10.0)),
+}
+
+
+def tables():
+    """Return rows by name: drawn, but for the last, which repeats those of scikit-learn."""
+    rng = np.random.default_rng(0)
+    normal = rng.normal(size=(N, P))
+    cells, _ = load_breast_cancer(return_X_y=True)
+    cells = StandardScaler().fit_transform(cells[:, :P])
+    return {
+        "normal": normal,
+        "correlated": 0.6 * normal + 0.8 * rng.normal(size=(N, 1)),
+        "flags": (rng.random((N, P)) < np.linspace(0.03, 0.6, P)).astype(float),
+        "scales": normal * np.geomspace(0.05, 1.0, P),
+        "heavy tails": rng.standard_t(3, size=(N, P)),
+        "sparse": sp.csr_matrix(normal * (rng.random((N, P)) < 0.2)),
+        "cells": cells[rng.integers(len(cells), size=N)] + 0.05 * normal,
+    }
+
+
+def targets(name, X, kind):
+    """Return targets of a table for a model."""
+    rng = np.random.default_rng(1)
+    X = X.toarray() if sp.issparse(X) else X
+    score = (X - X.mean(axis=0)) / X.std(axis=0) @ rng.normal(size=(P, 3))
+    score *= 1.5 / score.std(axis=0)
+    if "3 classes" in name:
+        return (score + rng.gumbel(size=score.shape)).argmax(axis=1)
+    if is_classifier(kind):
+        return (score[:, 0] + rng.logistic(size=N) > 0).astype(int)
+    if isinstance(kind, DPPoissonRegressor):
+        return np.minimum(rng.poisson(np.exp(0.5 * score[:, 0])), 10).astype(float)
+    return np.clip(0.7 * score[:, 0] + rng.normal(size=N) * 0.6, -3.0, 3.0)
+
+
+def epsilon_of(signal):
+    """Return the epsilon at which n mu over the number of columns is the signal."""
+    return brentq(lambda epsilon: N * gaussian_mu(epsilon, N**-2.0) / P - signal, 1e-3, 1e3)
+
+
+def measured(model, X, y, fits, summaries):
+    """Return coverage, the middle ratio of deviations, and why there is none."""
+    found, told = [], []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for i in range(fits):
+            fitted = clone(model).fit(X, y)
+            found.append(np.r_[np.ravel(fitted.coef_), np.ravel(fitted.intercept_)])
+            if i < summaries:
+                summary = fitted.summary()
+                if summary.unknown is not None:
+                    return np.nan, np.nan, summary.unknown
+                reach = (summary.interval()[1] - summary.coef) / summary.coef_std
+                stds = np.r_[np.ravel(summary.coef_std), np.ravel(summary.intercept_std)]
+                told.append((float(np.nanmedian(reach)), stds))
+    off = np.abs(np.array(found) - np.mean(found, axis=0))
+    inside = [off <= reach * stds for reach, stds in told]
+    ratios = [stds / np.maximum(np.std(found, axis=0, ddof=1), 1e-300) for _, stds in told]
+    return float(np.mean(inside)), float(np.median(ratios)), None
+
+
+def cell(name, table, signal, fits, summaries):
+    with threadpool_limits(1):
+        X = tables()[table]
+        model = clone(MODELS[name]).set_params(epsilon=epsilon_of(signal))
+        return name, table, signal, *measured(model, X, targets(name, X, model), fits, summaries)
+
+
+def page(rows, fits, summaries):
+    """Yield the lines of the page."""
+    yield f"# Noise of coefficients ({date.today()})"
+    yield ""
+    covered = np.array([row[3] for row in rows if row[5] is None])
+    yield (f"`python benchmarks/utility/coefficient_noise.py`: {fits} fits to the same {N} rows "
+           f"of {P} columns with fresh noise, and `summary()` of {summaries} of them. Inside: the "
+           "share of coefficients of all fits within the 95 % intervals, about the mean of all "
+           "fits. Ratio: the middle of the deviations told over those of the fits. Signal: "
+           "`n mu` over the number of columns. No constant was tuned on these tables.")
+    yield ""
+    yield (f"Of {len(covered)} cells {np.mean((covered >= .92) & (covered <= .98)):.0%} have .92 "
+           f"to .98 inside, {np.mean(covered < .92):.0%} less, {np.mean(covered > .98):.0%} more; "
+           f"the least is {covered.min():.2f}.")
+    yield ""
+    yield "| model | table | " + " | ".join(f"signal {s}: inside (ratio)" for s in SIGNALS) + " |"
+    yield "|" + "---|" * (2 + len(SIGNALS))
+    found = {row[:3]: row[3:] for row in rows}
+    for name, table in dict.fromkeys(row[:2] for row in rows):
+        cells = [found[name, table, signal] for signal in SIGNALS]
+        yield f"| {name} | {table} | " + " | ".join(
+            f"{inside:.3f} ({ratio:.2f})" if why is None else "not known"
+            for inside, ratio, why in cells) + " |"
+
+
+def main():
+    """Measure and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--output", type=Path)
+    parser.add_argument("--fits", type=int, default=60)
+    parser.add_argument("--summaries", type=int, default=6)
+    parser.add_argument("--models", nargs="*", default=list(MODELS))
+    parser.add_argument("--jobs", type=int, default=1)
+    args = parser.parse_args()
+    rows = []
+    for row in Parallel(args.jobs, return_as="generator")(
+            delayed(cell)(name, table, signal, args.fits, args.summaries)
+            for name in args.models for table in tables() for signal in SIGNALS):
+        rows.append(row)
+        print(*row, file=sys.stderr, flush=True)
+    text = "\n".join(page(rows, args.fits, args.summaries)) + "\n"
+    sys.stdout.write(text)
+    if args.output is not None:
+        args.output.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+r"""The noise of coefficients, by fits to rows that are drawn by what a fit has released.
+
+A fit that maps rows releases their second moment. Normal rows of that moment, with targets that
+the fitted model predicts for them, are a table that is no data; fits to it with fresh noise vary
+as fits to the real one do, in whatever way bounds, maps, clips, steps and temperatures carry
+noise. This is the parametric bootstrap, of the noise alone: all fits have the same rows.
+
+Where all noise is Gaussian a smaller table at a larger budget has the same signal ``n mu``, and
+stands for a large one.
+
+References
+----------
+Efron, Tibshirani (1993), "An introduction to the bootstrap", chapter 6; Ferrando, Wang, Sheldon
+(2022), "Parametric bootstrap for differentially private confidence intervals".
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.special import expit, ndtri, softmax
+from sklearn.base import clone, is_classifier
+
+from dpsk._charging import Prepaid, open_budgets, paying
+from dpsk._data.errors import without_warnings
+from dpsk._defaults.budgets import USUAL_RESIDUAL
+from dpsk._privacy.closed_forms import gaussian_epsilon, gaussian_mu
+from dpsk._privacy.noise.public import PublicDraws
+from dpsk._progress import without_callbacks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from dpsk._typing import FloatArray
+
+__all__ = ["NoiseFacts", "noise_by_replays", "why_unknown"]
+
+#: A table that stands for a larger one has so many rows, and so many for each column.
+_FEWEST_ROWS, _ROWS_A_COLUMN = 5000, 50
+#: What is left of a variance counts as no less, over the largest: maps are kept in few bits.
+_LEAST_VARIANCE = 1e-12
+#: Where constants of rows were scaled with them, their mean square counts as no less.
+_LEAST_CONSTANT = 0.05
+
+
+class NoiseFacts(NamedTuple):
+    """Public facts of a fit, beside its released attributes, to fit alike again.
+
+    Attributes
+    ----------
+    n_units : int
+        The public number of rows, or of groups.
+    solver : str
+        As it was chosen.
+    epsilon, delta : float
+    is_gaussian : bool
+        Whether all of its noise is Gaussian.
+    is_weighted : bool
+        Whether rows had weights.
+    """
+
+    n_units: int
+    solver: str
+    epsilon: float
+    delta: float
+    is_gaussian: bool
+    is_weighted: bool
+
+    @classmethod
+    def of(cls, problem: Any, name: str, solver: Any, rows: Any) -> Any:
+        """Return those of a fit to rows by a solver of some name."""
+        return cls(problem.n_samples, name, problem.epsilon, problem.delta, solver.is_gaussian,
+                   rows.is_weighted)
+
+
+def why_unknown(model: Any) -> str | None:
+    """Return why the noise of a fitted model's coefficients is not known, or None."""
+    facts = model._noise_facts
+    if facts.epsilon == np.inf:
+        return "epsilon=inf: there is no noise."
+    if model.preconditioner_scales_ is None:
+        return ("the fit released no second moment of rows; use solver='gd', 'newton' or 'sgd' "
+                "with precondition=True.")
+    if model._row_map is not None:
+        return f"precondition={model.precondition!r} predicts by rows of one length."
+    if facts.is_weighted:
+        return "the fit had sample_weight, whose law was not released."
+    if not type(model).fit.__module__.startswith("dpsk."):
+        return f"{type(model).__name__} has a fit of its own."
+    return None
+
+
+def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray]:
+    """Return standard deviations of `coef_` and `intercept_` over fits to one synthetic table.
+
+    Nothing is charged, as no row of data is read.
+    """
+    facts, draws = model._noise_facts, PublicDraws(None)
+    n_rows, epsilon = _stand_in(facts, model.n_features_in_)
+    X = _synthetic_rows(model, n_rows, draws)
+    y = without_warnings(_synthetic_targets, model, X, draws)
+    found = []
+    for _ in range(n_draws):
+        replay = without_callbacks(clone(model)).set_params(
+            solver=facts.solver, epsilon=epsilon, delta=facts.delta, random_state=None,
+            verbose=0)
+        with _unpaid():
+            without_warnings(replay.fit, X, y)
+        found.append((replay.coef_, replay.intercept_))
+    coefs, intercepts = zip(*found, strict=True)
+    return (np.std(np.array(coefs, np.float64), axis=0, ddof=1),
+            np.std(np.array(intercepts, np.float64), axis=0, ddof=1))
+
+
+def _stand_in(facts, n_features):
+    """Return the number of rows of a synthetic table, and the budget of fits to it."""
+    fewer = max(_FEWEST_ROWS, _ROWS_A_COLUMN * (n_features + 1))
+    if not facts.is_gaussian or fewer >= facts.n_units:
+        return facts.n_units, facts.epsilon
+    mu = gaussian_mu(facts.epsilon, facts.delta) * facts.n_units / fewer
+    return fewer, gaussian_epsilon(mu, facts.delta)
+
+
+@contextmanager
+def _unpaid() -> Iterator[None]:
+    """Charge no open budget for one fit of this thread."""
+    with paying(Prepaid("the summary of a model", frozenset())):
+        files = frozenset(each.file for each in open_budgets())
+    with paying(Prepaid("the summary of a model", files)):
+        yield
+
+
+def _synthetic_rows(model, n_rows, draws):
+    """Return normal rows with the released mean and covariance of features."""
+    usual, floor = model.preconditioner_scales_
+    p, unit = model.n_features_in_, float(model.data_norm_)
+    matrix = model.preconditioner_.astype(np.float64)
+    matrix[:p] *= unit
+    sizes, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
+    squares = np.maximum((usual * np.maximum(sizes, np.finfo(float).tiny)) ** -2.0 - floor, 0.0)
+    moment = (vectors * squares) @ vectors.T
+    mean = np.zeros(p)
+    if model.fit_intercept:
+        mean = moment[:p, -1] / max(moment[-1, -1], _LEAST_CONSTANT)
+    values, directions = np.linalg.eigh(moment[:p, :p] - np.outer(mean, mean))
+    values = np.maximum(values, _LEAST_VARIANCE * max(values[-1], 0.0))
+    rows = draws.normals((n_rows, p)) @ (directions * np.sqrt(values)).T
+    return ((rows + mean) * unit).astype(model.coef_.dtype)
+
+
+def _synthetic_targets(model, X, draws):
+    """Return targets that are distributed about a model's predictions."""
+    if is_classifier(model):
+        return _synthetic_labels(model, X, draws)
+    low, high = model.target_bounds_
+    # Predictions of a quantile have that share of targets below them.
+    residuals = draws.normals(len(X)) - ndtri(getattr(model, "quantile", 0.5))
+    return np.clip(model.predict(X) + USUAL_RESIDUAL * 0.5 * (high - low) * residuals, low, high)
+
+
+def _synthetic_labels(model, X, draws):
+    """Return labels that are as likely as a model says, every class among them."""
+    if hasattr(model, "predict_proba"):
+        shares = model.predict_proba(X)
+    else:
+        scores = model.decision_function(X)
+        shares = softmax(scores, axis=1) if scores.ndim > 1 else np.column_stack(
+            [expit(-scores), expit(scores)])
+    codes = draws.choices(shares, np.arange(len(X)))
+    codes[:len(model.classes_)] = np.arange(len(model.classes_))
+    return model.classes_[codes]

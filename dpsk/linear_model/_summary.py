@@ -1,0 +1,216 @@
+"""Coefficients of a linear model beside the noise of their fit, as a table."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import stdtrit
+from sklearn.utils.validation import check_is_fitted
+
+from dpsk._parameters import check_integer, check_real
+from dpsk.linear_model._noise import NoiseFacts, noise_by_replays, why_unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from dpsk._typing import FloatArray
+
+__all__ = ["CoefficientSummary", "SummarizesCoefficients"]
+
+#: Fits that show the noise, by default.
+_DRAWS = 50
+#: Of the intervals of a table.
+_CONFIDENCE = 0.95
+_HEADS = ("feature", "coef", "noise std", "low", "high")
+
+
+@dataclass(frozen=True, eq=False)
+class CoefficientSummary:
+    r"""Coefficients of a linear model, with the standard deviation of the noise of their fit.
+
+    The noise is that of privacy alone: how coefficients would vary over private fits to the same
+    table. What another sample of rows would change is not in it. It is found by fits to a
+    synthetic table that has the released second moment of the rows, so it costs no budget.
+
+    ``print`` shows a table, a notebook the same as HTML.
+
+    Attributes
+    ----------
+    feature_names : list of str
+        Of the columns of `coef`, the intercept not among them.
+    coef : ndarray of shape (n_features,) or (n_outputs, n_features)
+        As the model has it.
+    intercept : float or ndarray of shape (n_outputs,)
+        As the model has it.
+    coef_std : ndarray, shaped like `coef`
+        Standard deviations of the noise; NaN where it is not known.
+    intercept_std : float or ndarray of shape (n_outputs,)
+        That of the intercept.
+    outputs : list or None
+        Classes that the rows of `coef` belong to, where there are several.
+    n_draws : int
+        Fits that the deviations are found from, 0 where they are not known.
+    unknown : str or None
+        Why the noise is not known, where it is not.
+
+    See Also
+    --------
+    DPLogisticRegression : One of the models that has a `summary`.
+
+    Notes
+    -----
+    Post-processing of released numbers and public facts, so it costs no privacy.
+
+    References
+    ----------
+    Ferrando, Wang, Sheldon (2022), "Parametric bootstrap for differentially private confidence
+    intervals"; see docs/theory/coefficients.md.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsk import DPLogisticRegression
+    >>> X = np.random.default_rng(0).normal(size=(4000, 2))
+    >>> y = X[:, 0] > 0
+    >>> summary = DPLogisticRegression(epsilon=2.0).fit(X, y).summary(n_draws=10)
+    >>> summary.coef_std.shape
+    (1, 2)
+    >>> low, high = summary.interval(0.9)
+    >>> bool((low < summary.coef).all())
+    True
+    """
+
+    feature_names: Sequence[str]
+    coef: FloatArray
+    intercept: Any
+    coef_std: FloatArray
+    intercept_std: Any
+    outputs: Sequence[Any] | None
+    n_draws: int
+    unknown: str | None
+
+    def interval(self, confidence: float = _CONFIDENCE) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of intervals about the coefficients that a fit without noise would find.
+
+        By Student's t with ``n_draws - 1`` degrees of freedom. The bias of a fit, such as that of
+        a clip or of few steps, is not in them.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Of each coefficient by itself, between 0 and 1.
+
+        Returns
+        -------
+        low, high : ndarray, shaped like `coef`
+            NaN where the noise is not known.
+
+        Raises
+        ------
+        ValueError
+            If `confidence` is not between 0 and 1.
+        """
+        reach = self._reach(confidence)
+        return self.coef - reach * self.coef_std, self.coef + reach * self.coef_std
+
+    def _reach(self, confidence):
+        confidence = check_real("confidence", confidence, low=0, high=1, open_low=True,
+                                open_high=True, remedy="a number between 0 and 1")
+        if not self.n_draws:
+            return np.nan
+        return float(stdtrit(self.n_draws - 1, 0.5 + 0.5 * confidence))
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        """Yield the name, coefficient, noise and interval of every line."""
+        reach = self._reach(_CONFIDENCE)
+        coefs, stds = np.atleast_2d(self.coef), np.atleast_2d(self.coef_std)
+        constants, their_stds = np.atleast_1d(self.intercept), np.atleast_1d(self.intercept_std)
+        for k in range(len(coefs)):
+            first = "" if self.outputs is None else f"{self.outputs[k]}: "
+            names = [*self.feature_names, "(intercept)"]
+            values = [*coefs[k], constants[k]]
+            for name, value, std in zip(names, values, [*stds[k], their_stds[k]], strict=True):
+                ends = (value, std, value - reach * std, value + reach * std)
+                yield (first + name, *("" if np.isnan(end) else f"{end:.4g}" for end in ends))
+
+    def _title(self):
+        if self.unknown is not None:
+            return f"Coefficients; their noise is not known: {self.unknown}"
+        return ("Coefficients and the noise of privacy: standard deviation and "
+                f"{_CONFIDENCE:.0%} interval, by {self.n_draws} fits to synthetic rows")
+
+    def __str__(self) -> str:
+        lines = [_HEADS, *self._rows()]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join([self._title(), *(
+            "  ".join([cells[0].ljust(widths[0]), *map(str.rjust, cells[1:], widths[1:])])
+            for cells in lines)])
+
+    def _repr_html_(self) -> str:
+        def line(cells, kind):
+            return "<tr>" + "".join(f"<{kind}>{html.escape(cell)}</{kind}>" for cell in cells) + (
+                "</tr>")
+
+        body = "".join(line(cells, "td") for cells in self._rows())
+        return (f"<table><caption>{html.escape(self._title())}</caption><thead>"
+                f"{line(_HEADS, 'th')}</thead><tbody>{body}</tbody></table>")
+
+
+class SummarizesCoefficients:
+    """A linear model that tells the noise of its coefficients."""
+
+    _noise_facts: Any = None
+
+    def _keep_facts(self, problem, name, solver, rows):
+        """Keep the public facts of a fit for `summary`."""
+        self._noise_facts = NoiseFacts.of(problem, name, solver, rows)
+
+    def summary(self, n_draws: int = _DRAWS) -> CoefficientSummary:
+        """Return coefficients beside the noise of their fit; no rows are read, no budget is spent.
+
+        The model is fitted `n_draws` times, with fresh noise each, to one synthetic table: normal
+        rows of the released second moment, and targets that follow the model's predictions. Their
+        spread is the noise (parametric bootstrap). Large tables are stood for by smaller ones at
+        as much signal.
+
+        Parameters
+        ----------
+        n_draws : int, default=50
+            Fits, at least 10. The deviations are off by about ``1 / sqrt(2 n_draws)`` of
+            themselves.
+
+        Returns
+        -------
+        summary : CoefficientSummary
+            A table of coefficients, the standard deviations of their noise and 95 %% intervals.
+            Where the noise is not known the deviations are NaN, and `unknown` says why.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ValueError
+            If `n_draws` is below 10, or the model is a network.
+        """
+        check_is_fitted(self, "privacy_")
+        if not hasattr(self, "coef_"):
+            raise ValueError("hidden_layer_sizes: a network has no coefficients; leave it () for "
+                             "a linear model.")
+        check_integer("n_draws", n_draws, low=10, high=10**5, remedy="an int >= 10")
+        unknown = why_unknown(self)
+        if unknown is None:
+            stds = noise_by_replays(self, n_draws)
+        else:
+            n_draws = 0
+            stds = [np.full(np.shape(value), np.nan)[()]
+                    for value in (self.coef_, self.intercept_)]
+        classes = getattr(self, "classes_", ())
+        names = getattr(self, "feature_names_in_", None)
+        return CoefficientSummary(
+            [f"x{i}" for i in range(self.n_features_in_)] if names is None else list(names),
+            self.coef_, self.intercept_, *stds, list(classes) if len(classes) > 2 else None,
+            n_draws, unknown)

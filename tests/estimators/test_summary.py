@@ -1,0 +1,145 @@
+"""Coefficients beside the noise of their fit, over the registry of linear models."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import f as f_law
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
+
+from dpsk import DPAUCMaximizer, DPLogisticRegression, PrivacyBudget
+from dpsk.linear_model import DPLinearRegression
+from tests.estimators.pairs import build
+from tests.registry import LINEAR, documented_solvers, pair_marks
+
+N, P = 1500, 3
+#: A correct ratio of variances is beyond these in one of 10^7 coefficients, on either side.
+FITS, DRAWS, RARE = 40, 40, 1e-7
+PAIRS = [pytest.param(cls, solver, id=f"{cls.__name__}-{solver}", marks=pair_marks(cls, solver))
+         for _, cls in sorted(LINEAR.items()) for solver in sorted(documented_solvers(cls))]
+
+
+def table(kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, P))
+    score = X @ [1.0, -0.5, 0.0]
+    if is_classifier(kind):
+        return X, (score + rng.logistic(size=N) > 0).astype(int)
+    return X, np.clip(score + 0.5 * rng.normal(size=N) + 3.0, 0.0, 6.0)
+
+
+def bounded(cls):
+    return {} if is_classifier(cls()) else {"target_bounds": (0.0, 6.0)}
+
+
+@pytest.mark.parametrize(("cls", "solver"), PAIRS)
+def test_noise_is_a_number_or_a_reason(cls, solver):
+    X, y = table(cls())
+    model = build(cls, solver, delta=1e-3, max_iter=10).fit(X, y)
+    summary = model.summary(n_draws=10)
+    for value, std in ((model.coef_, summary.coef_std),
+                       (model.intercept_, summary.intercept_std)):
+        assert np.shape(std) == np.shape(value)
+        assert np.isnan(std).all() if summary.unknown else (np.asarray(std) >= 0.0).all()
+    assert (summary.n_draws == 0) == (summary.unknown is not None)
+    assert "(intercept)" in str(summary)
+    assert "<table>" in summary._repr_html_()
+
+
+@pytest.mark.parametrize("name", [
+    name if name == "DPLogisticRegression" else pytest.param(name, marks=pytest.mark.thorough)
+    for name in sorted(LINEAR)])
+def test_noise_is_that_of_fits(name):
+    """It would notice a deviation that is 1.6 times too large, or as much too small."""
+    cls = LINEAR[name]
+    model = cls(epsilon=30.0, delta=1e-5, **bounded(cls))
+    X, y = table(model)
+    fits = [clone(model).fit(X, y) for _ in range(FITS)]
+    summary = fits[0].summary(n_draws=DRAWS)
+    if summary.unknown:
+        pytest.skip(summary.unknown)
+    ratios = np.square(np.std([each.coef_ for each in fits], axis=0, ddof=1) / summary.coef_std)
+    law = f_law(FITS - 1, DRAWS - 1)
+    # Rows that are drawn have the released moment, not the real one, and residuals a usual size.
+    assert (ratios > law.ppf(RARE) / 1.6**2).all()
+    assert (ratios < law.isf(RARE) * 1.6**2).all()
+
+
+def test_large_tables_are_stood_for_by_small_ones():
+    """At as much signal; it would notice a budget or a number of rows that is off by 2.5 times."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(30_000, 2))
+    y = (X[:, 0] + rng.logistic(size=len(X)) > 0).astype(int)
+    fits = [DPLogisticRegression(epsilon=1.0).fit(X, y) for _ in range(FITS)]
+    told = fits[0].summary(n_draws=DRAWS).coef_std
+    ratios = np.square(np.std([each.coef_ for each in fits], axis=0, ddof=1) / told)
+    law = f_law(FITS - 1, DRAWS - 1)
+    assert (ratios > law.ppf(RARE) / 1.6**2).all()
+    assert (ratios < law.isf(RARE) * 1.6**2).all()
+
+
+def test_summary_costs_no_budget_and_changes_nothing(tmp_path):
+    X, y = table(DPLogisticRegression())
+    with PrivacyBudget(2.0, 1e-6) as budget:
+        model = DPLogisticRegression(epsilon=1.0, delta=1e-7).fit(X, y)
+        spent, before = budget.spent, pickle.dumps(model)
+        model.summary(n_draws=10)
+        assert budget.spent == spent
+        assert pickle.dumps(model) == before
+        # The next fit to data is charged as ever.
+        clone(model).fit(X, y)
+        assert budget.spent != spent
+
+
+def test_classes_and_names_are_told():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(600, 2)), columns=["age", "<b>"])
+    y = np.array(["a", "b", "c"])[rng.integers(3, size=600)]
+    with warnings.catch_warnings():
+        # Predictions for synthetic rows need no names.
+        warnings.simplefilter("error")
+        summary = DPLogisticRegression(epsilon=5.0).fit(X, y).summary(n_draws=10)
+    assert summary.coef_std.shape == (3, 2)
+    assert "b: age" in str(summary)
+    assert "<b>" not in summary._repr_html_()
+
+
+def test_intervals_widen_with_confidence():
+    X, y = table(DPLinearRegression())
+    summary = DPLinearRegression(epsilon=5.0, target_bounds=(0.0, 6.0)).fit(X, y).summary(20)
+    (low, high), (lower, higher) = summary.interval(0.5), summary.interval(0.99)
+    assert (lower < low).all()
+    assert (low < summary.coef).all()
+    assert (higher > high).all()
+    with pytest.raises(ValueError, match="confidence=1.5"):
+        summary.interval(1.5)
+
+
+@pytest.mark.parametrize("fit, words", [
+    (lambda X, y: DPLogisticRegression(epsilon=np.inf).fit(X, y), "no noise"),
+    (lambda X, y: DPLogisticRegression(precondition=False).fit(X, y), "no second moment"),
+    (lambda X, y: DPLogisticRegression().fit(X, y, sample_weight=np.ones(len(X))),
+     "sample_weight"),
+    (lambda X, y: type("Own", (DPLogisticRegression,), {
+        "fit": lambda self, X, y: super(type(self), self).fit(X, y)})().fit(X, y), "its own")])
+def test_unknown_noise_has_a_reason(fit, words):
+    X, y = table(DPLogisticRegression())
+    with pytest.warns() if words == "no noise" else np.errstate():
+        summary = fit(X, y).summary()
+    assert words in summary.unknown
+    assert np.isnan(summary.coef_std).all()
+    assert np.isnan(summary.interval()[0]).all()
+
+
+def test_summary_refuses_by_name():
+    with pytest.raises(NotFittedError):
+        DPLogisticRegression().summary()
+    X, y = table(DPLogisticRegression())
+    with pytest.raises(ValueError, match="n_draws=3"):
+        DPLogisticRegression().fit(X, y).summary(3)
+    network = DPAUCMaximizer(hidden_layer_sizes=(4,), max_iter=5).fit(X, y)
+    with pytest.raises(ValueError, match="hidden_layer_sizes"):
+        network.summary()
