@@ -108,6 +108,8 @@ class Whitening(RowStage):
 
     attribute = "preconditioner_"
     takes_groups = True
+    #: Of the noise on a mean square, and on a mean, of rows in the unit of their bound; public.
+    noise_stds: tuple[float, float] | None = None
     words = "; then rows are mapped by the released preconditioner and shortened to norm 1"
 
     def __init__(self, model, dtype, descends=False):
@@ -151,6 +153,7 @@ class Whitening(RowStage):
         self.spectrum = Spectrum(root.vectors, root.moments / usual**2, self._matrix,
                                  found.covariance, *means)
         self.scales = float(usual), float(floor)
+        self.noise_stds = noise_std, float(means[1][0]) if means else 0.0
         self.value = self._of_rows(self._matrix).astype(self._dtype)
         geometry = self._geometry(problem, effective_rank, max(1.0, left))
         # A squared penalty stays on the coefficients of the rows as they came.

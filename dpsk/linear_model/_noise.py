@@ -16,6 +16,7 @@ Efron, Tibshirani (1993), "An introduction to the bootstrap", chapter 6; Ferrand
 
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -40,6 +41,10 @@ __all__ = ["NoiseFacts", "noise_by_replays", "why_unknown"]
 
 #: A table that stands for a larger one has so many rows, and so many for each column.
 _FEWEST_ROWS, _ROWS_A_COLUMN = 5000, 50
+#: The share of a coefficient in directions that noise hides, up to which its noise is known.
+_MOST_HIDDEN = 0.05
+#: Standard deviations of noise above 0 from which on a moment is one.
+_SURE = 3.0
 #: What is left of a variance counts as no less, over the largest: maps are kept in few bits.
 _LEAST_VARIANCE = 1e-12
 #: Where constants of rows were scaled with them, their mean square counts as no less.
@@ -60,6 +65,8 @@ class NoiseFacts(NamedTuple):
         Whether all of its noise is Gaussian.
     is_weighted : bool
         Whether rows had weights.
+    moment_std : (float, float) or None
+        Of the noise on a mean square and on a mean, of rows in the unit of their bound.
     """
 
     n_units: int
@@ -68,12 +75,13 @@ class NoiseFacts(NamedTuple):
     delta: float
     is_gaussian: bool
     is_weighted: bool
+    moment_std: tuple[float, float] | None
 
     @classmethod
-    def of(cls, problem: Any, name: str, solver: Any, rows: Any) -> Any:
-        """Return those of a fit to rows by a solver of some name."""
+    def of(cls, problem: Any, name: str, solver: Any, stage: Any, rows: Any) -> Any:
+        """Return those of a fit to rows by a solver of some name, after a stage or None."""
         return cls(problem.n_samples, name, problem.epsilon, problem.delta, solver.is_gaussian,
-                   rows.is_weighted)
+                   rows.is_weighted, getattr(stage, "noise_stds", None))
 
 
 def why_unknown(model: Any) -> str | None:
@@ -96,11 +104,13 @@ def why_unknown(model: Any) -> str | None:
 def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray]:
     """Return standard deviations of `coef_` and `intercept_` over fits to one synthetic table.
 
-    Nothing is charged, as no row of data is read.
+    NaN for coefficients of which noise hides a part: they follow the noise of the map. Nothing is
+    charged, as no row of data is read.
     """
     facts, draws = model._noise_facts, PublicDraws(None)
     n_rows, epsilon = _stand_in(facts, model.n_features_in_)
-    X = _synthetic_rows(model, n_rows, draws)
+    moment, hidden = _released_moment(model)
+    X = _synthetic_rows(model, moment, n_rows, draws)
     y = without_warnings(_synthetic_targets, model, X, draws)
     found = []
     for _ in range(n_draws):
@@ -110,9 +120,11 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray]:
         with _unpaid():
             without_warnings(replay.fit, X, y)
         found.append((replay.coef_, replay.intercept_))
-    coefs, intercepts = zip(*found, strict=True)
-    return (np.std(np.array(coefs, np.float64), axis=0, ddof=1),
-            np.std(np.array(intercepts, np.float64), axis=0, ddof=1))
+    coefs, intercepts = (np.std(np.array(values, np.float64), axis=0, ddof=1)
+                         for values in zip(*found, strict=True))
+    unclear = hidden > _MOST_HIDDEN
+    coefs[..., unclear[:model.n_features_in_]] = np.nan
+    return coefs, intercepts * np.nan if model.fit_intercept and unclear[-1] else intercepts
 
 
 def _stand_in(facts, n_features):
@@ -133,22 +145,41 @@ def _unpaid() -> Iterator[None]:
         yield
 
 
-def _synthetic_rows(model, n_rows, draws):
-    """Return normal rows with the released mean and covariance of features."""
+def _released_moment(model):
+    """Return the second moment of rows in the unit of their bound, and what noise hides of it.
+
+    That is the share of every coefficient, the intercept's last, in directions whose moment may
+    be noise alone; these have none here, as coefficients vary most then.
+    """
     usual, floor = model.preconditioner_scales_
-    p, unit = model.n_features_in_, float(model.data_norm_)
     matrix = model.preconditioner_.astype(np.float64)
-    matrix[:p] *= unit
+    matrix[:model.n_features_in_] *= float(model.data_norm_)
     sizes, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
-    squares = np.maximum((usual * np.maximum(sizes, np.finfo(float).tiny)) ** -2.0 - floor, 0.0)
-    moment = (vectors * squares) @ vectors.T
+    squares = (usual * np.maximum(sizes, np.finfo(float).tiny)) ** -2.0 - floor
+    hidden = ~(squares >= _edges(model, vectors))
+    squares[hidden] = 0.0
+    return (vectors * squares) @ vectors.T, np.square(vectors[:, hidden]).sum(axis=1)
+
+
+def _synthetic_rows(model, moment, n_rows, draws):
+    """Return normal rows with the mean and the covariance of features in a moment."""
+    p = model.n_features_in_
     mean = np.zeros(p)
     if model.fit_intercept:
         mean = moment[:p, -1] / max(moment[-1, -1], _LEAST_CONSTANT)
     values, directions = np.linalg.eigh(moment[:p, :p] - np.outer(mean, mean))
     values = np.maximum(values, _LEAST_VARIANCE * max(values[-1], 0.0))
     rows = draws.normals((n_rows, p)) @ (directions * np.sqrt(values)).T
-    return ((rows + mean) * unit).astype(model.coef_.dtype)
+    return ((rows + mean) * float(model.data_norm_)).astype(model.coef_.dtype)
+
+
+def _edges(model, vectors):
+    """Return below which size a moment along each direction may be noise alone."""
+    own, beside = model._noise_facts.moment_std
+    features = np.square(vectors[:model.n_features_in_]).sum(axis=0)
+    # The constant's own moment is public, or nearly; its products with features are noisy.
+    deviations = np.sqrt((own * features)**2 + 4.0 * beside**2 * features * (1.0 - features))
+    return deviations * max(_SURE, math.sqrt(2.0 * len(vectors)))
 
 
 def _synthetic_targets(model, X, draws):

@@ -47,7 +47,8 @@ class CoefficientSummary:
     intercept : float or ndarray of shape (n_outputs,)
         As the model has it.
     coef_std : ndarray, shaped like `coef`
-        Standard deviations of the noise; NaN where it is not known.
+        Standard deviations of the noise; NaN where it is not known, and for features whose
+        correlations noise hides.
     intercept_std : float or ndarray of shape (n_outputs,)
         That of the intercept.
     outputs : list or None
@@ -135,7 +136,7 @@ class CoefficientSummary:
             values = [*coefs[k], constants[k]]
             for name, value, std in zip(names, values, [*stds[k], their_stds[k]], strict=True):
                 ends = (value, std, value - reach * std, value + reach * std)
-                yield (first + name, *("" if np.isnan(end) else f"{end:.4g}" for end in ends))
+                yield (first + name, *("nan" if np.isnan(end) else f"{end:.4g}" for end in ends))
 
     def _title(self):
         if self.unknown is not None:
@@ -164,10 +165,14 @@ class SummarizesCoefficients:
     """A linear model that tells the noise of its coefficients."""
 
     _noise_facts: Any = None
+    if TYPE_CHECKING:
+        n_features_in_: int
+        coef_: FloatArray
+        intercept_: Any
 
-    def _keep_facts(self, problem, name, solver, rows):
+    def _keep_facts(self, problem, name, solver, stage, rows):
         """Keep the public facts of a fit for `summary`."""
-        self._noise_facts = NoiseFacts.of(problem, name, solver, rows)
+        self._noise_facts = NoiseFacts.of(problem, name, solver, stage, rows)
 
     def summary(self, n_draws: int = _DRAWS) -> CoefficientSummary:
         """Return coefficients beside the noise of their fit; no rows are read, no budget is spent.
@@ -187,7 +192,9 @@ class SummarizesCoefficients:
         -------
         summary : CoefficientSummary
             A table of coefficients, the standard deviations of their noise and 95 %% intervals.
-            Where the noise is not known the deviations are NaN, and `unknown` says why.
+            Where the noise is not known the deviations are NaN, and `unknown` says why. NaN as
+            well are those of features whose variance, or part in a collinear combination, is
+            below the noise of the released moment.
 
         Raises
         ------
@@ -206,8 +213,8 @@ class SummarizesCoefficients:
             stds = noise_by_replays(self, n_draws)
         else:
             n_draws = 0
-            stds = [np.full(np.shape(value), np.nan)[()]
-                    for value in (self.coef_, self.intercept_)]
+            stds = (np.full(np.shape(self.coef_), np.nan),
+                    np.full(np.shape(self.intercept_), np.nan)[()])
         classes = getattr(self, "classes_", ())
         names = getattr(self, "feature_names_in_", None)
         return CoefficientSummary(

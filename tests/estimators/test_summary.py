@@ -42,7 +42,7 @@ def test_noise_is_a_number_or_a_reason(cls, solver):
     for value, std in ((model.coef_, summary.coef_std),
                        (model.intercept_, summary.intercept_std)):
         assert np.shape(std) == np.shape(value)
-        assert np.isnan(std).all() if summary.unknown else (np.asarray(std) >= 0.0).all()
+        assert np.isnan(std).all() if summary.unknown else not (np.asarray(std) < 0.0).any()
     assert (summary.n_draws == 0) == (summary.unknown is not None)
     assert "(intercept)" in str(summary)
     assert "<table>" in summary._repr_html_()
@@ -63,8 +63,9 @@ def test_noise_is_that_of_fits(name):
     ratios = np.square(np.std([each.coef_ for each in fits], axis=0, ddof=1) / summary.coef_std)
     law = f_law(FITS - 1, DRAWS - 1)
     # Rows that are drawn have the released moment, not the real one, and residuals a usual size.
-    assert (ratios > law.ppf(RARE) / 1.6**2).all()
-    assert (ratios < law.isf(RARE) * 1.6**2).all()
+    assert np.isfinite(ratios).any()
+    assert not (ratios < law.ppf(RARE) / 1.6**2).any()
+    assert not (ratios > law.isf(RARE) * 1.6**2).any()
 
 
 def test_large_tables_are_stood_for_by_small_ones():
@@ -78,6 +79,15 @@ def test_large_tables_are_stood_for_by_small_ones():
     law = f_law(FITS - 1, DRAWS - 1)
     assert (ratios > law.ppf(RARE) / 1.6**2).all()
     assert (ratios < law.isf(RARE) * 1.6**2).all()
+
+
+def test_noise_of_collinear_columns_is_not_told():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 3))
+    y = (X[:, 0] + rng.logistic(size=len(X)) > 0).astype(int)
+    summary = DPLogisticRegression(epsilon=2.0).fit(np.column_stack([X, X[:, 2]]), y).summary(10)
+    assert np.isfinite(summary.coef_std[0, :2]).all()
+    assert np.isnan(summary.coef_std[0, 2:]).all()
 
 
 def test_summary_costs_no_budget_and_changes_nothing(tmp_path):
@@ -114,7 +124,7 @@ def test_intervals_widen_with_confidence():
     assert (lower < low).all()
     assert (low < summary.coef).all()
     assert (higher > high).all()
-    with pytest.raises(ValueError, match="confidence=1.5"):
+    with pytest.raises(ValueError, match=r"confidence=1\.5"):
         summary.interval(1.5)
 
 
