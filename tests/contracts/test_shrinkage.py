@@ -29,7 +29,8 @@ def stage_of(seed=0, mean=True, mean_noise=0.0):
     """Return a stage after whitening that released some spectrum, the problem and that."""
     rng = np.random.default_rng(seed)
     directions, _ = np.linalg.qr(rng.normal(size=(P, P)))
-    spectrum = Spectrum(directions, rng.uniform(0.01, 0.2, P), np.eye(P), np.eye(P - 1))
+    spectrum = Spectrum(directions, rng.uniform(0.01, 0.2, P), np.ones(P), np.eye(P),
+                        np.eye(P - 1))
     if mean:
         spectrum = replace(spectrum, mean=rng.normal(size=P), mean_noise=np.full(P, mean_noise))
     whitening = Whitening(LinearModel(P - 1, None, True, 1.0), np.float64)
@@ -131,7 +132,7 @@ def of_many(theta, linked=(), shared=1.0):
     moments = np.append(shared, np.ones(MANY))
     for one, other in linked:
         covariance[one, other] = covariance[other, one] = 0.5
-    spectrum = Spectrum(directions, moments, np.eye(MANY + 1), covariance,
+    spectrum = Spectrum(directions, moments, np.ones(MANY + 1), np.eye(MANY + 1), covariance,
                         np.append(np.linspace(-1.0, 1.0, MANY), 1.0), np.zeros(MANY + 1))
     whitening = Whitening(LinearModel(MANY, None, True, 1.0), np.float64)
     whitening.spectrum = spectrum
