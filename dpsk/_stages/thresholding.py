@@ -76,21 +76,24 @@ def thresholded(moment: FloatArray, noise_std: float, fit_intercept: bool) -> Th
     products = np.outer(means, means) / constant
     covariance = moment[:features, :features] - products
     deviation = math.sqrt(0.5) * noise_std
-    kept = np.abs(covariance) > _cut(covariance, deviation)
+    sizes = np.abs(covariance)
+    np.fill_diagonal(sizes, 0.0)
+    kept = sizes > _cut(sizes, deviation)
     np.fill_diagonal(kept, True)
-    shared = _spikes(np.where(kept, 0.0, covariance), deviation)
+    # Matrices are not copied more often than need be: room takes longer than what fills it.
+    shared = _spikes(np.multiply(covariance, ~kept, out=sizes), deviation)
     covariance *= kept
     others = float(kept.sum() + len(moment) - 2 * features)
     variances, apart = _drawn_together(np.diag(covariance), noise_std)
     if apart < 1.0:
         # No correlation is above 1, as far as variances are known.
         most = np.sqrt(variances + 2.0 * math.sqrt(apart) * noise_std)
-        largest = np.outer(most, most)
+        largest = np.multiply.outer(most, most, out=sizes)
         np.minimum(covariance, largest, out=covariance)
         np.maximum(covariance, np.negative(largest, out=largest), out=covariance)
     np.fill_diagonal(covariance, variances)
     result = moment.copy()
-    result[:features, :features] = covariance + products
+    np.add(covariance, products, out=result[:features, :features])
     if shared.size:
         result[:features, :features] += shared @ shared.T
     parts = None
@@ -140,12 +143,13 @@ def _drawn_together(variances, noise_std):
     return np.maximum(mean + apart * (variances - mean), 0.0), apart
 
 
-def _cut(covariance, deviation):
-    """Return the least size at which few of the covariances that are as large are noise."""
+def _cut(sizes, deviation):
+    """Return the least size at which few of the covariances that are as large are noise.
+
+    `sizes`, (p, p), have a diagonal of 0.
+    """
     cuts = _DEVIATIONS * deviation
-    n_pairs = len(covariance) * (len(covariance) - 1) // 2
-    sizes = np.abs(covariance)
-    np.fill_diagonal(sizes, 0.0)
+    n_pairs = len(sizes) * (len(sizes) - 1) // 2
     # Every pair stands in it twice.
     sizes = np.sort(sizes[sizes > cuts[0]])
     found = (len(sizes) - np.searchsorted(sizes, cuts, side="right")) // 2

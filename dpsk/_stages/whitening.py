@@ -214,16 +214,17 @@ class UnitNorm(Whitening):
 
 
 def _on_grid(matrix, sizes):
-    """Return a matrix in so few bits that its products with rows on a grid are exact.
+    """Bring a matrix to so few bits that its products with rows on a grid are exact; return it.
 
     And what its eigenvalues, which were `sizes`, are at least.
     """
     largest = max(matrix.max(), -matrix.min())
     unit = 2.0 ** (math.ceil(math.log2(largest)) - _MATRIX_BITS)
-    whole = matrix / unit
-    whole = np.multiply(np.rint(whole, out=whole), unit, out=whole)
+    matrix /= unit
+    np.rint(matrix, out=matrix)
+    matrix *= unit
     # Half a unit an entry, and as much for the rounding of what was given.
-    return whole, sizes - len(sizes) * unit
+    return matrix, sizes - len(sizes) * unit
 
 
 def _largest(matrix, moment):
