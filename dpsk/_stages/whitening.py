@@ -45,8 +45,8 @@ _NOISE_OF_FLOOR = 0.4
 _MATRIX_BITS = 22
 #: Of the directions: where as many are lengthened alike, only the others take products.
 _MOST_ALIKE = 0.5
-#: Of a system with the map, each from what the ones before leave.
-_MOST_SOLUTIONS = 5
+#: Of a system with the map, each from what the ones before leave; and what is little enough.
+_MOST_SOLUTIONS, _SOLVED = 5, 1e-12
 #: Up to so many directions all eigenvalues are found as fast as the largest.
 _FEW_DIRECTIONS = 128
 
@@ -95,12 +95,14 @@ class Spectrum:
         found, left = np.zeros_like(change), change
         # What the map was rounded by is left of a first solution, and less of the next ones.
         for _ in range(_MOST_SOLUTIONS):
-            more = found + self.directions @ ((self.directions.T @ left).T / self.sizes).T
-            before, left = np.linalg.norm(left), change - self.matrix @ more
-            if not np.linalg.norm(left) < before:
-                break
-            found = more
-        return found
+            found += self.directions @ ((self.directions.T @ left).T / self.sizes).T
+            left = change - self.matrix @ found
+            if np.linalg.norm(left) <= _SOLVED * np.linalg.norm(change):
+                return found
+        try:
+            return np.linalg.solve(self.matrix, change)
+        except np.linalg.LinAlgError:  # rounded to a grid, it may be singular
+            return np.linalg.lstsq(self.matrix, change, rcond=None)[0]
 
 
 class Whitening(RowStage):
@@ -114,8 +116,8 @@ class Whitening(RowStage):
     attribute = "preconditioner_"
     takes_groups = True
     words = "; then rows are mapped by the released preconditioner and shortened to norm 1"
-    #: How images are measured, where the moment says more than the map itself.
-    _norms: ImageNorms | None = None
+    #: The square of the map in parts, where the moment is in such.
+    _inverse: Any = None
 
     def __init__(self, model, dtype, descends=False):
         # In the unit of their bound rows are as long as the constant.
@@ -158,8 +160,7 @@ class Whitening(RowStage):
         self.spectrum = Spectrum(root.vectors, root.moments / usual**2, root.sizes / usual,
                                  self._matrix, found.covariance, *means)
         if found.parts is not None:
-            self._norms = ImageNorms.of(self._matrix, *(
-                part / usual for part in found.parts.inverse(floor)))
+            self._inverse = tuple(part / usual for part in found.parts.inverse(floor))
         self.scales = float(usual), float(floor)
         self.value = self._of_rows(self._matrix).astype(self._dtype)
         geometry = self._geometry(problem, effective_rank, max(1.0, left))
@@ -195,8 +196,9 @@ class Whitening(RowStage):
 
     def _mapped(self, problem, rows):
         """Return the problem and the rows after the map, which products with them make."""
+        norms = None if self._inverse is None else ImageNorms.of(self._matrix, *self._inverse)
         return replace(problem, model=WhitenedModel.of(self._model, self._matrix, self._sizes,
-                                                       self._norms)), rows
+                                                       norms)), rows
 
 
 class UnitNorm(Whitening):

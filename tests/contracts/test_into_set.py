@@ -89,6 +89,18 @@ def test_rounding_leads_out_of_no_small_ball(rows, radius):
     assert np.abs(model.coef_).sum() <= radius * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("spread", [1.0, 1e3, 1e7, 1e12])
+@pytest.mark.parametrize("shape", [(P,), (P, 2)])
+def test_a_change_is_made_whatever_the_map_was_rounded_by(spread, shape):
+    rng = np.random.default_rng(3)
+    directions, _ = np.linalg.qr(rng.normal(size=(P, P)))
+    sizes = np.geomspace(1.0, 1.0 / spread, P)
+    matrix = np.rint(2.0**22 * (directions * sizes) @ directions.T) / 2.0**22
+    spectrum = Spectrum(directions, np.ones(P), sizes, matrix, np.eye(P))
+    change = rng.normal(size=shape)
+    np.testing.assert_allclose(matrix @ spectrum.moved(change), change, atol=1e-7)
+
+
 @pytest.mark.parametrize("size", [1e-9, 0.0, -0.01, 0.003])
 def test_a_mean_of_constants_that_is_noise_moves_no_constant_far(size):
     """Where rows are far longer than their bound constants are near 0."""
