@@ -20,6 +20,7 @@ from dpsk._models.products import product_by_row
 if TYPE_CHECKING:
     from typing import Any
 
+    from dpsk._models.image_norms import ImageNorms
     from dpsk._typing import Features, FloatArray
 
 __all__ = ["WhitenedModel"]
@@ -45,18 +46,22 @@ class WhitenedModel(LinearModel):
         P transposed, public.
     sizes : ndarray of shape (rows of theta,) or None
         No more than by how much it lengthens rows in directions of its own; None: to be found.
+    norms : ImageNorms or None
+        How images of rows on a grid are measured; None: by a triangle.
     """
 
     # Given always, by `of`: the fields before them have defaults.
     rows: LinearModel = None  # type: ignore[assignment]  # see above
     matrix: FloatArray = None  # type: ignore[assignment]  # see above
     sizes: FloatArray | None = None
+    norms: ImageNorms | None = None
 
     @classmethod
-    def of(cls, rows: LinearModel, matrix: FloatArray,
-           sizes: FloatArray | None = None) -> WhitenedModel:
+    def of(cls, rows: LinearModel, matrix: FloatArray, sizes: FloatArray | None = None,
+           norms: ImageNorms | None = None) -> WhitenedModel:
         """Return the model of the rows of a LinearModel, mapped by `matrix`."""
-        return cls(len(matrix), rows.n_outputs, False, 1.0, rows=rows, matrix=matrix, sizes=sizes)
+        return cls(len(matrix), rows.n_outputs, False, 1.0, rows=rows, matrix=matrix, sizes=sizes,
+                   norms=norms)
 
     @cached_property
     def _error(self) -> float:
@@ -177,17 +182,31 @@ class WhitenedModel(LinearModel):
                 norms = np.empty(X.shape[0])
                 for part in row_blocks(X.shape[0], 4 * len(self.matrix)):
                     beside = constants[part] if np.ndim(constants) else constants
-                    norms[part] = self._square_norms(X[part] @ self._corner.T, beside)
+                    norms[part] = self._squares_of_multiples(X[part], beside)
             else:
-                norms = self._square_norms(self._mapped_features(X), constants)
+                norms = self._squares_of_multiples(X, constants)
             np.sqrt(norms, out=norms)
             norms *= scale
-            return self._shortening(norms, lengths)
+            if self.norms is None:
+                return self._shortening(norms, lengths)
+            entering = self.rows.entering_norms(lengths)
+            return self._limited(np.hypot(norms, math.sqrt(self.norms.error) * entering))
+
+    def _squares_of_multiples(self, X: Features, constants: Any) -> FloatArray:
+        """Return squared lengths of images of rows in whole units, which are overwritten."""
+        if self.norms is not None:
+            X = X.toarray() if sparse.issparse(X) else X
+            return self.norms.square_norms(X, constants if self.rows.fit_intercept else None)
+        mapped = X @ self._corner.T if sparse.issparse(X) else self._mapped_features(X)
+        return self._square_norms(mapped, constants)
 
     def _shortening(self, norms: FloatArray, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return ``t`` of rows whose images have some norms, and the norms that are left."""
         # Products of long rows that cancel are off by more than the head-room of a norm.
-        norms += self._error * self.rows.entering_norms(lengths)
+        return self._limited(norms + self._error * self.rows.entering_norms(lengths))
+
+    def _limited(self, norms: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the same of norms that are no less than those of images."""
         factors = clip_factors(norms, HEADROOM)
         # Beyond, squares overflow or underflow, and a norm says nothing.
         factors[~((norms > 1e-150) & (norms < 1e150))] = 0.0

@@ -20,6 +20,8 @@ _NOISE_FACTORS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 _MOST_NOISE = 4.0
 #: Up to so many blocks all variances are tried at once.
 _FEW_BLOCKS = 200
+#: Of as many as there are of the fewest blocks one is left.
+_HALVINGS = 4
 #: What is below its exponential adds nothing to 1.
 _LEAST_LOG = -700.0
 #: Variances of what stands out, over the usual noise.
@@ -53,24 +55,25 @@ def shares_of_few(energies: FloatArray, noises: FloatArray,
     """
     n_blocks = len(energies)
     chances = np.geomspace(1.0 / n_blocks, 1.0, 25)[:-1, None]
-    log_chances, log_others = np.log(chances), np.log1p(-chances)
     predicted = noises / sizes
     usual = float(np.median(predicted))
     best, one_law, shares = -math.inf, -math.inf, None
     for factor in _NOISE_FACTORS:
         noise = factor * predicted
-        log_spike = log_others + _log_density(energies, noise, sizes)
+        spike = _log_density(energies, noise, sizes)
         for some in np.split(factor * usual * _VARIANCES, _parts(n_blocks)):
             variances = some[:, None, None]
             slab = _log_density(energies, noise + variances, sizes)
             one_law = max(one_law, float(slab.sum(axis=2).max()))
-            log_slab = log_chances + slab
-            mixed = _log_of_sum(log_spike, log_slab)
-            sums = mixed.sum(axis=2)
+            # Of both densities over the larger one, which is 1.
+            smaller, above = np.exp(np.fmax(-np.abs(slab - spike), _LEAST_LOG)), slab > spike
+            of_slab, of_spike = np.where(above, 1.0, smaller), np.where(above, smaller, 1.0)
+            mixed = of_spike + chances * (of_slab - of_spike)
+            sums = np.maximum(spike, slab).sum(axis=2) + _sum_of_logs(mixed)
             place = np.unravel_index(np.argmax(sums), sums.shape)
             if sums[place] > best:
                 best, variance = float(sums[place]), some[place[0]]
-                chosen = np.exp(log_slab[place] - mixed[place])
+                chosen = chances[place[1]] * of_slab[place[0], 0] / mixed[place]
                 small = max(0.0, 1.0 - _MOST_NOISE / factor)
                 shares = small + (1.0 - small) * chosen * variance / (variance + noise)
     return shares if best > one_law + math.log(n_blocks) else None
@@ -81,14 +84,16 @@ def _parts(n_blocks):
     return 1 if n_blocks <= _FEW_BLOCKS else len(_VARIANCES)
 
 
-def _log_of_sum(first, second):
-    """Return what `np.logaddexp` does, in a third of its time."""
-    # The difference of infinite ones is no number, which the maximum leaves out.
-    smaller = np.exp(np.fmax(-np.abs(first - second), _LEAST_LOG))
-    smaller += 1.0
-    np.log(smaller, out=smaller)
-    smaller += np.maximum(first, second)
-    return smaller
+def _sum_of_logs(values):
+    """Return sums over the last axis of logarithms of numbers from 1e-9 to 1."""
+    # Logarithms of products of up to 31 are far fewer.
+    for _ in range(_HALVINGS):
+        half = values.shape[-1] // 2
+        products = values[..., :half] * values[..., half:2 * half]
+        if values.shape[-1] % 2:
+            products[..., 0] *= values[..., -1]
+        values = products
+    return np.log(values).sum(axis=-1)
 
 
 def _log_density(energies, variances, sizes):

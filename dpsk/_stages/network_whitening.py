@@ -24,7 +24,8 @@ from dpsk._problem import Geometry
 from dpsk._stages.base import Stage
 from dpsk._stages.bounds import NormBound, norm_rule
 from dpsk._stages.centering import center_norm
-from dpsk._stages.whitening import InverseRoot, ampleness, thresholded
+from dpsk._stages.thresholding import thresholded
+from dpsk._stages.whitening import InverseRoot, ampleness
 from dpsk._statistics.moments import noisy_second_moment, second_moment_noise
 
 if TYPE_CHECKING:

@@ -148,24 +148,27 @@ def _of_few_columns(spectrum, variances, theta):
 
     Columns whose covariances stand out of noise are of one block.
     """
-    covariance = spectrum.covariance
-    if len(covariance) < FEWEST_BLOCKS:
+    covariance, features = spectrum.covariance, len(spectrum.covariance)
+    if features < FEWEST_BLOCKS:
         return None
-    n_blocks, blocks = connected_components(covariance, directed=False)
+    linked = np.count_nonzero(covariance, axis=1) > (np.diag(covariance) != 0.0)
+    n_blocks, blocks = _blocks(covariance, linked)
     if n_blocks < FEWEST_BLOCKS:
         return None
-    features = len(blocks)
     of_rows = spectrum.matrix @ theta
     coef = of_rows[:features].reshape(features, -1)
-    roots = spectrum.matrix[:features] @ spectrum.directions
+    roots = spectrum.directions[:features] * spectrum.sizes
 
     def summed(values):
         return np.bincount(blocks, values, n_blocks)
 
     energies = summed((coef * (covariance @ coef)).sum(axis=1))
-    # Few entries of a row are left.
-    moved = np.array([row[kept] @ roots[kept] for row in covariance for kept in [row != 0.0]])
-    noises = summed((moved * (roots * variances)).sum(axis=1))
+    moved = np.diag(covariance)[:, None] * roots
+    for column in np.flatnonzero(linked):
+        kept = covariance[column] != 0.0
+        moved[column] = covariance[column, kept] @ roots[kept]
+    moved *= roots
+    noises = summed(moved @ variances)
     if not (np.isfinite(energies).all() and (noises > 0.0).all()):
         return None
     shares = shares_of_few(energies, noises * coef.shape[1], summed(None) * coef.shape[1])
@@ -181,6 +184,16 @@ def _of_few_columns(spectrum, variances, theta):
     # What many columns share, and no pair of them shows, is in none of these energies.
     alone = float((removed * (covariance @ removed)).sum())
     return theta + change if _energy(spectrum, change) <= _MOST_SHARED * alone else None
+
+
+def _blocks(covariance, linked):
+    """Return how many blocks columns are of, and which; only some are `linked` to others."""
+    n_blocks, blocks = np.count_nonzero(~linked), np.cumsum(~linked) - 1
+    if linked.any():
+        n_more, more = connected_components(covariance[np.ix_(linked, linked)], directed=False)
+        blocks[linked] = n_blocks + more
+        n_blocks += n_more
+    return n_blocks, blocks
 
 
 def _along(theta, direction):

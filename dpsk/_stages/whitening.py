@@ -8,13 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
-from scipy.special import ndtr
 
 from dpsk._defaults.budgets import (
     AMPLE_SIGNAL,
-    FALSE_SHARE,
     LEAST_FLOOR,
     MOMENT_SHARE,
     NOISE_FLOOR,
@@ -24,9 +21,11 @@ from dpsk._defaults.budgets import (
 )
 from dpsk._defaults.losses import loss_defaults
 from dpsk._models import LinearModel, Preconditioner, WhitenedModel
+from dpsk._models.image_norms import ImageNorms
 from dpsk._privacy.events import Gaussian
 from dpsk._problem import Geometry
 from dpsk._stages.base import RowStage
+from dpsk._stages.thresholding import thresholded
 from dpsk._statistics.moments import mean_noise, noisy_second_moment, second_moment_noise
 
 if TYPE_CHECKING:
@@ -35,21 +34,19 @@ if TYPE_CHECKING:
     from dpsk._data.source import RowSource
     from dpsk._mechanism.session import Session
     from dpsk._problem import Problem
+    from dpsk._stages.diagonal_plus import DiagonalPlus
     from dpsk._typing import FloatArray
 
-__all__ = ["InverseRoot", "Spectrum", "UnitNorm", "Whitening", "ampleness", "moment_budget",
-           "thresholded"]
+__all__ = ["InverseRoot", "Spectrum", "UnitNorm", "Whitening", "ampleness", "moment_budget"]
 
-#: Standard deviations of noise above zero from which on covariances may be kept.
-_DEVIATIONS = np.linspace(2.0, 6.0, 81)
-#: Mean squares of constants count as no less.
-_LEAST_CONSTANT = 0.05
-#: Standard errors above zero from which on a mean of variances is one.
-_SURE = 3.0
 #: Of the floor: what eigenvalues of noise alone come to.
 _NOISE_OF_FLOOR = 0.4
 #: Of the largest entry of the map.
 _MATRIX_BITS = 22
+#: Of the directions: where as many are lengthened alike, only the others take products.
+_MOST_ALIKE = 0.5
+#: Of a system with the map, each from what the ones before leave; and what is little enough.
+_MOST_SOLUTIONS, _SOLVED = 5, 1e-12
 #: Up to so many directions all eigenvalues are found as fast as the largest.
 _FEW_DIRECTIONS = 128
 
@@ -64,6 +61,8 @@ class Spectrum:
         Orthonormal columns.
     moments : ndarray of shape (p,)
         Mean squares along these.
+    sizes : ndarray of shape (p,)
+        By how much the map lengthens these, all but its rounding.
     matrix : ndarray of shape (p, p)
         What mapped the rows.
     covariance : ndarray of shape (n_features, n_features)
@@ -76,6 +75,7 @@ class Spectrum:
 
     directions: FloatArray
     moments: FloatArray
+    sizes: FloatArray
     matrix: FloatArray
     covariance: FloatArray
     mean: FloatArray | None = None
@@ -92,6 +92,13 @@ class Spectrum:
             share = size / (size**2 + self.mean_noise[-1]**2)
             constant = -share * (self.mean[:-1] @ change)
             change = np.concatenate([change, np.expand_dims(constant, 0)])
+        found, left = np.zeros_like(change), change
+        # What the map was rounded by is left of a first solution, and less of the next ones.
+        for _ in range(_MOST_SOLUTIONS):
+            found += self.directions @ ((self.directions.T @ left).T / self.sizes).T
+            left = change - self.matrix @ found
+            if np.linalg.norm(left) <= _SOLVED * np.linalg.norm(change):
+                return found
         try:
             return np.linalg.solve(self.matrix, change)
         except np.linalg.LinAlgError:  # rounded to a grid, it may be singular
@@ -111,6 +118,8 @@ class Whitening(RowStage):
     #: Of the noise on a mean square, and on a mean, of rows in the unit of their bound; public.
     noise_stds: tuple[float, float] | None = None
     words = "; then rows are mapped by the released preconditioner and shortened to norm 1"
+    #: The square of the map in parts, where the moment is in such.
+    _inverse: Any = None
 
     def __init__(self, model, dtype, descends=False):
         # In the unit of their bound rows are as long as the constant.
@@ -143,15 +152,17 @@ class Whitening(RowStage):
         least = LEAST_FLOOR * model.data_norm**2 / ampleness(problem.signal_to_noise)
         over_noise = NOISE_FLOOR if model.whole or not model.homogeneous else SCORE_FLOOR
         floor = max(least, over_noise * noise_std * math.sqrt(found.entries))
-        root = InverseRoot.of(found.moment, floor, found.noise_share)
+        root = InverseRoot.of(found.moment, floor, found.noise_share, found.parts)
         effective_rank = root.effective_rank
         left = _largest(root.matrix, noisy)
         usual = np.sqrt(effective_rank) * self._longest(problem)
         self._matrix, self._sizes = _on_grid(root.matrix / usual, root.sizes / usual)
         means = (found.moment[:, -1], mean_noise(model, rows.n_units, mu)) if (
             model.fit_intercept) else ()
-        self.spectrum = Spectrum(root.vectors, root.moments / usual**2, self._matrix,
-                                 found.covariance, *means)
+        self.spectrum = Spectrum(root.vectors, root.moments / usual**2, root.sizes / usual,
+                                 self._matrix, found.covariance, *means)
+        if found.parts is not None:
+            self._inverse = tuple(part / usual for part in found.parts.inverse(floor))
         self.scales = float(usual), float(floor)
         self.noise_stds = noise_std, float(means[1][0]) if means else 0.0
         self.value = self._of_rows(self._matrix).astype(self._dtype)
@@ -188,8 +199,9 @@ class Whitening(RowStage):
 
     def _mapped(self, problem, rows):
         """Return the problem and the rows after the map, which products with them make."""
-        return replace(problem, model=WhitenedModel.of(self._model, self._matrix,
-                                                       self._sizes)), rows
+        norms = None if self._inverse is None else ImageNorms.of(self._matrix, *self._inverse)
+        return replace(problem, model=WhitenedModel.of(self._model, self._matrix, self._sizes,
+                                                       norms)), rows
 
 
 class UnitNorm(Whitening):
@@ -207,13 +219,17 @@ class UnitNorm(Whitening):
 
 
 def _on_grid(matrix, sizes):
-    """Return a matrix in so few bits that its products with rows on a grid are exact.
+    """Bring a matrix to so few bits that its products with rows on a grid are exact; return it.
 
     And what its eigenvalues, which were `sizes`, are at least.
     """
-    unit = 2.0 ** (math.ceil(math.log2(np.abs(matrix).max())) - _MATRIX_BITS)
+    largest = max(matrix.max(), -matrix.min())
+    unit = 2.0 ** (math.ceil(math.log2(largest)) - _MATRIX_BITS)
+    matrix /= unit
+    np.rint(matrix, out=matrix)
+    matrix *= unit
     # Half a unit an entry, and as much for the rounding of what was given.
-    return np.rint(matrix / unit) * unit, sizes - len(sizes) * unit
+    return matrix, sizes - len(sizes) * unit
 
 
 def _largest(matrix, moment):
@@ -239,106 +255,6 @@ def ampleness(signal: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Thresholded:
-    """A noisy moment without what noise alone explains.
-
-    Parameters
-    ----------
-    moment : ndarray of shape (p, p)
-    covariance : ndarray of shape (n_features, n_features)
-        Of the features in it, but for what is kept by its directions.
-    entries : float
-        How many entries a row keeps on average.
-    noise_share : float
-        The noise that is left in these over that of as many entries.
-    """
-
-    moment: FloatArray
-    covariance: FloatArray
-    entries: float
-    noise_share: float
-
-
-def thresholded(moment: FloatArray, noise_std: float, fit_intercept: bool) -> Thresholded:
-    """Return a noisy moment without what noise alone explains.
-
-    Covariances that are no larger than noise are left out; what many columns share and no pair of
-    them shows is kept by its directions. Variances keep as much of their differences as is no
-    noise.
-
-    The moment, shape (p, p), is released and symmetric, its last row that of the constant if
-    there is one; `noise_std` is on the diagonal.
-
-    References
-    ----------
-    Bickel, Levina (2008), "Covariance regularization by thresholding"; Benjamini, Hochberg
-    (1995), for the threshold; Benaych-Georges, Nadakuditi (2011), for the directions; James,
-    Stein (1961), for the variances.
-    """
-    features = len(moment) - fit_intercept
-    means = moment[:features, -1] if fit_intercept else np.zeros(features)
-    # Constants that were scaled with their rows have a mean square below 1, and noisy.
-    products = np.outer(means, means) / max(moment[-1, -1], _LEAST_CONSTANT)
-    covariance = moment[:features, :features] - products
-    deviation = math.sqrt(0.5) * noise_std
-    kept = np.abs(covariance) > _cut(covariance, deviation)
-    np.fill_diagonal(kept, True)
-    shared = _spikes(np.where(kept, 0.0, covariance), deviation)
-    covariance *= kept
-    others = float(kept.sum() + len(moment) - 2 * features)
-    variances, apart = _drawn_together(np.diag(covariance), noise_std)
-    if apart < 1.0:
-        # No correlation is above 1, as far as variances are known.
-        most = np.sqrt(variances + 2.0 * math.sqrt(apart) * noise_std)
-        covariance = np.clip(covariance, -np.outer(most, most), np.outer(most, most))
-    np.fill_diagonal(covariance, variances)
-    result = moment.copy()
-    result[:features, :features] = covariance + shared + products
-    # All variances together have the noise of one, where none keeps any of its own.
-    noisy = others + apart * features + (1.0 - apart)
-    return Thresholded(result, covariance, (others + features) / len(moment),
-                       math.sqrt(noisy / (others + features)))
-
-
-def _drawn_together(variances, noise_std):
-    """Return variances as far from their mean as noise leaves them, and how far that is.
-
-    Of columns that all vary alike noise would show that some do not at all. Not at all where
-    their mean is noise itself, as beside means that are far from 0.
-    """
-    mean, square = variances.mean(), variances.var()
-    apart = 1.0
-    if mean > _SURE * noise_std / math.sqrt(len(variances)) and square > 0.0:
-        apart = max(0.0, 1.0 - noise_std**2 / square)
-    return np.maximum(mean + apart * (variances - mean), 0.0), apart
-
-
-def _cut(covariance, deviation):
-    """Return the least size at which few of the covariances that are as large are noise."""
-    cuts = _DEVIATIONS * deviation
-    sizes = np.sort(np.abs(covariance[np.triu_indices(len(covariance), 1)]))
-    found = len(sizes) - np.searchsorted(sizes, cuts, side="right")
-    by_chance = 2.0 * ndtr(-_DEVIATIONS) * len(sizes)
-    passes = by_chance <= FALSE_SHARE * found
-    return cuts[np.argmax(passes)] if passes.any() else cuts[-1]
-
-
-def _spikes(rest, deviation):
-    """Return the part of a symmetric matrix in directions that stand out of noise beside it.
-
-    The eigenvalues of noise alone end at ``2 deviation sqrt(p)``, and less than one in a hundred
-    times a fluctuation above. One of size s shows as ``s + edge^2 / (4 s)``, in a direction whose
-    squared cosine with its own is ``1 - edge^2 / (4 s^2)``.
-    """
-    size = len(rest)
-    edge = 2.0 * deviation * math.sqrt(size)
-    above = edge * (1.0 + size ** (-2.0 / 3.0))
-    values, vectors = eigh(rest, subset_by_value=(above, np.inf))
-    values = 0.5 * (values + np.sqrt(values**2 - edge**2))
-    return (vectors * (values - edge**2 / (4.0 * values))) @ vectors.T
-
-
-@dataclass(frozen=True, eq=False)
 class InverseRoot:
     """The inverse root of a noisy moment with a public floor under its eigenvalues.
 
@@ -360,9 +276,14 @@ class InverseRoot:
     noise: float
 
     @classmethod
-    def of(cls, moment: FloatArray, floor: float, noise_share: float = 1.0) -> InverseRoot:
-        """Return that of a symmetric matrix, of whose noise as it came a share is left."""
-        values, vectors = np.linalg.eigh(moment)
+    def of(cls, moment: FloatArray, floor: float, noise_share: float = 1.0,
+           parts: DiagonalPlus | None = None) -> InverseRoot:
+        """Return that of a symmetric matrix, of whose noise as it came a share is left.
+
+        `parts` are that matrix again.
+        """
+        found = None if parts is None else parts.eigen()
+        values, vectors = np.linalg.eigh(moment) if found is None else found
         return cls(vectors, np.maximum(values, 0.0), floor, _NOISE_OF_FLOOR * noise_share * floor)
 
     @cached_property
@@ -373,7 +294,13 @@ class InverseRoot:
     @cached_property
     def matrix(self) -> FloatArray:
         """ndarray of shape (p, p) : the map itself."""
-        return (self.vectors * self.sizes) @ self.vectors.T
+        sizes, counts = np.unique(self.sizes, return_counts=True)
+        usual = sizes[counts.argmax()] if counts.max() > _MOST_ALIKE * len(self.sizes) else 0.0
+        others = self.sizes != usual
+        vectors = self.vectors[:, others] if usual else self.vectors
+        matrix = (vectors * (self.sizes[others] - usual)) @ vectors.T
+        matrix[np.diag_indices(len(matrix))] += usual
+        return matrix
 
     @property
     def moments(self) -> FloatArray:

@@ -18,9 +18,11 @@ def stage_of(name, radius=0.4, seed=0):
     """Return the stage, what whitening released before it, and the metric."""
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(P, P))
-    matrix = rng.normal(size=(P + 1, P + 1)) + 4.0 * np.eye(P + 1)
+    directions, _ = np.linalg.qr(rng.normal(size=(P + 1, P + 1)))
+    sizes = rng.uniform(1.0, 6.0, P + 1)
+    matrix = (directions * sizes) @ directions.T
     whitening = Whitening(LinearModel(P, None, True, UNIT), np.float64)
-    whitening.spectrum = Spectrum(np.eye(P + 1), np.ones(P + 1), matrix, root @ root.T,
+    whitening.spectrum = Spectrum(directions, np.ones(P + 1), sizes, matrix, root @ root.T,
                                   np.append(rng.normal(size=P), 0.7), np.zeros(P + 1))
     whitening.scales = 1.0, FLOOR
     penalty = PENALTIES[name](alpha=0.0, l1_ratio=0.0, radius=radius, unpenalized=0)
@@ -87,11 +89,23 @@ def test_rounding_leads_out_of_no_small_ball(rows, radius):
     assert np.abs(model.coef_).sum() <= radius * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("spread", [1.0, 1e3, 1e7, 1e12])
+@pytest.mark.parametrize("shape", [(P,), (P, 2)])
+def test_a_change_is_made_whatever_the_map_was_rounded_by(spread, shape):
+    rng = np.random.default_rng(3)
+    directions, _ = np.linalg.qr(rng.normal(size=(P, P)))
+    sizes = np.geomspace(1.0, 1.0 / spread, P)
+    matrix = np.rint(2.0**22 * (directions * sizes) @ directions.T) / 2.0**22
+    spectrum = Spectrum(directions, np.ones(P), sizes, matrix, np.eye(P))
+    change = rng.normal(size=shape)
+    np.testing.assert_allclose(matrix @ spectrum.moved(change), change, atol=1e-7)
+
+
 @pytest.mark.parametrize("size", [1e-9, 0.0, -0.01, 0.003])
 def test_a_mean_of_constants_that_is_noise_moves_no_constant_far(size):
     """Where rows are far longer than their bound constants are near 0."""
     noise = np.append(np.full(P, 0.014), 0.04)
-    spectrum = Spectrum(np.eye(P + 1), np.ones(P + 1), np.eye(P + 1), np.eye(P),
+    spectrum = Spectrum(np.eye(P + 1), np.ones(P + 1), np.ones(P + 1), np.eye(P + 1), np.eye(P),
                         np.append(np.full(P, 0.02), size), noise)
     change = spectrum.moved(np.ones(P))
     assert abs(change[-1]) < 0.02 * P / 0.04

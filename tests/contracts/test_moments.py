@@ -13,7 +13,9 @@ from dpsk._privacy.events import Gaussian, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import EntropyStream, KeyedStream
-from dpsk._stages.whitening import InverseRoot, thresholded
+from dpsk._stages.diagonal_plus import DiagonalPlus
+from dpsk._stages.thresholding import thresholded
+from dpsk._stages.whitening import InverseRoot
 from dpsk._statistics.moments import noisy_second_moment, second_moment_noise
 from tests.contracts.streams import SilentStream
 
@@ -257,3 +259,44 @@ def test_variances_keep_as_much_of_their_differences_as_is_no_noise(apart, share
     assert off < share
     # As much of their own noise is left in them.
     assert found.noise_share**2 == pytest.approx(off, abs=0.25)
+
+
+def _dense(moment):
+    return np.diag(moment.diagonal) + moment.factors @ moment.factors.T
+
+
+@pytest.mark.parametrize("k, alike", [(0, True), (1, True), (6, True), (3, False)])
+def test_parts_have_the_eigenvalues_and_the_inverse_of_the_whole(k, alike):
+    rng, size, floor = np.random.default_rng(5), 95, 0.02
+    diagonal = np.full(size, 0.3) if alike else rng.uniform(0.0, 1.0, size)
+    diagonal[-1] = 0.0
+    moment = DiagonalPlus(diagonal, rng.normal(size=(size, k)) * np.geomspace(0.1, 2.0, k))
+    whole, found = _dense(moment), moment.eigen()
+    assert (found is not None) == alike
+    if alike:
+        values, vectors = found
+        np.testing.assert_allclose((vectors * values) @ vectors.T, whole, atol=1e-12)
+        np.testing.assert_allclose(vectors.T @ vectors, np.eye(size), atol=1e-12)
+    sizes, directions = moment.inverse(floor)
+    np.testing.assert_allclose(np.diag(sizes**2) - directions @ directions.T,
+                               np.linalg.inv(whole + floor * np.eye(size)), atol=1e-9)
+    roots = [InverseRoot.of(whole, floor, 1.0, each).matrix for each in (None, moment)]
+    np.testing.assert_allclose(*roots, atol=1e-9)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("pairs", [0, 2, 40])
+def test_parts_of_a_thresholded_moment_are_that_moment(intercept, pairs):
+    rng, size = np.random.default_rng(6), 95
+    rows = rng.normal(size=(4000, size)) + 0.2 * intercept * rng.normal(size=size)
+    rows[:, :pairs] += 2.0 * rows[:, pairs:2 * pairs]
+    rows = np.column_stack([rows, np.ones((4000, int(intercept)))])
+    noise = samplers.symmetric_normal(KeyedStream(_KEY), (size + intercept,) * 2)
+    if intercept:
+        noise[-1, -1] = 0.0
+    found = thresholded(rows.T @ rows / 4000 + 0.1 * noise, 0.1, intercept)
+    assert np.count_nonzero(found.covariance) >= size + 2 * pairs
+    if pairs == 40:
+        assert found.parts is None
+    else:
+        np.testing.assert_allclose(_dense(found.parts), found.moment, atol=1e-12)

@@ -29,7 +29,8 @@ def stage_of(seed=0, mean=True, mean_noise=0.0):
     """Return a stage after whitening that released some spectrum, the problem and that."""
     rng = np.random.default_rng(seed)
     directions, _ = np.linalg.qr(rng.normal(size=(P, P)))
-    spectrum = Spectrum(directions, rng.uniform(0.01, 0.2, P), np.eye(P), np.eye(P - 1))
+    spectrum = Spectrum(directions, rng.uniform(0.01, 0.2, P), np.ones(P), np.eye(P),
+                        np.eye(P - 1))
     if mean:
         spectrum = replace(spectrum, mean=rng.normal(size=P), mean_noise=np.full(P, mean_noise))
     whitening = Whitening(LinearModel(P - 1, None, True, 1.0), np.float64)
@@ -131,7 +132,7 @@ def of_many(theta, linked=(), shared=1.0):
     moments = np.append(shared, np.ones(MANY))
     for one, other in linked:
         covariance[one, other] = covariance[other, one] = 0.5
-    spectrum = Spectrum(directions, moments, np.eye(MANY + 1), covariance,
+    spectrum = Spectrum(directions, moments, np.ones(MANY + 1), np.eye(MANY + 1), covariance,
                         np.append(np.linspace(-1.0, 1.0, MANY), 1.0), np.zeros(MANY + 1))
     whitening = Whitening(LinearModel(MANY, None, True, 1.0), np.float64)
     whitening.spectrum = spectrum
@@ -213,12 +214,12 @@ def test_the_noise_of_answers_is_predicted_where_the_loss_is_a_square(epsilon):
     np.testing.assert_allclose(stage._variances(problem, Noise(std), 1.0), found, rtol=0.2)
 
 
-def test_logarithms_of_sums_are_right_at_any_distance():
-    first, second = np.meshgrid([-np.inf, -1e308, -800.0, -1.0, 0.0, 3.0, 700.0], [-np.inf, 2.0])
-    # As in a fit.
-    with np.errstate(all="ignore"):
-        found = few_columns._log_of_sum(first, second)
-    np.testing.assert_allclose(found, np.logaddexp(first, second), rtol=1e-15)
+@pytest.mark.parametrize("size", [*range(20, 40), 1501])
+def test_sums_of_logarithms_are_those_one_by_one(size):
+    values = 10.0 ** np.random.default_rng(0).uniform(-9.0, 0.0, (2, 3, size))
+    values[0] = 1e-9
+    np.testing.assert_allclose(few_columns._sum_of_logs(values), np.log(values).sum(axis=-1),
+                               rtol=1e-13)
 
 
 @pytest.mark.parametrize("n_blocks", [few_columns._FEW_BLOCKS, few_columns._FEW_BLOCKS + 1])

@@ -12,8 +12,10 @@ from dpsk import DPHuberRegressor, DPLinearRegression, DPLogisticRegression, DPR
 from dpsk._data.source import Rows
 from dpsk._mechanism.sensitivity import rounding_margin
 from dpsk._models import LinearModel, WhitenedModel
+from dpsk._models.image_norms import ImageNorms
 from dpsk._objective.losses import Logistic, Multinomial, Squared
 from dpsk._privacy.events import tally
+from dpsk._stages.diagonal_plus import DiagonalPlus
 from dpsk._stages.whitening import InverseRoot, _largest, _on_grid
 from dpsk._sums.linear_sums import float_sums, whitened_grid_sums
 from dpsk.testing import NoiseSeed
@@ -262,3 +264,126 @@ def test_a_constant_point_predicts_that_constant_of_rows_that_are_not_shortened(
                                atol=1e-12)
     plain = LinearModel(_D, 3, intercept, 1.0)
     np.testing.assert_array_equal(plain.predict_raw(plain.constant(-2.0), X), -2.0 * intercept)
+
+
+_MANY, _WIDE, _UNIT, _FLOOR = 300, 95, 2.0**-17, 0.02
+#: How many directions stand out, and whether columns vary alike.
+parts = pytest.mark.parametrize("k, alike", [(0, True), (1, True), (6, True), (3, False)])
+
+
+def _parts(rng, size, k, alike):
+    factors = rng.normal(size=(size, k)) * np.geomspace(0.1, 2.0, k)
+    diagonal = np.full(size, 0.3) if alike else rng.uniform(0.0, 1.0, size)
+    diagonal[-1] = 0.0
+    return DiagonalPlus(diagonal, factors)
+
+
+def _dense(moment):
+    return np.diag(moment.diagonal) + moment.factors @ moment.factors.T
+
+
+def _wide_model(rng, intercept, k, alike):
+    moment = _parts(rng, _WIDE + intercept, k, alike)
+    root = InverseRoot.of(_dense(moment), _FLOOR, 1.0, moment)
+    matrix, sizes = _on_grid(root.matrix / 1.2, root.sizes / 1.2)
+    norms = ImageNorms.of(matrix, *(part / 1.2 for part in moment.inverse(_FLOOR)))
+    assert norms is not None
+    return WhitenedModel.of(LinearModel(_WIDE, None, intercept, 1.0), matrix, sizes, norms)
+
+
+def _whole(rng, model):
+    """Return rows in whole units, some of them along single directions, and their scale."""
+    rows = rng.normal(size=(_MANY, _WIDE))
+    rows[:40] = np.linalg.svd(model.matrix)[0][:_WIDE, -40:].T
+    rows /= np.linalg.norm(rows, axis=1)[:, None]
+    rows[40:80] *= rng.uniform(0.0, 1.0, (40, 1))
+    return np.trunc(rows / _UNIT), _UNIT * rng.uniform(0.25, 1.0, _MANY)
+
+
+def _factors(model, X, scale, constants):
+    lengths = np.linalg.norm(X.toarray() if sparse.issparse(X) else X, axis=1) * scale
+    return model.factors_of_multiples(X.copy(), lengths, constants, scale)
+
+
+@intercepts
+@parts
+def test_a_norm_is_at_least_that_of_the_image_and_hardly_more(intercept, k, alike):
+    rng = np.random.default_rng(0)
+    model = _wide_model(rng, intercept, k, alike)
+    X, scale = _whole(rng, model)
+    entering = X * scale[:, None]
+    if intercept:
+        entering = np.column_stack([entering, scale / _UNIT])
+    images = np.linalg.norm(entering @ model.matrix, axis=1)
+    factors, norms = _factors(model, X, scale, 1.0 / _UNIT)
+    assert (norms >= factors * images).all()
+    assert (norms <= 1.0).all() and factors.min() < 0.9
+    # A root of what is off, for images that are far shorter than most.
+    more = np.sqrt(2.0 * model.norms.error) * np.linalg.norm(entering, axis=1)
+    usual = norms > 0.3
+    assert usual.sum() > 100
+    np.testing.assert_allclose(norms[usual], (factors * images)[usual], rtol=1e-3)
+    assert (norms <= (images + more) * (1.0 + 1e-9)).all()
+
+
+@intercepts
+@parts
+def test_a_triangle_finds_the_same_norms(intercept, k, alike):
+    rng = np.random.default_rng(1)
+    model = _wide_model(rng, intercept, k, alike)
+    X, scale = _whole(rng, model)
+    constants = np.trunc(rng.uniform(0.5, 1.0, _MANY) / _UNIT)
+    found, expected = (_factors(each, X, scale, constants)
+                       for each in (model, replace(model, norms=None)))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=0.03)
+
+
+@intercepts
+@parts
+def test_every_row_is_measured_by_itself_with_the_same_bits(intercept, k, alike):
+    rng = np.random.default_rng(2)
+    model = _wide_model(rng, intercept, k, alike)
+    X, scale = _whole(rng, model)
+    constants = np.trunc(rng.uniform(0.5, 1.0, _MANY) / _UNIT)
+    whole = _factors(model, X, scale, constants)
+    for block in (1, 7, 64):
+        found = [_factors(model, X[part], scale[part], constants[part])
+                 for part in (slice(at, at + block) for at in range(0, _MANY, block))]
+        for one, other in zip(map(np.concatenate, zip(*found, strict=True)), whole, strict=True):
+            np.testing.assert_array_equal(one, other)
+    for one, other in zip(_factors(model, sparse.csr_matrix(X), scale, constants), whole,
+                          strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@intercepts
+@parts
+def test_sums_are_the_same_in_any_order_and_container_and_no_row_adds_more(intercept, k, alike):
+    rng = np.random.default_rng(3)
+    model = _wide_model(rng, intercept, k, alike)
+    X = rng.normal(size=(_MANY, _WIDE)) * 10.0 ** rng.uniform(-3, 2, (_MANY, 1))
+    y, order = rng.integers(2, size=_MANY), rng.permutation(_MANY)
+    theta = rng.normal(size=model.shape)
+    totals = [whitened_grid_sums(model, Logistic(), Rows(rows, labels), 0.3).gradient(theta)
+              for rows, labels in ((X, y), (X[order], y[order]), (np.asfortranarray(X), y),
+                                   (sparse.csr_matrix(X), y))]
+    for total in totals[1:]:
+        np.testing.assert_array_equal(total, totals[0])
+    for row in range(0, _MANY, 7):
+        one = Rows(X[[row]], y[[row]], np.array([1e9]), np.inf)
+        found = whitened_grid_sums(model, Logistic(), one, 0.3).gradient(theta)
+        assert np.linalg.norm(found) <= 0.3
+
+
+def test_a_map_that_is_no_such_one_is_measured_by_a_triangle():
+    rng = np.random.default_rng(4)
+    moment = _parts(rng, _WIDE, 3, True)
+    sizes, directions = moment.inverse(_FLOOR)
+    matrix = InverseRoot.of(_dense(moment), _FLOOR).matrix
+    assert ImageNorms.of(matrix, sizes, directions) is not None
+    assert ImageNorms.of(1.1 * matrix, sizes, directions) is None
+    assert ImageNorms.of(matrix, sizes, directions[:, :2]) is None
+    assert ImageNorms.of(matrix, np.full(_WIDE, np.nan), directions) is None
+    assert ImageNorms.of(matrix[:40, :40], sizes[:40], directions[:40]) is None
+    assert ImageNorms.of(matrix, sizes, np.tile(directions, 5)) is None

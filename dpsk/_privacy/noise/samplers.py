@@ -82,8 +82,11 @@ def symmetric_normal(stream: Stream, shape: Shape) -> FloatArray:
     the symmetric matrices, independent standard normals.
     """
     noise = standard_normal(stream, shape)
-    upper = np.triu(noise, 1) * math.sqrt(0.5)
-    return upper + np.swapaxes(upper, -1, -2) + noise * np.eye(shape[-1])
+    upper = np.triu(noise, 1)
+    upper *= math.sqrt(0.5)
+    both = upper + np.swapaxes(upper, -1, -2)
+    np.einsum("...ii->...i", both)[...] = np.einsum("...ii->...i", noise)
+    return both
 
 
 def _turn(noise: FloatArray, signs: WordArray) -> None:
