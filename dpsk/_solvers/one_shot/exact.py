@@ -35,6 +35,11 @@ __all__ = ["ExactMinimizer"]
 _MOST_COORDINATES = 1000
 #: The most for which it is worth its time once L-BFGS is done.
 _FEW_COORDINATES = 300
+#: The most steps of L-BFGS where a Hessian is.
+_FIRST_STEPS = 300
+#: The share of the objective that ends L-BFGS: before Newton's method, by itself with a Hessian,
+#: and without one. The first was chosen on rows of four shapes and judged on four others.
+_ROUGH, _FINE, _FINEST = 1e-7, 1e-10, 1e-14
 
 
 @dataclass(frozen=True)
@@ -92,14 +97,18 @@ class ExactMinimizer(Solver):
 
     def _minimum(self, objective: Objective, theta: FloatArray) -> tuple[FloatArray, int]:
         """Return a minimizer and the number of steps."""
-        smooth, n_steps, done = objective.penalty.is_smooth, self.max_iter or 0, 0
+        smooth, done, limit = objective.penalty.is_smooth, 0, self.max_iter or 0
+        few, hessian = theta.size <= _FEW_COORDINATES, bool(self.uses_hessian)
+        first = objective.value(objective.penalty.prox(theta, 1.0))
         if smooth and not self.is_square:
-            theta, done = quasi_newton(
-                objective, theta, 100 * n_steps, share=1e-10 if self.uses_hessian else 1e-14,
-                scales=bool(self.uses_hessian))
-        if not smooth and not self.uses_hessian:
-            return accelerated(objective, objective.penalty.prox, theta, 100 * n_steps)
-        if self.uses_hessian and (self.is_square or not smooth or theta.size <= _FEW_COORDINATES):
-            theta, more = newton(objective, theta, n_steps)
+            share = (_ROUGH if few else _FINE) if hessian else _FINEST
+            most = _FIRST_STEPS if hessian else 100 * limit
+            theta, done = quasi_newton(objective, theta, most, share=share, scales=hessian,
+                                       ends=few)
+            few |= done >= most
+        if not smooth and not hessian:
+            return accelerated(objective, objective.penalty.prox, theta, 100 * limit)
+        if hessian and (self.is_square or not smooth or few):
+            theta, more = newton(objective, theta, limit, first)
             done += more
         return theta, done

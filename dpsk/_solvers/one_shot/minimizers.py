@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -29,22 +30,28 @@ class Objective:
 
     def __init__(self, oracle, penalty, is_square=False):
         self.penalty = penalty
-        self._oracle, self._is_square = oracle, is_square
-        self._majorant = None
+        self._oracle, self.is_square = oracle, is_square
+        self._majorant = self._seen = None
 
     def value(self, theta: FloatArray) -> float:
         """Return all of the objective at `theta`, a float."""
+        if self.penalty.is_smooth:
+            # The gradient is asked for next, and one pass makes both.
+            return self.smooth(theta)[0]
         return self._oracle.value(theta) + self.penalty.value(theta)
 
     def gradient(self, theta: FloatArray) -> FloatArray:
         """Return the gradient of the differentiable part, like `theta`."""
-        return self._oracle.gradient(theta) + self.penalty.gradient(theta)
+        return self.smooth(theta)[1]
 
     def smooth(self, theta: FloatArray) -> Any:
         """Return the differentiable part's value and gradient."""
-        value, gradient = self._oracle.value_and_gradient(theta)
-        ridge = self.penalty.gradient(theta)
-        return value + 0.5 * float(np.vdot(ridge, theta)), gradient + ridge
+        if self._seen is None or not np.array_equal(self._seen[0], theta):
+            value, gradient = self._oracle.value_and_gradient(theta)
+            ridge = self.penalty.gradient(theta)
+            value = value + 0.5 * float(np.vdot(ridge, theta))
+            self._seen = theta.copy(), (value, gradient + ridge)
+        return self._seen[1]
 
     def value_of_smooth(self, theta: FloatArray) -> Any:
         """Return the value of the differentiable part, a float."""
@@ -55,7 +62,7 @@ class Objective:
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Return the Hessian of the differentiable part, shape (theta.size, theta.size)."""
         # That of a square is the same everywhere.
-        hessian = (self.majorant(theta).copy() if self._is_square else
+        hessian = (self.majorant(theta).copy() if self.is_square else
                    self._oracle.hessian(theta))
         hessian[np.diag_indices(theta.size)] += self.penalty.gradient(np.ones_like(theta)).ravel()
         return hessian
@@ -83,30 +90,40 @@ class Objective:
         return hessian + 0.1 * np.kron(self.majorant(theta), np.eye(outputs))
 
 
-def newton(objective: Objective, theta: FloatArray, max_iter: int) -> tuple[FloatArray, int]:
-    """Return the minimizer by (proximal) Newton steps, and how many were made."""
+def newton(objective: Objective, theta: FloatArray, max_iter: int,
+           scale: float | None = None) -> tuple[FloatArray, int]:
+    """Return the minimizer by (proximal) Newton steps, and how many were made.
+
+    `scale` is an objective beside which what rounding leaves of others is nothing; None: at theta.
+    """
     theta = objective.penalty.prox(theta, 1.0)
     value, last = objective.value(theta), np.inf
-    scale, done = abs(value), 0
-    while done < max_iter:
+    scale, done, model = scale or abs(value), 0, None
+    while done < max_iter and value > 1e-14 * scale:
         done += 1
-        model = _Model(objective, theta)
+        fresh = model is None
+        model = _Model(objective, theta) if model is None else model.moved(theta)
         step = model.step()
         decrement = model.decrement(step)
         settled = decrement <= 1e-9 * max(abs(value), 1e-9 * scale)
-        # Rounding is reached where full steps bring no progress. Where classes are separated and
-        # nothing is penalized there is no minimizer to go on to.
-        if (not decrement > 1e-28 * scale or value <= 1e-14 * scale
-                or (settled and decrement > 0.25 * last)):
+        # Rounding is reached where full steps bring no progress.
+        if not decrement > 1e-28 * scale:
             break
+        if settled and decrement > 0.25 * last:
+            if fresh:
+                break
+            model = None
+            continue
         last = decrement
         if settled:
+            # The Hessian hardly changes any more.
             theta, value = theta + step, objective.value(theta + step)
             continue
         found = _searched(objective, theta, value, step, decrement)
         if found is None:
             break
         theta, value = found
+        model = model if objective.is_square else None
     return theta, done
 
 
@@ -129,8 +146,8 @@ class _Model:
     """The quadratic model at a point, its unpenalized coordinates eliminated."""
 
     def __init__(self, objective, theta):
-        self._theta, self._penalty = theta, objective.penalty
-        self._gradient = objective.gradient(theta)
+        self._objective, self._penalty = objective, objective.penalty
+        self._theta, self._gradient = theta, objective.gradient(theta)
         hessian = objective.hessian(theta)
         if not Inverse(hessian).reaches(self._gradient.ravel()):
             # Flat pieces of a loss have no curvature to tell how far they go.
@@ -140,17 +157,21 @@ class _Model:
         self._own = own
         self._cross = hessian[:own, own:]
         self._free = Inverse(hessian[own:, own:])
-        gradient = self._gradient.ravel()
         self._matrix = hessian[:own, :own] - self._cross @ self._free(self._cross.T)
-        self._vector = gradient[:own] - self._cross @ self._free(gradient[own:])
+        self._inverse = Inverse(self._matrix) if self._penalty.is_smooth else None
+
+    def moved(self, theta):
+        """Return the model at another point, with the Hessian of this one."""
+        moved = copy(self)
+        moved._theta, moved._gradient = theta, self._objective.gradient(theta)
+        return moved
 
     def step(self) -> FloatArray:
         """Return the step to the minimizer of the model and the penalty, like theta."""
-        if self._penalty.is_smooth:
-            own = -Inverse(self._matrix)(self._vector)
-        else:
-            own = self._proximal_step()
-        return self._completed(own, self._gradient.ravel()[self._own:])
+        gradient = self._gradient.ravel()
+        vector = gradient[:self._own] - self._cross @ self._free(gradient[self._own:])
+        own = -self._inverse(vector) if self._inverse else self._proximal_step(vector)
+        return self._completed(own, gradient[self._own:])
 
     def decrement(self, step: FloatArray) -> float:
         """Return by how much the objective falls along the step, to first order."""
@@ -169,20 +190,21 @@ class _Model:
         return (self._penalty.value(theta)
                 - 0.5 * float(np.vdot(self._penalty.gradient(theta), theta)))
 
-    def _proximal_step(self):
+    def _proximal_step(self, vector):
         penalized = replace(self._penalty, unpenalized=0)
         start = self._theta[:len(self._theta) - self._penalty.unpenalized]
-        end = penalized_minimum(self._matrix, self._vector, penalized, start)
+        end = penalized_minimum(self._matrix, vector, penalized, start)
         return (end - start).ravel()
 
 
 def quasi_newton(objective: Objective, theta: FloatArray, max_iter: int, *,
-                 share: float, scales: bool) -> tuple[FloatArray, int]:
-    """Return the minimizer of a smooth objective by L-BFGS, and the number of steps.
+                 share: float, scales: bool, ends: bool) -> tuple[FloatArray, int]:
+    """Return a minimizer of a smooth objective by L-BFGS, and the number of steps.
 
     With `scales` in coordinates in which no Hessian exceeds the identity, and from the second
     round on the one at its start hardly does: some tens of steps are enough, whatever the scales
-    of features. The end is where a step brings less than a `share` of the objective.
+    of features. The end is where a step brings less than a `share` of the objective, in the round
+    that `ends` there, or at the start of one.
     """
     done, scale = 0, objective.smooth(theta)[0]
     lowest = 1e-14 * scale
@@ -200,7 +222,7 @@ def quasi_newton(objective: Objective, theta: FloatArray, max_iter: int, *,
         if not found.fun < 1.0:
             break
         theta, scale = theta + there(found.x.reshape(theta.shape)), scale * found.fun
-        if found.fun > 1.0 - 100.0 * share:
+        if found.fun > 1.0 - 100.0 * share or (ends and found.nit < steps):
             break
     return theta, done
 
