@@ -33,7 +33,7 @@ __all__ = ["ExactMinimizer"]
 
 #: The most coordinates for which a Hessian is worth its time.
 _MOST_COORDINATES = 1000
-#: The most for which it is worth its time once L-BFGS is done.
+#: The most for which it is worth its time once L-BFGS is done, unless there are fewer rows.
 _FEW_COORDINATES = 300
 #: The most steps of L-BFGS where a Hessian is.
 _FIRST_STEPS = 300
@@ -58,7 +58,7 @@ class ExactMinimizer(Solver):
     ----------
     max_iter : int or None
         The most steps. None: 1000; first-order methods take up to a hundred times as many.
-    uses_hessian, is_square : bool or None
+    uses_hessian, is_square, is_small : bool or None
         Set by the rule above, whatever was given.
 
     References
@@ -70,6 +70,7 @@ class ExactMinimizer(Solver):
     max_iter: int | None = None
     uses_hessian: bool | None = None
     is_square: bool | None = None
+    is_small: bool | None = None
 
     asks: ClassVar[type[Queries]] = ExactAnswers
     requires: ClassVar[tuple] = (NO_BUDGET,)
@@ -78,10 +79,12 @@ class ExactMinimizer(Solver):
     takes_groups: ClassVar[bool] = True
 
     def configured(self, problem: Problem) -> Self:
-        small = problem.model.dimension <= _MOST_COORDINATES
+        size = problem.model.dimension
+        small = size <= _MOST_COORDINATES
         return replace(self, max_iter=self.max_iter or 1000,
                        uses_hessian=small and problem.loss.convex,
-                       is_square=small and isinstance(problem.loss, Squared))
+                       is_square=small and isinstance(problem.loss, Squared),
+                       is_small=size <= _FEW_COORDINATES or problem.n_samples <= size)
 
     def queries(self, problem: Problem) -> ExactAnswers:
         return ExactAnswers()
@@ -98,7 +101,7 @@ class ExactMinimizer(Solver):
     def _minimum(self, objective: Objective, theta: FloatArray) -> tuple[FloatArray, int]:
         """Return a minimizer and the number of steps."""
         smooth, done, limit = objective.penalty.is_smooth, 0, self.max_iter or 0
-        few, hessian = theta.size <= _FEW_COORDINATES, bool(self.uses_hessian)
+        few, hessian = bool(self.is_small), bool(self.uses_hessian)
         first = objective.value(objective.penalty.prox(theta, 1.0))
         if smooth and not self.is_square:
             share = (_ROUGH if few else _FINE) if hessian else _FINEST

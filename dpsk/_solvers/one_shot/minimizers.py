@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +32,7 @@ class Objective:
     def __init__(self, oracle, penalty, is_square=False):
         self.penalty = penalty
         self._oracle, self.is_square = oracle, is_square
-        self._majorant = self._seen = None
+        self._majorant = self._seen = self._square = None
 
     def value(self, theta: FloatArray) -> float:
         """Return all of the objective at `theta`, a float."""
@@ -66,6 +67,14 @@ class Objective:
                    self._oracle.hessian(theta))
         hessian[np.diag_indices(theta.size)] += self.penalty.gradient(np.ones_like(theta)).ravel()
         return hessian
+
+    def square(self, theta: FloatArray) -> _Eliminated:
+        """Return the Hessian of a square, which is the same everywhere, without free coordinates.
+        """
+        if self._square is None:
+            own = len(theta) - self.penalty.unpenalized
+            self._square = _Eliminated(self.hessian(theta), own)
+        return self._square
 
     def majorant(self, theta: FloatArray) -> FloatArray:
         """Return what no Hessian of the mean loss exceeds, of one output, shape (rows, rows)."""
@@ -142,23 +151,34 @@ def _searched(objective, theta, value, step, decrement):
     return None
 
 
+class _Eliminated:
+    """What is left of a quadratic function without its last coordinates, which answer the others.
+    """
+
+    def __init__(self, matrix, own):
+        self.cross, self.free = matrix[:own, own:], Inverse(matrix[own:, own:])
+        self.matrix = matrix[:own, :own] - self.cross @ self.free(self.cross.T)
+
+    @cached_property
+    def inverse(self):
+        return Inverse(self.matrix)
+
+
 class _Model:
     """The quadratic model at a point, its unpenalized coordinates eliminated."""
 
     def __init__(self, objective, theta):
         self._objective, self._penalty = objective, objective.penalty
         self._theta, self._gradient = theta, objective.gradient(theta)
+        self._own = theta.size - self._penalty.unpenalized * (theta.size // len(theta))
+        if objective.is_square:
+            self._parts = objective.square(theta)
+            return
         hessian = objective.hessian(theta)
         if not Inverse(hessian).reaches(self._gradient.ravel()):
             # Flat pieces of a loss have no curvature to tell how far they go.
             hessian = objective.damped(theta, hessian)
-        free = self._penalty.unpenalized * (theta.size // len(theta))
-        own = theta.size - free
-        self._own = own
-        self._cross = hessian[:own, own:]
-        self._free = Inverse(hessian[own:, own:])
-        self._matrix = hessian[:own, :own] - self._cross @ self._free(self._cross.T)
-        self._inverse = Inverse(self._matrix) if self._penalty.is_smooth else None
+        self._parts = _Eliminated(hessian, self._own)
 
     def moved(self, theta):
         """Return the model at another point, with the Hessian of this one."""
@@ -169,9 +189,13 @@ class _Model:
     def step(self) -> FloatArray:
         """Return the step to the minimizer of the model and the penalty, like theta."""
         gradient = self._gradient.ravel()
-        vector = gradient[:self._own] - self._cross @ self._free(gradient[self._own:])
-        own = -self._inverse(vector) if self._inverse else self._proximal_step(vector)
-        return self._completed(own, gradient[self._own:])
+        parts, rest = self._parts, gradient[self._own:]
+        vector = gradient[:self._own] - parts.cross @ parts.free(rest)
+        smooth = self._penalty.is_smooth
+        own = -parts.inverse(vector) if smooth else self._proximal_step(vector)
+        # What the free coordinates answer to it.
+        free = -parts.free(rest + parts.cross.T @ own)
+        return np.concatenate([own, free]).reshape(self._theta.shape)
 
     def decrement(self, step: FloatArray) -> float:
         """Return by how much the objective falls along the step, to first order."""
@@ -179,11 +203,6 @@ class _Model:
         if not self._penalty.is_smooth:
             rest = self._rest(self._theta) - self._rest(self._theta + step)
         return rest - float(np.vdot(self._gradient, step))
-
-    def _completed(self, own, gradient):
-        """Return a step with what the free coordinates answer to it."""
-        free = -self._free(gradient + self._cross.T @ own)
-        return np.concatenate([own, free]).reshape(self._theta.shape)
 
     def _rest(self, theta):
         """Return what of the penalty is not differentiable."""
@@ -193,7 +212,7 @@ class _Model:
     def _proximal_step(self, vector):
         penalized = replace(self._penalty, unpenalized=0)
         start = self._theta[:len(self._theta) - self._penalty.unpenalized]
-        end = penalized_minimum(self._matrix, vector, penalized, start)
+        end = penalized_minimum(self._parts.matrix, vector, penalized, start)
         return (end - start).ravel()
 
 
@@ -258,11 +277,11 @@ def shortest(objective: Objective, theta: FloatArray) -> FloatArray:
     penalty, shape = objective.penalty, theta.shape
     own = len(theta) - penalty.unpenalized
     if penalty.is_smooth:
-        matrix = objective.metric(theta)
-        answer = Inverse(matrix[own:, own:])(matrix[own:, :own])
-        left = Inverse(matrix[:own, :own] - matrix[:own, own:] @ answer)
-        surplus = left.within_null_space(theta.reshape(len(theta), -1)[:own])
-        theta = theta - np.concatenate([surplus, -answer @ surplus]).reshape(shape)
+        parts = (objective.square(theta) if objective.is_square else
+                 _Eliminated(objective.metric(theta), own))
+        surplus = parts.inverse.within_null_space(theta.reshape(len(theta), -1)[:own])
+        theta = theta - np.concatenate(
+            [surplus, -parts.free(parts.cross.T @ surplus)]).reshape(shape)
     if theta.ndim == 1:
         return theta
     first = own if penalty.smoothness or not penalty.is_smooth else 0

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, lstsq
 from scipy.linalg.lapack import dpocon
-from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import enet_path
 
@@ -30,6 +29,8 @@ _FAR_FROM_SINGULAR = 1e-10
 _STEPS = 50_000
 #: The most passes of coordinate descent before equations take over, and how often they may.
 _PASSES, _ROUNDS = 500, 100
+#: By how much the strength of an l1 penalty falls at once.
+_PACE = 30.0
 _TOLERANCE = 1e-13
 
 
@@ -139,6 +140,15 @@ class _Lasso:
         point = np.where(self._units > 0, start, 0.0)
         if not len(self._rows):
             return point
+        if len(self._rows) < len(point):
+            # From above, where few coefficients are not zero.
+            point, level = np.zeros_like(point), float(np.abs(self._pull).max()) / _PACE
+            while level > _PACE * strength:
+                point, level = self._at(level, point), level / _PACE
+        return self._at(strength, point)
+
+    def _at(self, strength: float, point: FloatArray) -> FloatArray:
+        """Return the minimizer at a strength, by coordinates and signs in turn."""
         least = np.inf
         for _ in range(_ROUNDS):
             following, settled = self._of_signs(strength, self._descended(strength, point))
@@ -214,7 +224,7 @@ def _in_l1_ball(matrix: FloatArray, pull: FloatArray, ball: L1Ball,
     for _ in range(_ROUNDS):
         if not max(low, least) < strength < most:
             # From above, where few coefficients are not zero.
-            strength = float(np.sqrt(low * most)) if low else max(least, most / 30.0)
+            strength = float(np.sqrt(low * most)) if low else max(least, most / _PACE)
         point = lasso(strength, point)
         excess = float(np.abs(point).sum()) - ball.radius
         if abs(excess) <= 1e-13 * ball.radius or (excess < 0.0 and strength <= least):
@@ -228,23 +238,20 @@ def _in_l1_ball(matrix: FloatArray, pull: FloatArray, ball: L1Ball,
 
 
 def _in_l2_ball(matrix: FloatArray, pull: FloatArray, ball: L2Ball) -> FloatArray:
-    """Return the minimizer of a square in an l2 ball: a ridge of the strength that fits."""
-    whole = Inverse(matrix)(pull)
-    if np.linalg.norm(whole) <= ball.radius:
-        return whole
-    values, vectors = np.linalg.eigh(matrix)
-    values, turned = np.maximum(values, 0.0), vectors.T @ pull
-    largest = float(np.linalg.norm(pull)) / ball.radius
+    """Return the minimizer of a square in an l2 ball: a ridge of the strength that fits.
 
-    def shrunk(strength: float) -> FloatArray:
-        return turned / (values + strength)
-
-    def excess(exponent: float) -> float:
-        return float(np.linalg.norm(shrunk(largest * np.exp(exponent)))) - ball.radius
-
-    if excess(-40.0) <= 0:
-        return ball.prox(whole, 1.0)
-    return vectors @ shrunk(largest * np.exp(brentq(excess, -40.0, 1e-9, rtol=1e-15)))
+    Newton's method on the reciprocal of the norm, which is concave: strengths only grow.
+    """
+    strength, inverse = 0.0, Inverse(matrix)
+    point = inverse(pull)
+    for _ in range(_ROUNDS):
+        size = float(np.linalg.norm(point))
+        if size <= ball.radius * (1.0 + 1e-13):
+            break
+        strength += (size / ball.radius - 1.0) * size**2 / float(point @ inverse(point))
+        inverse = Inverse(matrix + strength * np.eye(len(matrix)))
+        point = inverse(pull)
+    return point * min(1.0, ball.radius / max(float(np.linalg.norm(point)), 1e-300))
 
 
 def _restarted(gradient: Callable[[FloatArray], FloatArray], prox: Any, start: FloatArray,
