@@ -145,7 +145,8 @@ class _Choices:
 
         if not self._scale:
             # Without noise the best point is one of the numbers, and no others need scores.
-            scores, best = partial(self._exact, slices), _whole_numbers
+            return self._session(self._event, partial(self._exact, slices), self._moved,
+                                 select=_Only(tuple(slices), [_whole_numbers]))
         return self._session(self._event, scores, self._moved, select=_Only(tuple(slices), [best]))
 
     def _exact(self, slices: Sequence[tuple[int, int]], batch: Batch) -> FloatArray:

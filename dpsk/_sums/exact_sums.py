@@ -29,6 +29,7 @@ class ExactSums(LinearSums):
     def __init__(self, model: Any, loss: Any, rows: RowSource,
                  n_samples: int | None = None) -> None:
         super().__init__(loss, FloatEntry(model, rows, Clip(math.inf), n_samples))
+        self._room: FloatArray = np.empty((0, 0))
 
     def value(self, theta: FloatArray) -> FloatArray:
         """Return the sum of losses at `theta`, shape (1,)."""
@@ -101,10 +102,14 @@ class ExactSums(LinearSums):
             self.model.outer_sum(curvatures, X, scale, out)
             return
         # A product of a matrix with itself takes half the time of one of two.
-        roots = np.sqrt(curvatures)
-        entering = X * (roots * scale)[:, None]
+        roots, width = np.sqrt(curvatures), X.shape[1]
+        if len(self._room) < len(X):
+            # Fresh memory for every block would take as long as its product.
+            self._room = np.empty((len(X), len(out)))
+        entering = self._room[:len(X)]
+        np.multiply(X, (roots * scale)[:, None], out=entering[:, :width])
         if self.model.fit_intercept:
-            entering = np.column_stack([entering, roots])
+            entering[:, width] = roots
         out += entering.T @ entering
 
     def _parts(self) -> Iterator[Part]:

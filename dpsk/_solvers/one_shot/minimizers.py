@@ -26,6 +26,8 @@ _ROUND = 15
 _FLOOR = 1e-4
 #: How often Newton's method goes on from a point that its Hessian does not tell of.
 _HIDDEN_ROUNDS = 10
+#: The share of the objective that a step may bring with the next one by the same Hessian.
+_NEAR = 1e-5
 
 
 class Objective:
@@ -139,16 +141,17 @@ def _newton(objective, theta, max_iter):
                 return theta, done, model
             model = None
             continue
+        near = decrement <= min(_NEAR * abs(value), 0.1 * last)
         last = decrement
         if settled:
             # The Hessian hardly changes any more.
             theta, value = theta + step, objective.value(theta + step)
             continue
         found = _searched(objective, theta, value, step, decrement)
-        if found is None:
+        if found is None and fresh:
             return theta, done, model
-        theta, value = found
-        model = model if objective.is_square else None
+        theta, value = found or (theta, value)
+        model = model if found and (near or objective.is_square) else None
     return theta, done, None
 
 
