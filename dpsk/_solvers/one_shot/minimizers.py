@@ -171,8 +171,7 @@ def _searched(objective, theta, value, step, decrement):
 
 
 class _Eliminated:
-    """What is left of a quadratic function without its last coordinates, which answer the others.
-    """
+    """A quadratic function of its first coordinates, which the last ones answer."""
 
     def __init__(self, matrix, own):
         self.cross, self.free = matrix[:own, own:], Inverse(matrix[own:, own:])
