@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from dpsk._data.blocks import row_blocks
+from dpsk._data.blocks import csr_of, row_blocks
 from dpsk._data.source import Rows
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from dpsk._data.source import RowSource
+    from dpsk._typing import FloatArray
 
 __all__ = ["thinned"]
 
@@ -28,10 +31,19 @@ def thinned(rows: RowSource) -> RowSource:
     """
     if not isinstance(rows, Rows) or rows.is_sparse or rows.n_features < _COLUMNS:
         return rows
-    blocks = list(row_blocks(rows.n, rows.n_features))
-    filled = sum(np.count_nonzero(rows.X[part]) for part in blocks)
-    if filled > _SHARE * rows.n_entries:
-        return rows
-    X = sparse.vstack([sparse.csr_matrix(rows.X[part], dtype=np.float64) for part in blocks],
-                      format="csr")
-    return replace(rows, X=X, owned=False)
+    parts, kept = [], 0
+    for part in row_blocks(rows.n, rows.n_features):
+        parts.append(_sparse(rows.X[part]))
+        kept += parts[-1].nnz
+        if kept > _SHARE * rows.n_entries:
+            return rows
+    return replace(rows, X=sparse.vstack(parts, format="csr"), owned=False)
+
+
+def _sparse(X: FloatArray) -> Any:
+    """Return a block of rows as CSR of double precision; in less time than by its constructor."""
+    width = X.shape[1]
+    places = np.flatnonzero(X)
+    pointers = np.searchsorted(places, np.arange(len(X) + 1) * width)
+    return csr_of(X.ravel()[places].astype(np.float64), (places % width).astype(np.int32),
+                  pointers.astype(np.int32), width)

@@ -20,6 +20,7 @@ r some scales of the noise: ``max(-r, u)`` moves by no more than u, and never th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -142,7 +143,20 @@ class _Choices:
             return [self._best(*each, own) for each, own in
                     zip(slices, np.split(noisy, np.cumsum(sizes, dtype=int))[:-1], strict=True)]
 
+        if not self._scale:
+            # Without noise the best point is one of the numbers, and no others need scores.
+            return self._session(self._event, partial(self._exact, slices), self._moved,
+                                 select=_Only(tuple(slices), [_whole_numbers]))
         return self._session(self._event, scores, self._moved, select=_Only(tuple(slices), [best]))
+
+    def _exact(self, slices: Sequence[tuple[int, int]], batch: Batch) -> FloatArray:
+        """Return the first point with the best score of every slice."""
+        self._read()
+        begins, ends = np.searchsorted(
+            self._places, np.array(slices, dtype=int).reshape(-1, 2) + np.array([0, 1])).T
+        ranks = begins + np.ceil(self._q * (ends - begins)).astype(int)
+        firsts = np.array([low for low, _ in slices], dtype=float)
+        return np.where(ranks > begins, np.append(self._places, -1)[ranks - 1], firsts)
 
     def _read(self) -> None:
         """Sort the places of all numbers that are not missing."""
@@ -228,6 +242,10 @@ class _Choices:
 def rank_noise(event: Elementary) -> float:
     """Return the scale of the noise on ranks, of which the chosen number has the best."""
     return derived_scale(event, _MOVED, "gumbel")
+
+
+def _whole_numbers(places: FloatArray) -> list[int]:
+    return [int(place) for place in places]
 
 
 @dataclass(frozen=True)

@@ -202,8 +202,15 @@ def written(problem, rows):
 
 
 def longest_run(problem, rows, start):
-    """Return the least objective that SciPy finds, of coefficients that are split by sign."""
+    """Return the least objective that SciPy finds, of coefficients that are split by sign.
+
+    They are multiplied by the size of their features, for SciPy to find any.
+    """
     mean, penalty = written(problem, rows), problem.penalty
+    X = rows.X.toarray() if sparse.issparse(rows.X) else rows.X
+    sizes = np.ones(len(start))
+    sizes[:X.shape[1]] = np.maximum(np.linalg.norm(X, axis=0) / len(X)**0.5, 1e-12)
+    sizes = np.repeat(sizes, start.size // len(start))
     free = penalty.unpenalized if problem.model.fit_intercept else 0
     size, own = start.size, start.size - free * (start.size // len(start))
     strength = getattr(penalty, "alpha", 0.0) * getattr(penalty, "l1_ratio", 0.0)
@@ -211,12 +218,14 @@ def longest_run(problem, rows, start):
     def split(both):
         theta = both[:size].copy()
         theta[:own] -= both[size:]
+        theta /= sizes
         value, slope = mean(theta)
         ridge = penalty.gradient(theta.reshape(start.shape)).ravel()
-        slope = slope + ridge
-        return (value + 0.5 * theta @ ridge + strength * (both[:own].sum() + both[size:].sum()),
-                np.append(slope, -slope[:own]) + strength * np.repeat(
-                    [1.0, 0.0, 1.0], [own, size - own, own]))
+        slope = (slope + ridge) / sizes
+        pulls = strength / sizes[:own]
+        return (value + 0.5 * theta @ ridge + pulls @ (both[:own] + both[size:]),
+                np.append(slope, -slope[:own])
+                + np.concatenate([pulls, np.zeros(size - own), pulls]))
 
     bounds = [(0, None)] * own + [(None, None)] * (size - own) + [(0, None)] * own
     name, radius = type(penalty).__name__, getattr(penalty, "radius", None)
@@ -225,12 +234,13 @@ def longest_run(problem, rows, start):
         options = {"maxiter": 20_000, "maxfun": 10**5, "ftol": 1e-16, "gtol": 1e-12}
     else:
         method, options = "SLSQP", {"maxiter": 2000, "ftol": 1e-14}
-        room = {"L1Ball": lambda both: radius - both[:own].sum() - both[size:].sum(),
-                "L2Ball": lambda both: radius**2 - np.square(both[:own] - both[size:]).sum()}
+        room = {"L1Ball": lambda both: radius - ((both[:own] + both[size:]) / sizes[:own]).sum(),
+                "L2Ball": lambda both: radius**2 - np.square(
+                    (both[:own] - both[size:]) / sizes[:own]).sum()}
         limits = {"type": "ineq", "fun": room[name]}
     found = []
     for point in (start, np.full(start.shape, 0.01)):
-        flat = point.ravel()
+        flat = point.ravel() * sizes
         both = np.concatenate([np.maximum(flat[:own], 0), flat[own:], np.maximum(-flat[:own], 0)])
         found.append(minimize(split, both, jac=True, method=method, bounds=bounds,
                               constraints=limits, options=options).fun)
@@ -253,12 +263,36 @@ def test_no_point_is_better_than_a_fit_without_noise(name, weighted, form, fit_s
 
 
 @pytest.mark.parametrize("cls, penalty", PENALIZED)
-@pytest.mark.parametrize("scale", [1.0, 1e3])
-def test_penalties_and_sets_have_their_minimizer_at_any_scale(cls, penalty, scale, fit_seen):
-    params = {"radius": 0.2} if penalty.endswith("ball") else {"alpha": 0.01}
-    model = cls(epsilon=np.inf, penalty=penalty, **params)
+@pytest.mark.parametrize("scales", [
+    (1.0, 1.0, 1.0, 1.0), (1e3, 1.0, 1.0, 1.0), (1e-6, 1e-3, 1e3, 1e6)])
+def test_penalties_and_sets_have_their_minimizer_at_any_scale(cls, penalty, scales, fit_seen):
+    params = {"radius": 0.2} if penalty.endswith("ball") else {"alpha": 1e-3}
+    model = cls(epsilon=np.inf, penalty=penalty, data_norm=None, **params)
     X, y = training_rows(model)
-    check(*fit_seen(model, X * np.array([scale, 1.0, 1.0, 1.0]), y))
+    check(*fit_seen(model, X * np.array(scales), y))
+
+
+@pytest.mark.parametrize("penalty, params", [
+    ("l1", {"alpha": 1e-4}), ("l1_ball", {"radius": 0.5}), ("l1_ball", {"radius": 50.0})])
+def test_sparse_coefficients_are_found_among_more_features_than_rows(penalty, params, fit_seen):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 50))
+    X[:, 30:] = X[:, :20]
+    y = X[:, :3].sum(axis=1) + rng.normal(size=20)
+    check(*fit_seen(DPRidge(epsilon=np.inf, penalty=penalty, data_norm=None, **params), X, y))
+
+
+@pytest.mark.parametrize("name", sorted(
+    name for name in set(LINEAR) - SADDLE if "alpha" in LINEAR[name]().get_params()
+    and LINEAR[name]().penalty != "l1_ball"))
+def test_nearly_collinear_features_leave_the_minimum_where_it_is(name, fit_seen):
+    X, y = training_rows(LINEAR[name]())
+    least = []
+    for table in (X, np.column_stack([X[:, 0], X[:, 0] + 1e-7 * X[:, 1], X[:, 2:]])):
+        model = LINEAR[name](epsilon=np.inf, data_norm=None, alpha=0.0)
+        problem, rows, theta = fit_seen(model, table, y)
+        least.append(written(problem, rows)(theta.ravel())[0])
+    assert least[1] <= least[0] * (1.0 + BAR) + 1e-14
 
 
 @pytest.mark.parametrize("loss", ["huberized_hinge", "squared_hinge"])

@@ -278,6 +278,18 @@ def test_without_noise_medians_are_exact():
         np.testing.assert_allclose(level, ranks, rtol=1e-12)
 
 
+@pytest.mark.parametrize("numbers", [
+    (), (3.0,), (-1.0, 3.0), (0.0, 0.0, 0.0, 7.0), (math.nan, 2.0, 5.0, 5.0, 9.0)])
+def test_without_noise_a_point_is_the_first_that_parts_its_slice_in_halves(numbers, small):
+    session = Session(SilentStream(bytes(16)), Ledger(NotPrivate()))
+    ((median,),) = noisy_knots(column(np.array(numbers)), first, 1, None, NotPrivate(), session)
+    known = np.array(numbers)[~np.isnan(numbers)] if numbers else np.zeros(0)
+    places = even_points(GRID).places(np.sort(known))
+    gaps = [max(0.0, (places < place).sum() - len(known) / 2,
+                len(known) / 2 - (places <= place).sum()) for place in range(len(GRID))]
+    assert median == GRID[int(np.argmin(gaps))]
+
+
 def test_places_count_as_one_table(small):
     table = np.array([-9.0, -1.0, 0.2, 0.5, 3.0, 8.0, math.nan, 99.0])
     _, tape, _ = asked(None, 1, rows=spread(column(table), 3))

@@ -33,8 +33,13 @@ __all__ = ["ExactMinimizer"]
 
 #: The most coordinates for which a Hessian is worth its time.
 _MOST_COORDINATES = 1000
-#: The most for which it is worth its time once L-BFGS is done.
+#: The most for which it is worth its time once L-BFGS is done, unless there are fewer rows.
 _FEW_COORDINATES = 300
+#: The most steps of L-BFGS where a Hessian is.
+_FIRST_STEPS = 300
+#: The share of the objective that ends L-BFGS: before Newton's method, by itself with a Hessian,
+#: and without one. The first was chosen on rows of four shapes and judged on four others.
+_ROUGH, _FINE, _FINEST = 1e-7, 1e-10, 1e-14
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ class ExactMinimizer(Solver):
     ----------
     max_iter : int or None
         The most steps. None: 1000; first-order methods take up to a hundred times as many.
-    uses_hessian, is_square : bool or None
+    uses_hessian, is_square, is_small : bool or None
         Set by the rule above, whatever was given.
 
     References
@@ -65,6 +70,7 @@ class ExactMinimizer(Solver):
     max_iter: int | None = None
     uses_hessian: bool | None = None
     is_square: bool | None = None
+    is_small: bool | None = None
 
     asks: ClassVar[type[Queries]] = ExactAnswers
     requires: ClassVar[tuple] = (NO_BUDGET,)
@@ -73,16 +79,18 @@ class ExactMinimizer(Solver):
     takes_groups: ClassVar[bool] = True
 
     def configured(self, problem: Problem) -> Self:
-        small = problem.model.dimension <= _MOST_COORDINATES
+        size = problem.model.dimension
+        small = size <= _MOST_COORDINATES
         return replace(self, max_iter=self.max_iter or 1000,
                        uses_hessian=small and problem.loss.convex,
-                       is_square=small and isinstance(problem.loss, Squared))
+                       is_square=small and isinstance(problem.loss, Squared),
+                       is_small=size <= _FEW_COORDINATES or problem.n_samples <= size)
 
     def queries(self, problem: Problem) -> ExactAnswers:
         return ExactAnswers()
 
     def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
-        objective = Objective(oracle, penalty, self.is_square)
+        objective = Objective(oracle, penalty, self.is_square, theta)
         # Products are small: threads of them would wait for each other.
         with one_blas_thread():
             point, n_iter = self._minimum(objective, theta)
@@ -92,14 +100,17 @@ class ExactMinimizer(Solver):
 
     def _minimum(self, objective: Objective, theta: FloatArray) -> tuple[FloatArray, int]:
         """Return a minimizer and the number of steps."""
-        smooth, n_steps, done = objective.penalty.is_smooth, self.max_iter or 0, 0
+        smooth, done, limit = objective.penalty.is_smooth, 0, self.max_iter or 0
+        few, hessian = bool(self.is_small), bool(self.uses_hessian)
         if smooth and not self.is_square:
-            theta, done = quasi_newton(
-                objective, theta, 100 * n_steps, share=1e-10 if self.uses_hessian else 1e-14,
-                scales=bool(self.uses_hessian))
-        if not smooth and not self.uses_hessian:
-            return accelerated(objective, objective.penalty.prox, theta, 100 * n_steps)
-        if self.uses_hessian and (self.is_square or not smooth or theta.size <= _FEW_COORDINATES):
-            theta, more = newton(objective, theta, n_steps)
+            share = (_ROUGH if few else _FINE) if hessian else _FINEST
+            most = _FIRST_STEPS if hessian else 100 * limit
+            theta, done = quasi_newton(objective, theta, most, share=share, scales=hessian,
+                                       ends=few)
+            few |= done >= most
+        if not smooth and not hessian:
+            return accelerated(objective, objective.penalty.prox, theta, 100 * limit)
+        if hessian and (self.is_square or not smooth or few):
+            theta, more = newton(objective, theta, limit)
             done += more
         return theta, done

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,29 +24,43 @@ __all__ = ["Objective", "accelerated", "newton", "quasi_newton", "shortest"]
 _ROUND = 15
 #: The share of the bound on Hessians that their coordinates do not fall below; measured.
 _FLOOR = 1e-4
+#: How often Newton's method goes on from a point that its Hessian does not tell of.
+_HIDDEN_ROUNDS = 10
+#: The share of the objective that a step may bring with the next one by the same Hessian.
+_NEAR = 1e-5
 
 
 class Objective:
-    """The mean loss that an oracle answers for, with the differentiable part of a penalty."""
+    """The mean loss that an oracle answers for, with the differentiable part of a penalty.
 
-    def __init__(self, oracle, penalty, is_square=False):
+    `rounding` is nothing beside the objective at the start.
+    """
+
+    def __init__(self, oracle, penalty, is_square, start):
         self.penalty = penalty
-        self._oracle, self._is_square = oracle, is_square
-        self._majorant = None
+        self._oracle, self.is_square = oracle, is_square
+        self._majorant = self._seen = self._square = None
+        self.rounding = 1e-14 * abs(self.value(penalty.prox(start, 1.0)))
 
     def value(self, theta: FloatArray) -> float:
         """Return all of the objective at `theta`, a float."""
+        if self.penalty.is_smooth:
+            # The gradient is asked for next, and one pass makes both.
+            return self.smooth(theta)[0]
         return self._oracle.value(theta) + self.penalty.value(theta)
 
     def gradient(self, theta: FloatArray) -> FloatArray:
         """Return the gradient of the differentiable part, like `theta`."""
-        return self._oracle.gradient(theta) + self.penalty.gradient(theta)
+        return self.smooth(theta)[1]
 
     def smooth(self, theta: FloatArray) -> Any:
         """Return the differentiable part's value and gradient."""
-        value, gradient = self._oracle.value_and_gradient(theta)
-        ridge = self.penalty.gradient(theta)
-        return value + 0.5 * float(np.vdot(ridge, theta)), gradient + ridge
+        if self._seen is None or not np.array_equal(self._seen[0], theta):
+            value, gradient = self._oracle.value_and_gradient(theta)
+            ridge = self.penalty.gradient(theta)
+            value = value + 0.5 * float(np.vdot(ridge, theta))
+            self._seen = theta.copy(), (value, gradient + ridge)
+        return self._seen[1]
 
     def value_of_smooth(self, theta: FloatArray) -> Any:
         """Return the value of the differentiable part, a float."""
@@ -55,10 +71,18 @@ class Objective:
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Return the Hessian of the differentiable part, shape (theta.size, theta.size)."""
         # That of a square is the same everywhere.
-        hessian = (self.majorant(theta).copy() if self._is_square else
+        hessian = (self.majorant(theta).copy() if self.is_square else
                    self._oracle.hessian(theta))
         hessian[np.diag_indices(theta.size)] += self.penalty.gradient(np.ones_like(theta)).ravel()
         return hessian
+
+    def square(self, theta: FloatArray) -> _Eliminated:
+        """Return the Hessian of a square, which is the same everywhere, without free coordinates.
+        """
+        if self._square is None:
+            own = len(theta) - self.penalty.unpenalized
+            self._square = _Eliminated(self.hessian(theta), own)
+        return self._square
 
     def majorant(self, theta: FloatArray) -> FloatArray:
         """Return what no Hessian of the mean loss exceeds, of one output, shape (rows, rows)."""
@@ -83,31 +107,52 @@ class Objective:
         return hessian + 0.1 * np.kron(self.majorant(theta), np.eye(outputs))
 
 
-def newton(objective: Objective, theta: FloatArray, max_iter: int) -> tuple[FloatArray, int]:
+def newton(objective: Objective, theta: FloatArray,
+           max_iter: int) -> tuple[FloatArray, int]:
     """Return the minimizer by (proximal) Newton steps, and how many were made."""
-    theta = objective.penalty.prox(theta, 1.0)
-    value, last = objective.value(theta), np.inf
-    scale, done = abs(value), 0
-    while done < max_iter:
+    theta, done = objective.penalty.prox(theta, 1.0), 0
+    for _ in range(_HIDDEN_ROUNDS):
+        theta, more, model = _newton(objective, theta, max_iter - done)
+        done += more
+        better = None if model is None else model.beyond_rounding()
+        if better is None:
+            break
+        theta = better
+    return theta, done
+
+
+def _newton(objective, theta, max_iter):
+    """Return where Newton's method ends, the number of steps, and the last model, if it is there.
+    """
+    value, last, done, model = objective.value(theta), np.inf, 0, None
+    rounding = objective.rounding
+    while done < max_iter and value > rounding:
         done += 1
-        model = _Model(objective, theta)
+        fresh = model is None
+        model = _Model(objective, theta) if model is None else model.moved(theta)
         step = model.step()
         decrement = model.decrement(step)
-        settled = decrement <= 1e-9 * max(abs(value), 1e-9 * scale)
-        # Rounding is reached where full steps bring no progress. Where classes are separated and
-        # nothing is penalized there is no minimizer to go on to.
-        if (not decrement > 1e-28 * scale or value <= 1e-14 * scale
-                or (settled and decrement > 0.25 * last)):
-            break
+        settled = decrement <= 1e-9 * max(abs(value), 1e5 * rounding)
+        # Rounding is reached where full steps bring no progress.
+        if not decrement > 1e-14 * rounding:
+            return theta, done, model
+        if settled and decrement > 0.25 * last:
+            if fresh:
+                return theta, done, model
+            model = None
+            continue
+        near = decrement <= min(_NEAR * abs(value), 0.1 * last)
         last = decrement
         if settled:
+            # The Hessian hardly changes any more.
             theta, value = theta + step, objective.value(theta + step)
             continue
         found = _searched(objective, theta, value, step, decrement)
-        if found is None:
-            break
-        theta, value = found
-    return theta, done
+        if found is None and fresh:
+            return theta, done, model
+        theta, value = found or (theta, value)
+        model = model if found and (near or objective.is_square) else None
+    return theta, done, None
 
 
 def _searched(objective, theta, value, step, decrement):
@@ -125,32 +170,50 @@ def _searched(objective, theta, value, step, decrement):
     return None
 
 
+class _Eliminated:
+    """A quadratic function of its first coordinates, which the last ones answer."""
+
+    def __init__(self, matrix, own):
+        self.cross, self.free = matrix[:own, own:], Inverse(matrix[own:, own:])
+        self.matrix = matrix[:own, :own] - self.cross @ self.free(self.cross.T)
+
+    @cached_property
+    def inverse(self):
+        return Inverse(self.matrix)
+
+
 class _Model:
     """The quadratic model at a point, its unpenalized coordinates eliminated."""
 
     def __init__(self, objective, theta):
-        self._theta, self._penalty = theta, objective.penalty
-        self._gradient = objective.gradient(theta)
+        self._objective, self._penalty = objective, objective.penalty
+        self._theta, self._gradient = theta, objective.gradient(theta)
+        self._own = theta.size - self._penalty.unpenalized * (theta.size // len(theta))
+        if objective.is_square:
+            self._parts = objective.square(theta)
+            return
         hessian = objective.hessian(theta)
         if not Inverse(hessian).reaches(self._gradient.ravel()):
             # Flat pieces of a loss have no curvature to tell how far they go.
             hessian = objective.damped(theta, hessian)
-        free = self._penalty.unpenalized * (theta.size // len(theta))
-        own = theta.size - free
-        self._own = own
-        self._cross = hessian[:own, own:]
-        self._free = Inverse(hessian[own:, own:])
-        gradient = self._gradient.ravel()
-        self._matrix = hessian[:own, :own] - self._cross @ self._free(self._cross.T)
-        self._vector = gradient[:own] - self._cross @ self._free(gradient[own:])
+        self._parts = _Eliminated(hessian, self._own)
+
+    def moved(self, theta):
+        """Return the model at another point, with the Hessian of this one."""
+        moved = copy(self)
+        moved._theta, moved._gradient = theta, self._objective.gradient(theta)
+        return moved
 
     def step(self) -> FloatArray:
         """Return the step to the minimizer of the model and the penalty, like theta."""
-        if self._penalty.is_smooth:
-            own = -Inverse(self._matrix)(self._vector)
-        else:
-            own = self._proximal_step()
-        return self._completed(own, self._gradient.ravel()[self._own:])
+        gradient = self._gradient.ravel()
+        parts, rest = self._parts, gradient[self._own:]
+        vector = gradient[:self._own] - parts.cross @ parts.free(rest)
+        smooth = self._penalty.is_smooth
+        own = -parts.inverse(vector) if smooth else self._proximal_step(vector)
+        # What the free coordinates answer to it.
+        free = -parts.free(rest + parts.cross.T @ own)
+        return np.concatenate([own, free]).reshape(self._theta.shape)
 
     def decrement(self, step: FloatArray) -> float:
         """Return by how much the objective falls along the step, to first order."""
@@ -159,34 +222,53 @@ class _Model:
             rest = self._rest(self._theta) - self._rest(self._theta + step)
         return rest - float(np.vdot(self._gradient, step))
 
-    def _completed(self, own, gradient):
-        """Return a step with what the free coordinates answer to it."""
-        free = -self._free(gradient + self._cross.T @ own)
-        return np.concatenate([own, free]).reshape(self._theta.shape)
+    def beyond_rounding(self):
+        """Return a better point along directions that rounding hides from the Hessian, or None.
+
+        Nearly collinear features have such; the loss itself tells how far to go.
+        """
+        if not self._penalty.is_smooth:
+            return None
+        parts, hidden = self._parts, self._parts.inverse.hidden()
+        moves = np.vstack([hidden, -parts.free(parts.cross.T @ hidden)])
+        value, slopes = self._objective.value(self._theta), moves.T @ self._gradient.ravel()
+        if not 0.5 * slopes @ slopes > 1e-9 * value + self._objective.rounding:
+            return None
+
+        def along(lengths):
+            point = self._theta + (moves @ lengths).reshape(self._theta.shape)
+            found, gradient = self._objective.smooth(point)
+            return found / value, moves.T @ gradient.ravel() / value
+
+        found = minimize(along, np.zeros(len(slopes)), jac=True, method="L-BFGS-B",
+                         options={"ftol": 1e-12, "gtol": 1e-12})
+        if not found.fun < 1.0 - 1e-9:
+            return None
+        return self._theta + (moves @ found.x).reshape(self._theta.shape)
 
     def _rest(self, theta):
         """Return what of the penalty is not differentiable."""
         return (self._penalty.value(theta)
                 - 0.5 * float(np.vdot(self._penalty.gradient(theta), theta)))
 
-    def _proximal_step(self):
+    def _proximal_step(self, vector):
         penalized = replace(self._penalty, unpenalized=0)
         start = self._theta[:len(self._theta) - self._penalty.unpenalized]
-        end = penalized_minimum(self._matrix, self._vector, penalized, start)
+        end = penalized_minimum(self._parts.matrix, vector, penalized, start)
         return (end - start).ravel()
 
 
 def quasi_newton(objective: Objective, theta: FloatArray, max_iter: int, *,
-                 share: float, scales: bool) -> tuple[FloatArray, int]:
-    """Return the minimizer of a smooth objective by L-BFGS, and the number of steps.
+                 share: float, scales: bool, ends: bool) -> tuple[FloatArray, int]:
+    """Return a minimizer of a smooth objective by L-BFGS, and the number of steps.
 
     With `scales` in coordinates in which no Hessian exceeds the identity, and from the second
     round on the one at its start hardly does: some tens of steps are enough, whatever the scales
-    of features. The end is where a step brings less than a `share` of the objective.
+    of features. The end is where a step brings less than a `share` of the objective, in the round
+    that `ends` there, or at the start of one.
     """
     done, scale = 0, objective.smooth(theta)[0]
-    lowest = 1e-14 * scale
-    while scale > lowest and done < max_iter:
+    while scale > objective.rounding and done < max_iter:
         there, back = _coordinates(objective.metric(theta, done > 0)) if scales else (_same, _same)
 
         def smooth(flat, start=theta, scale=scale, there=there, back=back):
@@ -200,7 +282,7 @@ def quasi_newton(objective: Objective, theta: FloatArray, max_iter: int, *,
         if not found.fun < 1.0:
             break
         theta, scale = theta + there(found.x.reshape(theta.shape)), scale * found.fun
-        if found.fun > 1.0 - 100.0 * share:
+        if found.fun > 1.0 - 100.0 * share or (ends and found.nit < steps):
             break
     return theta, done
 
@@ -236,18 +318,25 @@ def shortest(objective: Objective, theta: FloatArray) -> FloatArray:
     penalty, shape = objective.penalty, theta.shape
     own = len(theta) - penalty.unpenalized
     if penalty.is_smooth:
-        matrix = objective.metric(theta)
-        answer = Inverse(matrix[own:, own:])(matrix[own:, :own])
-        left = Inverse(matrix[:own, :own] - matrix[:own, own:] @ answer)
-        surplus = left.within_null_space(theta.reshape(len(theta), -1)[:own])
-        theta = theta - np.concatenate([surplus, -answer @ surplus]).reshape(shape)
+        parts = (objective.square(theta) if objective.is_square else
+                 _Eliminated(objective.metric(theta), own))
+        surplus = parts.inverse.within_null_space(theta.reshape(len(theta), -1)[:own])
+        shorter = theta - np.concatenate(
+            [surplus, -parts.free(parts.cross.T @ surplus)]).reshape(shape)
+        theta = _no_worse(objective, shorter, theta) if surplus.any() else theta
     if theta.ndim == 1:
         return theta
     first = own if penalty.smoothness or not penalty.is_smooth else 0
     centered = theta.copy()
     centered[first:] -= centered[first:].mean(axis=1, keepdims=True)
-    value = objective.value(theta)
-    return centered if objective.value(centered) <= value + 1e-13 * abs(value) else theta
+    return _no_worse(objective, centered, theta)
+
+
+def _no_worse(objective, point, other):
+    """Return a point, or the other one if that is better by more than rounding."""
+    value = objective.value(other)
+    most = value + 1e-13 * abs(value) + objective.rounding
+    return point if objective.value(point) <= most else other
 
 
 def accelerated(objective: Any, prox: Any, theta: FloatArray, max_iter: Any) -> Any:

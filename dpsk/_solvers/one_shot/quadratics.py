@@ -6,8 +6,8 @@ import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import lstsq
-from scipy.optimize import brentq
+from scipy.linalg import LinAlgError, cho_solve, cholesky, lstsq
+from scipy.linalg.lapack import dpocon
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import enet_path
 
@@ -23,8 +23,14 @@ if TYPE_CHECKING:
 __all__ = ["Inverse", "penalized_minimum"]
 
 _EPS = np.finfo(np.float64).eps
-#: Steps of proximal gradients, and rounds of coordinates.
-_STEPS, _FEW_STEPS = 50_000, 3000
+#: The least share of the largest eigenvalue, about, that the others are of where all are kept.
+_FAR_FROM_SINGULAR = 1e-10
+#: The most steps of proximal gradients.
+_STEPS = 50_000
+#: The most passes of coordinate descent before equations take over, and how often they may.
+_PASSES, _ROUNDS = 500, 100
+#: By how much the strength of an l1 penalty falls at once.
+_PACE = 30.0
 _TOLERANCE = 1e-13
 
 
@@ -34,30 +40,66 @@ class Inverse:
     def __init__(self, matrix: FloatArray) -> None:
         diagonal = np.diag(matrix)
         self._scale = np.where(diagonal > 0, 1.0 / np.sqrt(np.maximum(diagonal, 1e-300)), 0.0)
-        values, vectors = np.linalg.eigh(matrix * self._scale[:, None] * self._scale)
-        self._kept = values > 4.0 * len(matrix) * _EPS * max(values, default=0.0)
-        self._values, self._vectors = values, vectors
+        scaled = matrix * self._scale[:, None] * self._scale
+        self._root = _root(scaled + np.diag(self._scale == 0.0))
+        if self._root is None:
+            values, self._vectors = np.linalg.eigh(scaled)
+            self._least = 4.0 * len(matrix) * _EPS * max(values, default=0.0)
+            self._values, self._kept = values, values > self._least
 
     def __call__(self, right: FloatArray) -> FloatArray:
-        vectors = self._vectors[:, self._kept]
-        right = self._scale * right if right.ndim == 1 else self._scale[:, None] * right
-        inner = (vectors.T @ right).T / self._values[self._kept]
-        return (((inner @ vectors.T) * self._scale).T)
+        right = (right.T * self._scale).T
+        if self._root is not None:
+            inner = cho_solve((self._root, True), right, check_finite=False)
+        else:
+            vectors = self._vectors[:, self._kept]
+            inner = vectors @ ((vectors.T @ right).T / self._values[self._kept]).T
+        return (inner.T * self._scale).T
 
     def reaches(self, vector: FloatArray) -> bool:
         """Return whether a vector is one that the matrix maps to, but for rounding."""
         if np.abs(vector[self._scale == 0]).max(initial=0.0) > 1e-6 * np.abs(vector).max():
             return False
-        vector = self._scale * vector
-        lost = self._vectors[:, ~self._kept].T @ vector
-        return bool(np.linalg.norm(lost) <= 1e-6 * np.linalg.norm(vector))
+        return not self.lost(vector).any()
+
+    def lost(self, vector: FloatArray) -> FloatArray:
+        """Return the part of a vector that the matrix maps to zero; zero where it is rounding."""
+        if self._root is not None:
+            return np.zeros_like(vector)
+        vectors, vector = self._vectors[:, ~self._kept], self._scale * vector
+        inner = vectors.T @ vector
+        if np.linalg.norm(inner) <= 1e-6 * np.linalg.norm(vector):
+            return np.zeros_like(vector)
+        return self._scale * (vectors @ inner)
+
+    def hidden(self) -> FloatArray:
+        """Return columns along which rounding hides curvatures, each of at most 1."""
+        if self._root is not None or not self._least > 0.0:
+            return np.zeros((len(self._scale), 0))
+        return self._scale[:, None] * self._vectors[:, ~self._kept] / np.sqrt(self._least)
 
     def within_null_space(self, vector: FloatArray) -> FloatArray:
         """Return the nearest of the vectors that the matrix maps to zero."""
         empty = self._scale == 0
-        vectors = self._vectors[:, ~self._kept] * self._scale[:, None]
-        basis = np.column_stack([vectors, np.eye(len(empty))[:, empty]])
+        basis = np.eye(len(empty))[:, empty]
+        if self._root is None:
+            vectors = self._vectors[:, ~self._kept] * self._scale[:, None]
+            basis = np.column_stack([vectors, basis])
+        if not basis.size:
+            return np.zeros_like(vector)
         return basis @ lstsq(basis, vector, lapack_driver="gelsy")[0]
+
+
+def _root(matrix: FloatArray) -> FloatArray | None:
+    """Return the lower triangular root of a matrix that is far from singular, otherwise None."""
+    if not len(matrix):
+        return matrix
+    try:
+        root = cholesky(matrix, lower=True, check_finite=False)
+    except LinAlgError:
+        return None
+    share, _ = dpocon(root, np.abs(matrix).sum(axis=0).max(initial=0.0), uplo="L")
+    return root if share > _FAR_FROM_SINGULAR else None
 
 
 def penalized_minimum(matrix: FloatArray, vector: FloatArray, penalty: Penalty,
@@ -69,7 +111,9 @@ def penalized_minimum(matrix: FloatArray, vector: FloatArray, penalty: Penalty,
     pull = (matrix @ start.ravel() - vector)
     if isinstance(penalty, ElasticNet):
         strength = penalty.alpha * penalty.l1_ratio
-        return _Coordinates(matrix, pull)(strength, start.ravel()).reshape(start.shape)
+        return _Lasso(matrix, pull)(strength, start.ravel()).reshape(start.shape)
+    if isinstance(penalty, L1Ball):
+        return _in_l1_ball(matrix, pull, penalty, start)
     if isinstance(penalty, L2Ball):
         return _in_l2_ball(matrix, pull, penalty).reshape(start.shape)
 
@@ -79,35 +123,97 @@ def penalized_minimum(matrix: FloatArray, vector: FloatArray, penalty: Penalty,
     longest = float(np.linalg.eigvalsh(matrix)[-1])
     if not longest > 0:
         return start
-    most = _FEW_STEPS if isinstance(penalty, L1Ball) else _STEPS
-    found, settled = _restarted(gradient, penalty.prox, start, 1.0 / longest, most)
-    if isinstance(penalty, L1Ball) and not settled:
-        # Features of unlike scales make proximal gradients slow.
-        return _in_l1_ball(matrix, pull, penalty, found)
-    return found
+    return _restarted(gradient, penalty.prox, start, 1.0 / longest)
 
 
-class _Coordinates:
-    """Coordinate descent on ``w' A w / 2 - <b, w> + strength ||w||_1``, whatever its scales."""
+class _Lasso:
+    """Minimizers of ``w' A w / 2 - <b, w> + strength ||w||_1``, whatever the scales of A.
+
+    Coordinate descent finds signs, and the equations of coefficients of these signs the rest.
+    """
 
     def __init__(self, matrix: FloatArray, pull: FloatArray) -> None:
-        values, vectors = np.linalg.eigh(matrix)
+        self._matrix, self._pull = matrix, pull
+        self._units = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+        scales = np.divide(1.0, self._units, out=np.zeros(len(matrix)), where=self._units > 0)
+        values, vectors = np.linalg.eigh(matrix * scales[:, None] * scales)
         kept = values > len(matrix) * _EPS * max(values[-1], 0.0)
         roots = np.sqrt(values[kept])
         # It is the square of a residual of as many equations as there are eigenvalues.
-        self._rows = np.asfortranarray(roots[:, None] * vectors[:, kept].T)
-        self._targets = (vectors[:, kept].T @ pull) / roots
+        self._rows = np.asfortranarray(roots[:, None] * vectors[:, kept].T * self._units)
+        self._targets = (vectors[:, kept].T @ (scales * pull)) / roots
 
     def __call__(self, strength: float, start: FloatArray) -> FloatArray:
+        """Return the minimizer, from a point nearby."""
+        point = np.where(self._units > 0, start, 0.0)
         if not len(self._rows):
-            return np.zeros_like(start) if strength else start
+            return point
+        if len(self._rows) < len(point):
+            # From above, where few coefficients are not zero.
+            point, level = np.zeros_like(point), float(np.abs(self._pull).max()) / _PACE
+            while level > _PACE * strength:
+                point, level = self._at(level, point), level / _PACE
+        return self._at(strength, point)
+
+    def _at(self, strength: float, point: FloatArray) -> FloatArray:
+        """Return the minimizer at a strength, by coordinates and signs in turn."""
+        least = np.inf
+        for _ in range(_ROUNDS):
+            following, settled = self._of_signs(strength, self._descended(strength, point))
+            value = self._value(strength, following)
+            if not value < least:
+                break
+            settled |= least - value <= 1e-15 * abs(value)
+            point, least = following, value
+            if settled:
+                break
+        return point
+
+    def pace(self, point: FloatArray) -> float:
+        """Return by how much the norm of the minimizer falls as the strength grows, by one."""
+        active = np.flatnonzero(point)
+        signs = np.sign(point[active])
+        return float(signs @ Inverse(self._matrix[np.ix_(active, active)])(signs))
+
+    def _value(self, strength: float, point: FloatArray) -> float:
+        square = 0.5 * point @ self._matrix @ point - self._pull @ point
+        return float(square + strength * np.abs(point).sum())
+
+    def _descended(self, strength: float, start: FloatArray) -> FloatArray:
         with warnings.catch_warnings():
-            # A step of Newton's method need not be exact.
+            # Where it ends need not be exact.
             warnings.simplefilter("ignore", ConvergenceWarning)
             found = enet_path(self._rows, self._targets, l1_ratio=1.0,
                               alphas=[strength / len(self._rows)], coef_init=start.copy(),
-                              tol=_TOLERANCE, max_iter=_STEPS)
+                              tol=_TOLERANCE, max_iter=_PASSES)
         return found[1][:, 0]
+
+    def _of_signs(self, strength: float, start: FloatArray) -> tuple[FloatArray, bool]:
+        """Return the minimizer of the signs of a point, and whether no other signs are better.
+
+        Coefficients that would change theirs are zero.
+        """
+        point, active = start.copy(), np.flatnonzero(start)
+        while len(active):
+            signs, block = np.sign(point[active]), self._matrix[np.ix_(active, active)]
+            inverse = Inverse(block)
+            # Where the square does not change the norm is made less, up to the first zero.
+            step, ends = -inverse.lost(signs), np.inf
+            if not step.any():
+                step = inverse(self._pull[active] - strength * signs - block @ point[active])
+                ends = 1.0
+            with np.errstate(divide="ignore", invalid="ignore"):
+                lengths = np.where(step * signs < 0, -point[active] / step, np.inf)
+            length = float(lengths.min())
+            if length >= ends:
+                point[active] += step
+                break
+            point[active] += length * step
+            point[active[lengths <= length]] = 0.0
+            active = np.flatnonzero(point)
+        slopes = np.abs(self._pull - self._matrix @ point)
+        rounding = 4.0 * len(point) * _EPS * self._units * (self._units @ np.abs(point))
+        return point, bool(np.all(slopes <= strength * (1.0 + 1e-12) + rounding))
 
 
 def _in_l1_ball(matrix: FloatArray, pull: FloatArray, ball: L1Ball,
@@ -116,47 +222,52 @@ def _in_l1_ball(matrix: FloatArray, pull: FloatArray, ball: L1Ball,
     whole = Inverse(matrix)(pull)
     if np.abs(whole).sum() <= ball.radius:
         return whole.reshape(start.shape)
-    descend, points = _Coordinates(matrix, pull), [start.ravel()]
-
-    def excess(strength: float) -> float:
-        points.append(descend(strength, points[-1]))
-        return float(np.abs(points[-1]).sum()) - ball.radius
-
-    # At the largest strength every coefficient is 0; at none the ball is left.
-    largest = float(np.abs(pull).max())
-    strength = brentq(excess, 1e-12 * largest, largest, xtol=1e-15 * largest, rtol=1e-14)
-    return ball.prox(descend(float(strength), points[-1]).reshape(start.shape), 1.0)
+    lasso, point = _Lasso(matrix, pull), start.ravel()
+    # At the largest strength every coefficient is 0; the least one costs no more than rounding.
+    most = float(np.abs(pull).max())
+    least, low = 1e-15 * most, 0.0
+    # At the end the strength is the slope of all coefficients that are not zero.
+    slopes = float((pull - matrix @ point) @ point)
+    strength = slopes / max(float(np.abs(point).sum()), 1e-300)
+    for _ in range(_ROUNDS):
+        if not max(low, least) < strength < most:
+            # From above, where few coefficients are not zero.
+            strength = float(np.sqrt(low * most)) if low else max(least, most / _PACE)
+        point = lasso(strength, point)
+        excess = float(np.abs(point).sum()) - ball.radius
+        if abs(excess) <= 1e-13 * ball.radius or (excess < 0.0 and strength <= least):
+            break
+        low, most = (strength, most) if excess > 0.0 else (low, strength)
+        # Between changes of signs the norm is linear in the strength.
+        far = not -ball.radius < excess < ball.radius
+        strength = 0.0 if far else strength + excess / max(lasso.pace(point), 1e-300)
+    # Shrunk by rounding all alike: a projection would weigh most on features of large scales.
+    return (point * min(1.0, ball.radius / np.abs(point).sum())).reshape(start.shape)
 
 
 def _in_l2_ball(matrix: FloatArray, pull: FloatArray, ball: L2Ball) -> FloatArray:
-    """Return the minimizer of a square in an l2 ball: a ridge of the strength that fits."""
-    whole = Inverse(matrix)(pull)
-    if np.linalg.norm(whole) <= ball.radius:
-        return whole
-    values, vectors = np.linalg.eigh(matrix)
-    values, turned = np.maximum(values, 0.0), vectors.T @ pull
-    largest = float(np.linalg.norm(pull)) / ball.radius
+    """Return the minimizer of a square in an l2 ball: a ridge of the strength that fits.
 
-    def shrunk(strength: float) -> FloatArray:
-        return turned / (values + strength)
-
-    def excess(exponent: float) -> float:
-        return float(np.linalg.norm(shrunk(largest * np.exp(exponent)))) - ball.radius
-
-    if excess(-40.0) <= 0:
-        return ball.prox(whole, 1.0)
-    return vectors @ shrunk(largest * np.exp(brentq(excess, -40.0, 1e-9, rtol=1e-15)))
+    Newton's method on the reciprocal of the norm, which is concave: strengths only grow.
+    """
+    strength, inverse = 0.0, Inverse(matrix)
+    point = inverse(pull)
+    for _ in range(_ROUNDS):
+        size = float(np.linalg.norm(point))
+        if size <= ball.radius * (1.0 + 1e-13):
+            break
+        strength += (size / ball.radius - 1.0) * size**2 / float(point @ inverse(point))
+        inverse = Inverse(matrix + strength * np.eye(len(matrix)))
+        point = inverse(pull)
+    return point * min(1.0, ball.radius / max(float(np.linalg.norm(point)), 1e-300))
 
 
 def _restarted(gradient: Callable[[FloatArray], FloatArray], prox: Any, start: FloatArray,
-               step: float, max_iter: int) -> tuple[FloatArray, bool]:
-    """Return the end of accelerated proximal gradients, and whether they have settled.
-
-    They start anew where they turn back.
-    """
+               step: float) -> FloatArray:
+    """Return the end of accelerated proximal gradients, which start anew where they turn back."""
     theta = point = start
     age = 0
-    for _ in range(max_iter):
+    for _ in range(_STEPS):
         following = prox(point - step * gradient(point), step)
         moved = following - theta
         if np.vdot(point - following, moved) > 0:
@@ -165,6 +276,6 @@ def _restarted(gradient: Callable[[FloatArray], FloatArray], prox: Any, start: F
             moved = following - theta
         age += 1
         if np.abs(following - point).max() <= 1e-15 * max(1e-300, np.abs(following).max()):
-            return following, True
+            return following
         theta, point = following, following + (age - 1.0) / (age + 2.0) * moved
-    return following, False
+    return following
