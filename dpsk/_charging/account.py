@@ -7,11 +7,10 @@ import math
 import os
 import platform
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dpsk._privacy.charges import Charge
 from dpsk._privacy.event_dicts import event_from_dict
-from dpsk._privacy.events import Event
 from dpsk._privacy.filters import open_filter
 from dpsk._privacy.journal import Journal
 from dpsk.exceptions import BudgetExceededError
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from dpsk._privacy.journal import Pages
 
-__all__ = ["Account", "Charge", "this_process"]
+__all__ = ["Account", "this_process"]
 
 #: Beside its number, what tells a process from those of other machines and containers.
 _ORIGIN = platform.node(), time.time_ns()
@@ -30,22 +29,6 @@ _ORIGIN = platform.node(), time.time_ns()
 _EVENT = '{"event": '
 #: How often and for how many seconds whoever made a file is waited for to write in it.
 _TRIES, _PAUSE = 20, 0.05
-
-
-@dataclass(frozen=True)
-class Charge:
-    """The charge for one fit.
-
-    Attributes
-    ----------
-    name : str
-        Of the estimator.
-    event : Event
-        What it declared.
-    """
-
-    name: str
-    event: Event
 
 
 def this_process() -> tuple[Any, ...]:
@@ -141,8 +124,7 @@ class Account:
         if pages.torn is not None:
             pages.append(_declared(pages.torn, self.path))
         self._mark = pages.mark
-        return [Charge(each["name"], event_from_dict(each["event"]))
-                for each in map(json.loads, pages.records[1:])]
+        return [Charge.from_dict(json.loads(each)) for each in pages.records[1:]]
 
     def sum(self, charges: Iterable[Charge]) -> tuple[float, ...]:
         """Return what charges cost together, in what the filter counts."""
@@ -150,9 +132,9 @@ class Account:
         return tuple(map(math.fsum, zip(*prices, strict=True))) or (0.0,) * len(
             self.filter.units)
 
-    def check(self, pages: Pages, charge: Charge, of_groups: bool) -> None:
+    def check(self, pages: Pages, charge: Charge) -> None:
         """Raise a BudgetExceededError unless a charge is within what is left."""
-        if self.terms["unit"] == "group" and not of_groups:
+        if self.terms["unit"] == "group" and not charge.of_groups:
             raise BudgetExceededError(
                 f"The fit of {charge.name} protects single rows, and {self!r} groups of rows; "
                 "fit with groups, or open a budget with unit='row'.")
@@ -189,7 +171,7 @@ class Account:
 
     def write(self, pages: Pages, charge: Charge) -> None:
         """Append a charge, which is on the disk when this returns."""
-        pages.append(json.dumps({"event": charge.event.to_dict(), "name": charge.name}))
+        pages.append(json.dumps(charge.to_dict()))
         self._mark = pages.mark
 
 

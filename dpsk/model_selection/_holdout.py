@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 __all__ = ["HoldoutModel", "last_step", "trained"]
 
+#: What every certificate says is taken as public.
+_FACTS = ("number of rows", "all parameters", "split of rows, by their index")
+
 _SEEDS = 1 << 63
 
 
@@ -153,8 +156,16 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
                         self._key(), None, self._carried)
         session, stream = opened_stream(
             method, (plan, f"{self._kind}, {plan}"), _key_rows(self.random_state, X, y),
-            plan.event, random_state=self.random_state, verbose=self.verbose)
+            plan.event, random_state=self.random_state, verbose=self.verbose,
+            public=(*_FACTS, *self._label_facts(y)))
         return method, session, stream
+
+    def _label_facts(self, y):
+        """Return what is taken as public of the labels of a classifier."""
+        if not is_classifier(self.estimator):
+            return []
+        declared = last_step(self.estimator).classes
+        return [labels_fact(encode_labels(y, declared, type(self).__name__)[0], declared)]
 
     def _parts(self, plan, X, y):
         """Return training rows and held-out ones, each with their targets."""
@@ -174,8 +185,7 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
             noise_multiplier=own.noise_multiplier,
             source=(stream.description, stream.reproducible),
             enforced=(*enforced, *own.enforced),
-            public=tuple(dict.fromkeys(("number of rows", "all parameters",
-                                        "split of rows, by their index", *public))),
+            public=tuple(dict.fromkeys((*_FACTS, *public))),
             released=released,
             arithmetic="float" if own.arithmetic == "float" else "snapped").verify()
 
