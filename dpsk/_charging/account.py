@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from dpsk._privacy.budget_certificate import BudgetCertificate
     from dpsk._privacy.journal import Pages
 
-__all__ = ["Account", "this_process"]
+__all__ = ["Account", "check_against", "this_process"]
 
 #: Beside its number, what tells a process from those of other machines and containers.
 _ORIGIN = platform.node(), time.time_ns()
@@ -101,8 +102,12 @@ class Account:
 
     def charges(self) -> list[Charge]:
         """Return what fits were charged for, in order."""
+        return self.statement()[0]
+
+    def statement(self) -> tuple[list[Charge], str]:
+        """Return what fits were charged for, and the checksum of the last line."""
         with self.journal.locked() as pages:
-            return self.read(pages)
+            return self.read(pages), pages.checksum
 
     def _wait(self) -> None:
         """Wait for another process that has made the file, and has not written in it yet."""
@@ -134,15 +139,16 @@ class Account:
 
     def check(self, pages: Pages, charge: Charge) -> None:
         """Raise a BudgetExceededError unless a charge is within what is left."""
+        spent = self.sum(self.read(pages))
         if self.terms["unit"] == "group" and not charge.of_groups:
             raise BudgetExceededError(
                 f"The fit of {charge.name} protects single rows, and {self!r} groups of rows; "
-                "fit with groups, or open a budget with unit='row'.")
+                "fit with groups, or open a budget with unit='row'. " + self._state(spent))
         price = self.filter.price(charge.event)
         if not math.isfinite(math.fsum(price)):
-            raise BudgetExceededError(f"The fit of {charge.name} was refused: "
-                                      f"{self.filter.refusal(charge.event)}.")
-        spent = self.sum(self.read(pages))
+            raise BudgetExceededError(
+                f"The fit of {charge.name} was refused by {self!r}: "
+                f"{self.filter.refusal(charge.event)}. {self._state(spent)}")
         if not self.filter.admits(spent, price):
             short = {unit: (one, max(0.0, limit - before))
                      for unit, one, before, limit in zip(self.filter.units, price, spent,
@@ -152,7 +158,14 @@ class Account:
                                  for unit, (one, left) in short.items())
             raise BudgetExceededError(
                 f"The fit of {charge.name} costs {costs} in {self!r}; nothing was drawn. "
-                f"{self._remedy(short, spent)}")
+                f"{self._state(spent)} {self._remedy(short, spent)}")
+
+    def _state(self, spent: tuple[float, ...]) -> str:
+        """Return what is spent and what is left, in epsilons."""
+        delta = self.terms["delta"]
+        as_of = f"each as of one Gaussian fit at delta={delta:.3g}" if delta else "at delta=0"
+        return (f"Spent: epsilon {self.filter.as_one(spent, delta):.4g}; left: epsilon "
+                f"{self.filter.left(spent, delta):.4g}; {as_of}.")
 
     def _remedy(self, short: Iterable[str], spent: tuple[float, ...]) -> str:
         """Return what may still be fitted, where some units fall short."""
@@ -173,6 +186,41 @@ class Account:
         """Append a charge, which is on the disk when this returns."""
         pages.append(json.dumps(charge.to_dict()))
         self._mark = pages.mark
+
+
+def check_against(certificate: BudgetCertificate, path: str | os.PathLike[str]) -> int:
+    """Return how many charges a ledger holds that came after a certificate was made.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If it is no ledger, or not that of the certificate.
+    """
+    path = os.fspath(path)
+    with Journal(path).read() as pages:
+        records = [_first(pages, path), *pages.records[1:]]
+        if pages.torn is not None:
+            records.append(_declared(pages.torn, path))
+        terms, charges = json.loads(records[0]), certificate.charges
+        for name in ("epsilon", "delta", "kind", "disclosure", "unit", "name"):
+            stated, held = getattr(certificate, name), terms.get(name, 0.0)
+            if stated != held:
+                raise ValueError(f"{name}={stated!r}: the ledger {path!r} is of a budget with "
+                                 f"{name}={held!r}; compare with the ledger of this one.")
+        later = len(records) - 1 - len(charges)
+        for place, (charge, record) in enumerate(
+                zip(charges, records[1:], strict=False), 1):
+            if charge != Charge.from_dict(json.loads(record)):
+                raise ValueError(f"release {place}: is {charge.name!r}, and not what line "
+                                 f"{place + 1} of the ledger {path!r} says; ask for the "
+                                 "certificate that the budget makes.")
+        if later < 0 or not pages.hold((len(charges) + 1, certificate.checksum.encode())):
+            raise ValueError(f"checksum={certificate.checksum!r}: the ledger {path!r} is not that "
+                             "which the certificate was made from, or lost lines since; ask for "
+                             "the whole file.")
+        return later
 
 
 def _line(terms):

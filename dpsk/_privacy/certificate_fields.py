@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from dataclasses import dataclass, fields
 from decimal import ROUND_CEILING, Context
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from dpsk._privacy.events import Event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
     from typing import Any
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "SAME_GROUPS",
     "Enforced",
     "check_accounting",
+    "html_table",
     "read_epsilon",
     "rebuilt_bounds",
     "require",
@@ -157,6 +159,14 @@ def tupled(value: object) -> object:
 def require(ok: bool, name: str, value: object, rule: str) -> None:
     if not ok:
         raise ValueError(f"{name}={value!r}: must be {rule}.")
+
+
+def html_table(title: str, lines: Iterable[tuple[str, str]]) -> str:
+    """Return a table of names and texts, as notebooks show it."""
+    rows = "".join(f"<tr><th style='text-align:left;vertical-align:top'>{html.escape(name)}"
+                   f"</th><td style='text-align:left'>{html.escape(text)}</td></tr>"
+                   for name, text in lines)
+    return f"<table><caption>{html.escape(title)}</caption><tbody>{rows}</tbody></table>"
 
 
 def rounded_up(number: float, digits: int) -> str:

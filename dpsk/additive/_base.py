@@ -74,10 +74,6 @@ class AdditiveModel(DPEstimator):
         """Return how many classes the rows are of, 1 where they are of none."""
         return 1
 
-    def _label_facts(self, y):
-        """Return what is taken as public of labels, where there are any."""
-        return []
-
     @abstractmethod
     def _residuals(self, model, features, y):
         """Return what a model leaves, shape (n, n_outputs)."""
@@ -100,7 +96,7 @@ class AdditiveModel(DPEstimator):
         facts = ["number of rows and of columns, their names, and dtypes with the categories "
                  "that these hold", "all parameters"]
         steps = Steps(self._method(), budget, plan.mechanism.delta, random_state=self.random_state,
-                      verbose=self.verbose, public=[*facts, *self._label_facts(y)])
+                      verbose=self.verbose, public=[*facts, *self._label_facts(y, n_samples)])
         for share in self._shares(budget, 1.0 - plan.share):
             self._check_share(n_samples, y, *steps.budget(share))
         rows = Rows(table.values, numbers, weights)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._callbacks import private_fit
-from dpsk._data.labels import encode_labels, labels_fact
+from dpsk._data.labels import encode_labels
 from dpsk._data.weights import class_factors
 from dpsk._defaults.columns import CLASS_PAIRS
 from dpsk._docs import documented
@@ -138,9 +138,6 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
 
     def _n_classes(self, y):
         return len(encode_labels(y, self.classes, type(self).__name__)[0])
-
-    def _label_facts(self, y):
-        return [labels_fact(range(self._n_classes(y)), self.classes)]
 
     def _residuals(self, model, features, y):
         _, codes = encode_labels(y, model.classes_, type(self).__name__)

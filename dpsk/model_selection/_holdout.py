@@ -157,15 +157,14 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
         session, stream = opened_stream(
             method, (plan, f"{self._kind}, {plan}"), _key_rows(self.random_state, X, y),
             plan.event, random_state=self.random_state, verbose=self.verbose,
-            public=(*_FACTS, *self._label_facts(y)))
+            public=(*_FACTS, *self._label_facts(y, plan.n_train + plan.n_holdout)))
         return method, session, stream
 
-    def _label_facts(self, y):
+    def _label_facts(self, y: Any, n_samples: int) -> list[str]:
         """Return what is taken as public of the labels of a classifier."""
-        if not is_classifier(self.estimator):
-            return []
-        declared = last_step(self.estimator).classes
-        return [labels_fact(encode_labels(y, declared, type(self).__name__)[0], declared)]
+        classes = self._checked_targets(y, n_samples)[1]
+        return [] if classes is None else [
+            labels_fact(classes, last_step(self.estimator).classes)]
 
     def _parts(self, plan, X, y):
         """Return training rows and held-out ones, each with their targets."""

@@ -5,7 +5,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 
 from dpsk._budgeted import asked
 from dpsk._data.errors import without_warnings
-from dpsk._data.labels import encode_labels, labels_fact
+from dpsk._data.labels import encode_labels
 from dpsk._data.opening import check_targets
 from dpsk._data.targets import numeric_targets
 from dpsk._data.weights import check_weights, class_factors
@@ -18,8 +18,8 @@ from dpsk.pipeline._composition import NOTHING
 from dpsk.pipeline._known import is_private, takes
 from dpsk.pipeline._parts import every_part
 
-__all__ = ["check_fit", "check_parameters", "check_prices", "check_shares", "public_facts",
-           "is_seeded", "routed"]
+__all__ = ["check_fit", "check_parameters", "check_prices", "check_shares", "is_seeded",
+           "public_facts", "routed"]
 
 
 def check_fit(steps, private, params, y, n_samples):
@@ -51,17 +51,14 @@ def public_facts(steps, private, y, n_samples):
     facts = ["number of rows and of columns, their names, and dtypes with the categories that "
              "these hold", "all parameters of all steps"]
     for part, step in steps.items():
-        name = type(step).__name__
         if part not in private:
             if step not in NOTHING:
                 facts.append(f"{part}: that it maps each row by itself, and all it holds")
         elif hasattr(step, "steps"):
             inner = public_facts(dict(every_part(step.steps)), step._check_steps(), y, n_samples)
             facts += [f"{part}: {fact}" for fact in inner[2:]]
-        elif is_classifier(step):
-            labels = check_targets(name, y, n_samples, asked(step)._target_checks)
-            classes, _ = encode_labels(labels, step.classes, name)
-            facts.append(f"{part}: {labels_fact(classes, step.classes)}")
+        else:
+            facts += [f"{part}: {fact}" for fact in asked(step)._label_facts(y, n_samples)]
     return facts
 
 
