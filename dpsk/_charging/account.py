@@ -28,6 +28,8 @@ __all__ = ["Account", "check_against", "this_process"]
 _ORIGIN = platform.node(), time.time_ns()
 #: A record begins with the event, so that a line without an end still tells its price.
 _EVENT = '{"event": '
+#: What is less of the budget's epsilon is rounding, and no fit can be made of it.
+_NOTHING = 1e-9
 #: How often and for how many seconds whoever made a file is waited for to write in it.
 _TRIES, _PAUSE = 20, 0.05
 
@@ -165,7 +167,12 @@ class Account:
         delta = self.terms["delta"]
         as_of = f"each as of one Gaussian fit at delta={delta:.3g}" if delta else "at delta=0"
         return (f"Spent: epsilon {self.filter.as_one(spent, delta):.4g}; left: epsilon "
-                f"{self.filter.left(spent, delta):.4g}; {as_of}.")
+                f"{self._left(spent):.4g}; {as_of}.")
+
+    def _left(self, spent: tuple[float, ...]) -> float:
+        """Return the epsilon of one more Gaussian fit; 0 where nothing but rounding is left."""
+        left = self.filter.left(spent, self.terms["delta"])
+        return left if left > _NOTHING * self.terms["epsilon"] else 0.0
 
     def _remedy(self, short: Iterable[str], spent: tuple[float, ...]) -> str:
         """Return what may still be fitted, where some units fall short."""
@@ -175,8 +182,8 @@ class Account:
                     "give it a smaller delta. A search, or another fit that is not Gaussian, "
                     "takes a sixteenth of disclosure=, whatever its delta: at most 16 of these "
                     "find room in a budget.")
-        left = self.filter.left(spent, delta)
-        if left <= 0:
+        left = self._left(spent)
+        if not left:
             return "Nothing is left: fit nothing more on these rows."
         more = "; left(delta) of the budget tells what it may have at another" if delta else ""
         return (f"Fit with a smaller epsilon: one Gaussian fit may still have {left:.4g} at "

@@ -36,6 +36,9 @@ pre { padding: .7em; overflow-x: auto } .key { color: #555 }
 #: Colors that are told apart by most people, one an estimator.
 _COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999933", "#882255")
 _LEFT, _WIDTH, _BAR, _ROW = "#e4e4e4", 640, 26, 62
+#: What is counted, in words.
+_WORDS = {"mu^2": "noisy results (mu^2)", "delta": "chances to show a row (delta)",
+          "Renyi divergence": "noisy results (Renyi divergence)", "epsilon": "noisy results"}
 #: Above it a factor exp(epsilon) says nothing.
 _MOST_TOLD = 10.0
 
@@ -88,19 +91,23 @@ def page(certificate: Any, ledger: str) -> str:
 def _summary(certificate: Any) -> Iterator[str]:
     """Yield the guarantee in plain words."""
     charges, delta = certificate.charges, certificate.delta
-    one = "one person, whatever and however many they are," if certificate.unit == "group" else (
-        "one row")
-    whose = "All rows of " + one if certificate.unit == "group" else "The values of " + one
-    days = sorted(charge.date for charge in charges if charge.date)
-    when = f", from {days[0]} to {days[-1]}" if days else ""
+    days = list(dict.fromkeys(sorted(charge.date for charge in charges if charge.date)))
+    when = f", from {days[0]} to {days[-1]}" if len(days) > 1 else "".join(
+        f", on {day}" for day in days)
     results = "1 result was" if len(charges) == 1 else f"{len(charges)} results were"
     yield (f"{results} computed from the data{when}. Random noise was added to each, so that it "
            "shows little of anybody in the data.")
+    whose = "any one person's rows, however many," if certificate.unit == "group" else (
+        "the values of any one row")
     yield (f"The guarantee is ({rounded_up(certificate.epsilon, 6)}, {rounded_up(delta, 3)})-"
-           f"differential privacy for all results together. {whose} may be replaced by any "
-           f"others: {_factor(certificate.epsilon)}{_chance(delta)}.")
+           f"differential privacy of all results together. Replace {whose} by any others: the "
+           f"probability of anything that somebody may find in the results "
+           f"{_change(certificate.epsilon, delta)}.")
     yield ("It holds whatever else somebody knows, also where a result decided what was computed "
            "next. It includes results that the budget may still allow.")
+    if any(charge.reproducible for charge in charges):
+        yield ("Noise of some results repeats under a seed: they are not private for anybody who "
+               "knows or guesses it. See what is assumed.")
     share = max((sum(parts) for parts in zip(*(
         _shares(certificate, price).values() for price in certificate.prices()),
         strict=True)), default=0.0)
@@ -109,19 +116,14 @@ def _summary(certificate: Any) -> Iterator[str]:
            "decided what was computed next, or when to stop.")
 
 
-def _factor(epsilon: float) -> str:
+def _change(epsilon: float, delta: float) -> str:
+    """Return how far a probability may change, in words."""
     if epsilon > _MOST_TOLD:
-        return ("at this epsilon the probability of what somebody finds in the results may change "
-                f"by a factor of more than {math.exp(_MOST_TOLD):,.0f}, which protects little")
-    return ("the probability of anything that somebody may find in the results then changes by a "
-            f"factor of at most {rounded_up(math.exp(epsilon), 3)}")
-
-
-def _chance(delta: float) -> str:
-    if not delta:
-        return ""
-    # Rounded down, so that it is not said to be rarer than it is.
-    return f", except for a chance of at most 1 in {math.floor(float(f'{1.0 / delta:.6g}')):,}"
+        return (f"may change by a factor of more than {math.exp(_MOST_TOLD):,.0f}, which protects "
+                "little")
+    # Rounded down, so that the chance is not said to be less than it is.
+    chance = f", plus at most 1 in {math.floor((1.0 + 1e-12) / delta):,}" if delta else ""
+    return f"changes by a factor of at most {rounded_up(math.exp(epsilon), 3)}{chance}"
 
 
 def _shares(certificate: Any, price: dict[str, float]) -> dict[str, float]:
@@ -152,7 +154,8 @@ def _chart(certificate: Any) -> str:
                 parts.append(_bar(start, top, share, colors[charge.name], label))
             start += share
         parts.append(_bar(start, top, max(0.0, 1.0 - start), _LEFT, f"left: {1.0 - start:.1%}"))
-        parts.append(f"<text x='0' y='{top - 6}'>{html.escape(unit)}: {start:.1%} used</text>")
+        parts.append(f"<text x='0' y='{top - 6}'>{html.escape(_WORDS[unit])}: {start:.1%} used"
+                     "</text>")
     keys = "".join(f"<tr><td style='width:1em;background:{colors[name]}'></td><td>"
                    f"{html.escape(name)}</td></tr>" for name in names)
     height = len(units) * _ROW
@@ -182,8 +185,7 @@ def _table(certificate: Any) -> str:
 
 def _public(certificate: Any) -> str:
     return ("<p>The guarantee does not hide this:</p>\n" + _list(facts_of(certificate.charges)) +
-            "<p>The ledger also shows the day of each result, and this page shows what it "
-            "cost.</p>")
+            "<p>This page also shows the day and the cost of every result.</p>")
 
 
 def _assumed(certificate: Any) -> str:

@@ -296,7 +296,7 @@ def _of_budget(certificate, path):
     for line in certificate.assumed:
         # What adds up groups says so of all of them.
         if line != SAME_GROUPS:
-            yield Note(path, f"{line}.")
+            yield Note(path, f"{line[0].upper()}{line[1:]}.")
 
 
 def _of_report(report, path):

@@ -106,7 +106,12 @@ class PrivacyReport:
         A row that moves others before a fit, or that a fit gets twice, may cost more. Infinite
         where not all private fits are counted, where there are none, and for a delta of 1 or more.
         """
-        return self.epsilon_at(self.delta) if self.is_counted and self.delta < 1 else math.inf
+        if not self.is_counted or self.delta >= 1:
+            return math.inf
+        # What epsilons add up to without a look at events is never exceeded.
+        most = max((sum(part.count * part.certificate.epsilon for part in parts)
+                    for parts in self._alternatives()), default=math.inf)
+        return min(most, self.epsilon_at(self.delta))
 
     @property
     def relation(self) -> str:
