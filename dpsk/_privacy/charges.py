@@ -1,4 +1,4 @@
-"""What a ledger of a budget says of one fit: its price, its date, and what it takes as public."""
+"""Lines of the ledger of a budget: the price of a fit, its day, and what it takes as public."""
 
 from __future__ import annotations
 
