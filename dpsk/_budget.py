@@ -85,6 +85,7 @@ class PrivacyBudget:
     See Also
     --------
     dpsk.privacy_report : What fits gave away together, afterwards.
+    dpsk.accounting.BudgetCertificate : One guarantee for all that was charged, to hand over.
     dpsk.exceptions.BudgetExceededError : Raised where a fit is not admitted.
 
     Notes
@@ -226,8 +227,10 @@ class PrivacyBudget:
         """
         charges, checksum = self._account.statement()
         terms = self._account.terms
+        # Clocks of machines that share the file may differ.
+        date = max([today(), *(charge.date for charge in charges)])
         return BudgetCertificate(
-            charges=tuple(charges), date=today(), checksum=checksum,
+            charges=tuple(charges), date=date, checksum=checksum,
             disclosure=terms.get("disclosure", 0.0),
             versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__),
             **{each: terms[each] for each in ("epsilon", "delta", "kind", "unit", "name")}

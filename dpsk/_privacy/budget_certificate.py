@@ -21,7 +21,7 @@ from dpsk._privacy.budget_fields import (
     facts_of,
     read_charge,
 )
-from dpsk._privacy.budget_page import entries, page
+from dpsk._privacy.budget_page import UNKNOWN_DAY, page, shares
 from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.certificate_fields import (
     GROUP_RELATION,
@@ -174,24 +174,19 @@ class BudgetCertificate:
         """
         return accountant.delta(self.event, epsilon)
 
-    def prices(self) -> list[dict[str, float]]:
-        """Return what every charge has taken of the budget, in what is counted.
-
-        Returns
-        -------
-        prices : list of dict
-            One a charge; see `limits`.
-        """
-        return [dict(zip(self.filter.units, self.filter.price(charge.event), strict=True))
-                for charge in self.charges]
+    @cached_property
+    def prices(self) -> tuple[dict[str, float], ...]:
+        """tuple of dict : what every charge has taken of `limits`, in what is counted."""
+        return tuple(dict(zip(self.filter.units, self.filter.price(charge.event), strict=True))
+                     for charge in self.charges)
 
     @property
     def spent(self) -> dict[str, float]:
         """dict : what has been spent, in what is counted."""
-        prices = self.prices()
-        return {unit: math.fsum(price[unit] for price in prices) for unit in self.filter.units}
+        return {unit: math.fsum(price[unit] for price in self.prices)
+                for unit in self.filter.units}
 
-    @property
+    @cached_property
     def limits(self) -> dict[str, float]:
         """dict : the most that may be spent."""
         return dict(zip(self.filter.units, self.filter.limits, strict=True))
@@ -240,7 +235,7 @@ class BudgetCertificate:
         data.update((each.name, getattr(self, each.name)) for each in fields(self))
         data.update(
             charges=[{**charge.to_dict(), "price": price}
-                     for charge, price in zip(self.charges, self.prices(), strict=True)],
+                     for charge, price in zip(self.charges, self.prices, strict=True)],
             versions=dict(self.versions), charged_epsilon=self.charged_epsilon,
             spent=self.spent, limits=self.limits, assumed=list(self.assumed))
         return data
@@ -384,13 +379,11 @@ class BudgetCertificate:
         for unit, spent in self.spent.items():
             if self.limits[unit]:
                 yield "spent", f"{unit} {spent:.4g} of {self.limits[unit]:.4g}"
-        for number, (entry, charge) in enumerate(
-                zip(entries(self), self.charges, strict=True), 1):
+        for number, (charge, share) in enumerate(zip(self.charges, shares(self), strict=True), 1):
             events = " + ".join(f"{count} x {event!r}"
                                 for event, count in tally(charge.event).items())
             yield f"release {number}", (
-                f"{entry.date} {entry.name}: {entry.share:.1%} of the budget, epsilon "
-                f"{entry.epsilon} by itself; {events}")
+                f"{charge.date or UNKNOWN_DAY} {charge.name}: {share:.1%} of the budget, {events}")
         for fact in facts_of(self.charges):
             yield "taken as public", fact
         for line in self.assumed:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import html
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -19,8 +18,10 @@ if TYPE_CHECKING:
 
     from dpsk._privacy.elementary import Event
 
-__all__ = ["Entry", "entries", "page"]
+__all__ = ["UNKNOWN_DAY", "page", "shares"]
 
+#: Of a charge whose line was cut, or is of a version that wrote no days.
+UNKNOWN_DAY = "day unknown"
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 50em; margin: 2em auto; padding: 0 1em;
        color: #1b1b1b; background: #fff }
@@ -43,31 +44,10 @@ _WORDS = {"mu^2": "noisy results (mu^2)", "delta": "chances to show a row (delta
 _MOST_TOLD = 10.0
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A release as it is shown.
-
-    Attributes
-    ----------
-    name, date : str
-    epsilon : str
-        What it costs by itself, at the delta of the budget.
-    share : float
-        The part of the budget that it took: the largest of what is counted.
-    """
-
-    name: str
-    date: str
-    epsilon: str
-    share: float
-
-
-def entries(certificate: Any) -> list[Entry]:
-    """Return the releases of the certificate of a budget as they are shown."""
-    return [Entry(charge.name, charge.date or "day unknown",
-                  rounded_up(_alone(charge.event, certificate.delta), 3),
-                  max(_shares(certificate, price).values(), default=0.0))
-            for charge, price in zip(certificate.charges, certificate.prices(), strict=True)]
+def shares(certificate: Any) -> list[float]:
+    """Return the part of the budget that each release took: the largest of what is counted."""
+    return [max(_shares(certificate, price).values(), default=0.0)
+            for price in certificate.prices]
 
 
 def page(certificate: Any, ledger: str) -> str:
@@ -109,7 +89,7 @@ def _summary(certificate: Any) -> Iterator[str]:
         yield ("Noise of some results repeats under a seed: they are not private for anybody who "
                "knows or guesses it. See what is assumed.")
     share = max((sum(parts) for parts in zip(*(
-        _shares(certificate, price).values() for price in certificate.prices()),
+        _shares(certificate, price).values() for price in certificate.prices),
         strict=True)), default=0.0)
     yield (f"{share:.1%} of the budget is used. What is computed so far has epsilon "
            f"{rounded_up(certificate.charged_epsilon, 4)} at the same delta, if no result "
@@ -147,7 +127,7 @@ def _chart(certificate: Any) -> str:
     for row, unit in enumerate(units):
         top, start = row * _ROW + 20, 0.0
         for place, (charge, price) in enumerate(
-                zip(certificate.charges, certificate.prices(), strict=True), 1):
+                zip(certificate.charges, certificate.prices, strict=True), 1):
             share = _shares(certificate, price)[unit]
             if share:
                 label = f"{place}. {charge.name}: {share:.1%}"
@@ -172,10 +152,11 @@ def _bar(start: float, top: int, share: float, color: str, label: str) -> str:
 
 def _table(certificate: Any) -> str:
     rows = "".join(
-        f"<tr><td class='number'>{place}</td><td>{html.escape(entry.name)}</td>"
-        f"<td>{html.escape(entry.date)}</td><td class='number'>{entry.epsilon}</td>"
-        f"<td class='number'>{entry.share:.1%}</td></tr>"
-        for place, entry in enumerate(entries(certificate), 1))
+        f"<tr><td class='number'>{place}</td><td>{html.escape(charge.name)}</td>"
+        f"<td>{html.escape(charge.date or UNKNOWN_DAY)}</td><td class='number'>"
+        f"{rounded_up(_alone(charge.event, certificate.delta), 3)}</td>"
+        f"<td class='number'>{share:.1%}</td></tr>" for place, (charge, share) in enumerate(
+            zip(certificate.charges, shares(certificate), strict=True), 1))
     return ("<table><tr><th></th><th>estimator</th><th>day</th><th>epsilon by itself</th>"
             f"<th>of the budget</th></tr>{rows}</table>\n"
             "<p class='key'>A result counts also where its computation failed later. Epsilons of "

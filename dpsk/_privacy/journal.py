@@ -45,7 +45,7 @@ _WRITE = ("this user may not read and write the file of the budget, without whic
 _READ = "this user may not read the file of the budget; have its owner run chmod a+r on it"
 #: Seconds until whoever waits for a lock is told, and those between tries until then: short
 #: first, as a charge takes milliseconds.
-_PATIENCE, _FIRST_PAUSE, _LAST_PAUSE = 5.0, 0.001, 0.05
+_PATIENCE, _FIRST_PAUSE, _LAST_PAUSE = 5.0, 0.001, 0.02
 
 
 class Journal:

@@ -155,7 +155,7 @@ def test_every_release_of_a_job_is_there_with_day_price_and_what_is_public(job):
     assert any(line.endswith("(release 5)") and "stays in its group" in line
                for line in certificate.assumed)
     for unit, spent in certificate.spent.items():
-        prices = [price[unit] for price in certificate.prices()]
+        prices = [price[unit] for price in certificate.prices]
         assert math.fsum(prices) == spent and min(prices) >= 0.0
 
 
@@ -170,7 +170,7 @@ def test_text_names_the_guarantee_every_release_and_what_is_assumed(job):
     for text in (str(certificate), certificate._repr_html_()):
         assert certificate.guarantee in text
         assert RELATION in text
-        assert text.count("of the budget, epsilon") == 9
+        assert text.count("% of the budget, ") == 9
         assert certificate.checksum in text
         for line in certificate.assumed:
             assert line in text
@@ -324,6 +324,16 @@ def test_a_ledger_without_days_is_read(tmp_path):
     assert "day unknown a fit whose record was cut" in str(certificate)
     assert BudgetCertificate.from_json(certificate.to_json()) == certificate
     assert "day unknown" in certificate.to_html()
+
+
+def test_a_machine_whose_clock_is_ahead_stops_no_certificate(monkeypatch):
+    with PrivacyBudget(1.0, DELTA) as budget:
+        with monkeypatch.context() as ahead:
+            ahead.setattr(time, "gmtime", lambda: time.struct_time((2999, 1, 1, *6 * [0])))
+            charge_fit(Gaussian(0.1))
+        charge_fit(Gaussian(0.1))
+    certificate = budget.certificate()
+    assert certificate.date == certificate.charges[0].date == "2999-01-01"
 
 
 def test_a_report_on_a_budget_needs_no_fits_that_were_planned():
