@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ARITHMETIC",
+    "FACTS_OF_WHOLES",
     "FIELD_RULES",
     "GROUP_RELATION",
     "HANDED_OVER",
@@ -44,6 +45,10 @@ HANDED_OVER = ("which rows are in which fold, as was handed over: taken to follo
 #: What a sum over groups rests on: which rows are a group is data, and is not kept.
 SAME_GROUPS = ("unverified assumption: groups are the same people in all of these fits; with "
                "other groups in one of them there is no guarantee for either")
+#: The public facts of anything that fits several models, before the first of them is fitted.
+FACTS_OF_WHOLES = (
+    "number of rows and of columns, their names, and dtypes with the categories that these hold",
+    "all parameters, those of parts included, and their public random draws")
 
 #: The least exact first.
 ARITHMETIC = {

@@ -25,6 +25,7 @@ from dpsk._estimator import warn_of_weak_budget
 from dpsk._fit import Method, certify, opened_stream
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, number
 from dpsk._privacy.certificate import Certificate
+from dpsk._privacy.certificate_fields import FACTS_OF_WHOLES
 from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk._problem import Budget
 from dpsk._progress import without_callbacks
@@ -39,8 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HoldoutModel", "last_step", "trained"]
 
-#: What every certificate says is taken as public.
-_FACTS = ("number of rows", "all parameters", "split of rows, by their index")
+_SPLIT = "split of rows, by their index"
 
 _SEEDS = 1 << 63
 
@@ -157,7 +157,8 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
         session, stream = opened_stream(
             method, (plan, f"{self._kind}, {plan}"), _key_rows(self.random_state, X, y),
             plan.event, random_state=self.random_state, verbose=self.verbose,
-            public=(*_FACTS, *self._label_facts(y, plan.n_train + plan.n_holdout)))
+            public=(*FACTS_OF_WHOLES, _SPLIT,
+                    *self._label_facts(y, plan.n_train + plan.n_holdout)))
         return method, session, stream
 
     def _label_facts(self, y: Any, n_samples: int) -> list[str]:
@@ -184,7 +185,7 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
             noise_multiplier=own.noise_multiplier,
             source=(stream.description, stream.reproducible),
             enforced=(*enforced, *own.enforced),
-            public=tuple(dict.fromkeys((*_FACTS, *public))),
+            public=tuple(dict.fromkeys(("number of rows", "all parameters", _SPLIT, *public))),
             released=released,
             arithmetic="float" if own.arithmetic == "float" else "snapped").verify()
 

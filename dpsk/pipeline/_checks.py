@@ -12,6 +12,7 @@ from dpsk._data.weights import check_weights, class_factors
 from dpsk._fit import check_holdout
 from dpsk._output import check_output_container
 from dpsk._parameters import check_real
+from dpsk._privacy.certificate_fields import FACTS_OF_WHOLES
 from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk._rehearsal import rehearse
 from dpsk.pipeline._composition import NOTHING
@@ -48,15 +49,14 @@ def check_fit(steps, private, params, y, n_samples):
 
 def public_facts(steps, private, y, n_samples):
     """Return what all steps take as public, as far as it is known before the first is fitted."""
-    facts = ["number of rows and of columns, their names, and dtypes with the categories that "
-             "these hold", "all parameters of all steps"]
+    facts = [*FACTS_OF_WHOLES]
     for part, step in steps.items():
         if part not in private:
             if step not in NOTHING:
                 facts.append(f"{part}: that it maps each row by itself, and all it holds")
         elif hasattr(step, "steps"):
             inner = public_facts(dict(every_part(step.steps)), step._check_steps(), y, n_samples)
-            facts += [f"{part}: {fact}" for fact in inner[2:]]
+            facts += [f"{part}: {fact}" for fact in inner[len(FACTS_OF_WHOLES):]]
         else:
             facts += [f"{part}: {fact}" for fact in asked(step)._label_facts(y, n_samples)]
     return facts

@@ -17,6 +17,7 @@ from dpsk import (
     DPAdditiveClassifier,
     DPGridSearchCV,
     DPLogisticRegression,
+    DPMLPClassifier,
     DPTableVectorizer,
     PrivacyBudget,
     accounting,
@@ -163,6 +164,23 @@ def test_facts_of_a_fit_are_those_of_its_certificate():
     with PrivacyBudget(1.0, DELTA) as budget:
         fitted = model(classes=[0, 1]).fit(X, Y)
     assert budget.charges[0].public == fitted.privacy_.public
+
+
+@pytest.mark.parametrize("whole", [
+    lambda: make_dp_pipeline(DPTableVectorizer(), DPMLPClassifier(max_iter=2), epsilon=0.5,
+                             delta=1e-6),
+    lambda: DPGridSearchCV(DPMLPClassifier(max_iter=2), {"alpha": [0.0, 0.1]}, epsilon=0.5,
+                           delta=1e-6)], ids=["pipeline", "search"])
+def test_wholes_state_what_their_parts_take_as_public(whole):
+    with PrivacyBudget(9.0, 1e-4) as budget:
+        fitted = whole().fit(X, Y)
+    told = " ".join(budget.charges[0].public)
+    # In the words of a whole: columns, parameters with draws, and labels.
+    for word in ("number of rows", "names", "dtypes", "all parameters", "random draws",
+                 "2 class labels (taken from y)"):
+        assert word in told
+    known = re.compile("number of rows|dtype|all parameters|class labels|split of rows")
+    assert all(known.search(fact) for fact in fitted.privacy_.public)
 
 
 def test_text_names_the_guarantee_every_release_and_what_is_assumed(job):
