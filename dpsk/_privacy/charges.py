@@ -57,19 +57,17 @@ class Charge:
 
         Only name and event have to be there: a record whose end was cut has no more.
         """
-        require(isinstance(data, dict) and {"event", "name"} <= set(data), "charge", data,
+        require(isinstance(data, dict) and "event" in data and "name" in data, "charge", data,
                 "a dictionary with an event and a name")
-        rest = {name: data[name] for name in ("date", "of_groups", "reproducible")
-                if name in data}
-        public = data.get("public", [])
-        require(isinstance(public, list) and all(isinstance(each, str) for each in public),
-                "public", public, "a list of strings")
-        charge = cls(data["name"], event_from_dict(data["event"]), public=tuple(public), **rest)
-        for name, kind in (("name", str), ("date", str), ("of_groups", bool),
-                           ("reproducible", bool)):
-            value = getattr(charge, name)
-            require(isinstance(value, kind), name, value, f"of type {kind.__name__}")
-        return charge
+        name, date, public = data["name"], data.get("date", ""), data.get("public", [])
+        require(isinstance(public, list) and all(type(each) is str for each in public), "public",
+                public, "a list of strings")
+        # A ledger is read before every charge, so it is read fast.
+        require(type(name) is type(date) is str, "name and date", (name, date), "strings")
+        flags = data.get("of_groups", False), data.get("reproducible", False)
+        require(type(flags[0]) is type(flags[1]) is bool, "of_groups and reproducible", flags,
+                "True or False")
+        return cls(name, event_from_dict(data["event"]), date, tuple(public), *flags)
 
 
 def today() -> str:
