@@ -11,11 +11,17 @@ from dataclasses import asdict
 from itertools import count
 from typing import TYPE_CHECKING, cast
 
+import sklearn
+
 from dpsk._charging import Account, enter, leave
 from dpsk._parameters import check_choice, check_real
+from dpsk._privacy.budget_certificate import BudgetCertificate
+from dpsk._privacy.certificate import library_versions
 from dpsk._privacy.certificate_fields import SAME_GROUPS
+from dpsk._privacy.charges import today
 from dpsk._privacy.events import tally
 from dpsk._privacy.filters import KINDS, open_filter
+from dpsk._version import __version__
 
 if TYPE_CHECKING:
     from typing import Any
@@ -79,6 +85,7 @@ class PrivacyBudget:
     See Also
     --------
     dpsk.privacy_report : What fits gave away together, afterwards.
+    dpsk.accounting.BudgetCertificate : One guarantee for all that was charged, to hand over.
     dpsk.exceptions.BudgetExceededError : Raised where a fit is not admitted.
 
     Notes
@@ -209,6 +216,25 @@ class PrivacyBudget:
         account = self._account
         delta = account.terms["delta"] if delta is None else delta
         return account.filter.left(account.sum(self.charges), delta)
+
+    def certificate(self) -> BudgetCertificate:
+        """Return one certificate for everything that was charged so far.
+
+        Returns
+        -------
+        certificate : BudgetCertificate
+            As text, JSON, and a page for a privacy officer: ``to_json()``, ``to_html()``.
+        """
+        charges, checksum = self._account.statement()
+        terms = self._account.terms
+        # Clocks of machines that share the file may differ.
+        date = max([today(), *(charge.date for charge in charges)])
+        return BudgetCertificate(
+            charges=tuple(charges), date=date, checksum=checksum,
+            disclosure=terms.get("disclosure", 0.0),
+            versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__),
+            **{each: terms[each] for each in ("epsilon", "delta", "kind", "unit", "name")}
+        ).verify()
 
     def __repr__(self) -> str:
         return repr(self._account)

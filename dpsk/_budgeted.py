@@ -40,6 +40,10 @@ class Budgeted:
     def _check_classes(self, classes: Any) -> None:
         """Raise a ValueError where there are more classes than the model takes."""
 
+    def _label_facts(self, y: Any, n_samples: int) -> list[str]:
+        """Return what is taken as public of labels, where there are any."""
+        return []
+
     def _check_fit(self, n_samples: int, y: Any) -> Any:
         """Raise what a fit to so many rows would at this budget, whatever the columns."""
 

@@ -139,7 +139,8 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
                          partial(_context, method, settings, rows, event))
     what = f"{plain(solver)}, noise multiplier {noise_multiplier:.6g}"
     grouped = rows.groups is not None
-    session = _opened(method, what, event, stream, verbose, grouped,
+    session = _opened(method, what, event, stream, verbose,
+                      (*public, *solver.public_facts(problem)), grouped,
                       declared.n_answers_elsewhere(noise_multiplier))
     # Overflow and the like would otherwise warn depending on the rows.
     with np.errstate(all="ignore"):
@@ -209,7 +210,7 @@ def run_private(method, name, budget, mechanism, rows, data, *, random_state, ve
     noise_multiplier, event = _calibrated(mechanism, budget)
     session, stream = opened_stream(method, (budget, name), rows, event,
                                     f", noise multiplier {noise_multiplier:.6g}",
-                                    random_state=random_state, verbose=verbose)
+                                    random_state=random_state, verbose=verbose, public=public)
     with np.errstate(all="ignore"):
         found = mechanism.run(data, session, noise_multiplier)
     return found, certify(
@@ -245,20 +246,21 @@ def certify(method, name, budget, *, event=None, noise_multiplier=1.0, source=("
         versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__))
 
 
-def opened_stream(method, settings, rows, event, more="", *, random_state, verbose):
+def opened_stream(method, settings, rows, event, more="", *, random_state, verbose, public=()):
     """Return the way out of releases without a solver, and the stream of their noise.
 
     `settings` key noise that repeats, beside method, event and rows; the last of them is a name,
-    which is printed with `more` after it.
+    which is printed with `more` after it. `public` is what open budgets note.
     """
     stream = open_stream(noise_seed(random_state),
                          partial(_context, method, settings, rows, event))
-    return _opened(method, settings[-1] + more, event, stream, verbose), stream
+    return _opened(method, settings[-1] + more, event, stream, verbose, public), stream
 
 
-def _opened(method, name, event, stream, verbose, of_groups=False, more=0):
+def _opened(method, name, event, stream, verbose, public, of_groups=False, more=0):
     """Return the way out of a fit that open budgets admit; with `verbose` it says what it does."""
-    admission = admit(method.name, event, carried=method.carried, of_groups=of_groups)
+    admission = admit(method.name, event, carried=method.carried, of_groups=of_groups,
+                      public=public, reproducible=stream.reproducible)
     if verbose:
         print(f"{method.name}: {name}")
     progress = opened_progress(method.name, sum(tally(event).values()) + more, verbose)

@@ -8,7 +8,8 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
-from dpsk._data.labels import encoded_rows, labels_fact
+from dpsk._data.labels import encode_labels, encoded_rows, labels_fact
+from dpsk._data.opening import check_targets
 from dpsk._data.targets import check_target_bounds
 from dpsk._data.weights import class_weighted
 from dpsk._models.scores import best_class, log_probabilities, probabilities
@@ -44,6 +45,12 @@ class ScoreClassifier(ClassifierMixin):
         if len(classes) > 2 and not self._takes_several:
             raise ValueError("Only binary classification is supported. The label set has "
                              f"{len(classes)} classes; use DPLogisticRegression for more.")
+
+    def _label_facts(self, y: Any, n_samples: int) -> list[str]:
+        """Return what is taken as public of labels."""
+        name = type(self).__name__
+        labels = check_targets(name, y, n_samples, self._target_checks)
+        return [labels_fact(encode_labels(labels, self.classes, name)[0], self.classes)]
 
     def _labeled(self, X, y, sample_weight, groups=None):
         """Return rows with the index of every label as target, the classes, and how to fit them.

@@ -18,6 +18,7 @@ from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.closed_forms import gaussian_delta
 from dpsk._privacy.events import Composed, Disclosure, Gaussian, NotPrivate, Pure
+from dpsk._privacy.noise.seeds import noise_seed
 
 __all__ = ["Steps"]
 
@@ -44,10 +45,17 @@ class Steps:
         The additive delta of all steps together.
     random_state, verbose
         As for `fit_private`.
+    public : sequence of str
+        What open budgets note as taken for public.
+    is_seeded : bool
+        Whether a model has a seed of its own under which its noise repeats.
     """
 
-    def __init__(self, method, budget, chance, *, random_state, verbose):
+    def __init__(self, method, budget, chance, *, random_state, verbose, public=(),
+                 is_seeded=False):
         self._method, self._budget = method, budget
+        self._facts = {"public": public, "reproducible": (
+            is_seeded or noise_seed(random_state) is not None)}
         self._options = {"random_state": random_state, "verbose": verbose}
         # What is declared is computed anew by whoever pays for it, so it is a little less too.
         whole = accountant.mu_beside(budget.epsilon, budget.delta, chance) * _MARGIN
@@ -104,7 +112,7 @@ class Steps:
             return self._method.carried.prepaid
         if self._admission is None:
             self._admission = admit(self._method.name, self._declared,
-                                    carried=self._method.carried)
+                                    carried=self._method.carried, **self._facts)
         # Answers that are kept, or given again, are those of all steps.
         return self._admission.pays_for(affords if self._budget.is_private else None,
                                         self._admission.answers)

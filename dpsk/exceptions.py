@@ -25,7 +25,7 @@ class PrivacyWarning(UserWarning):
 class BudgetExceededError(RuntimeError):
     """A fit that a `PrivacyBudget` did not admit; nothing was drawn and nothing spent.
 
-    Its message says what is left, and what the fit would have cost.
+    Its message says what is spent and left, and what the fit would have cost.
 
     See Also
     --------

@@ -67,6 +67,14 @@ axes[1].set_xticks(range(4))
 plt.show()
 
 # %%
+# One certificate
+# ---------------
+# All that was charged has one guarantee. ``to_html()`` makes a page for a privacy officer of it,
+# and ``to_json()`` what ``python -m dpsk.verify`` checks against the file of the budget.
+
+budget.certificate()
+
+# %%
 # A report
 # --------
 # A grid search of scikit-learn fits again and again, and scores without noise. The report says

@@ -26,11 +26,12 @@ __all__ = ["EXEMPT", "WEIGHTS", "Call", "X", "bad_values", "calls", "public_call
 
 #: What is public and releases nothing of rows by itself.
 EXEMPT = {
-    **dict.fromkeys(("BestOf", "Certificate", "Composed", "Disclosure", "Dominated", "Gaussian",
-                     "NotPrivate", "Pure", "Repeated", "SampledGaussian", "certificate_schema",
-                     "compose", "delta", "epsilon", "from_dp_accounting", "noise_multiplier",
-                     "noise_scale", "to_dp_accounting", "total", "type_two_error",
-                     "PrivacyCurveDisplay", "TradeOffCurveDisplay"), "accounting without rows"),
+    **dict.fromkeys(("BestOf", "BudgetCertificate", "Certificate", "Composed", "Disclosure",
+                     "Dominated", "Gaussian", "NotPrivate", "Pure", "Repeated", "SampledGaussian",
+                     "certificate_schema", "compose", "delta", "epsilon", "from_dp_accounting",
+                     "noise_multiplier", "noise_scale", "to_dp_accounting", "total",
+                     "type_two_error", "PrivacyCurveDisplay", "TradeOffCurveDisplay"),
+                    "accounting without rows"),
     **dict.fromkeys(("PrivacyBudget", "BudgetExceededError", "PrivacyWarning", "NoiseSeed",
                      "NpyFiles", "ParquetFiles"), "no call on rows"),
     **dict.fromkeys(("PrivacyReport", "privacy_report", "PrivacyPlan", "PrivacyPlanDisplay",

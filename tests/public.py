@@ -9,10 +9,10 @@ from pathlib import Path
 import dpsk
 
 ROOT = Path(__file__).parent.parent
-#: Modules without an underscore that offer names; `dpsk.audit` is a command.
+#: Modules without an underscore that offer names; `dpsk.audit` and `dpsk.verify` are commands.
 MODULES = {each.name: importlib.import_module(f"dpsk.{each.name}")
            for each in pkgutil.iter_modules(dpsk.__path__) if not each.name.startswith("_")}
-MODULES = {name: module for name, module in MODULES.items() if name != "audit"}
+MODULES = {name: module for name, module in MODULES.items() if name not in ("audit", "verify")}
 
 
 def public_objects():

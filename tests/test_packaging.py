@@ -73,7 +73,7 @@ def test_hooks_are_local():
 def test_every_public_module_is_reached_by_its_name_alone():
     """In a process of its own, as tests have imported them by now."""
     names = sorted(name for _, name, _ in pkgutil.iter_modules(dpsk.__path__)
-                   if not name.startswith("_") and name != "audit")
+                   if not name.startswith("_") and name not in ("audit", "verify"))
     code = (f"import dpsk; [getattr(dpsk, name).__name__ for name in {names}]; "
             f"assert set({names}) <= set(dir(dpsk)) and not hasattr(dpsk, 'nothing')")
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,6 +1,6 @@
 """Budgets are charged for every fit, in whichever thread or process it runs."""
 
-from dpsk._charging.account import Account, Charge, this_process
+from dpsk._charging.account import Account, check_against, this_process
 from dpsk._charging.admission import (
     Admission,
     admit,
@@ -10,7 +10,9 @@ from dpsk._charging.admission import (
     open_budgets,
 )
 from dpsk._charging.carried import Carries, paid_for
+from dpsk._charging.facts import stating
 from dpsk._charging.prepaid import Carried, Prepaid, paying
 
-__all__ = ["Account", "Admission", "Carried", "Carries", "Charge", "Prepaid", "admit", "enter",
-           "in_secret", "leave", "open_budgets", "paid_for", "paying", "this_process"]
+__all__ = ["Account", "Admission", "Carried", "Carries", "Prepaid", "admit", "check_against",
+           "enter", "in_secret", "leave", "open_budgets", "paid_for", "paying", "stating",
+           "this_process"]

@@ -7,11 +7,10 @@ import math
 import os
 import platform
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dpsk._privacy.charges import Charge
 from dpsk._privacy.event_dicts import event_from_dict
-from dpsk._privacy.events import Event
 from dpsk._privacy.filters import open_filter
 from dpsk._privacy.journal import Journal
 from dpsk.exceptions import BudgetExceededError
@@ -20,32 +19,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from dpsk._privacy.budget_certificate import BudgetCertificate
     from dpsk._privacy.journal import Pages
 
-__all__ = ["Account", "Charge", "this_process"]
+__all__ = ["Account", "check_against", "this_process"]
 
 #: Beside its number, what tells a process from those of other machines and containers.
 _ORIGIN = platform.node(), time.time_ns()
 #: A record begins with the event, so that a line without an end still tells its price.
 _EVENT = '{"event": '
+#: What is less of the budget's epsilon is rounding, and no fit can be made of it.
+_NOTHING = 1e-9
 #: How often and for how many seconds whoever made a file is waited for to write in it.
 _TRIES, _PAUSE = 20, 0.05
-
-
-@dataclass(frozen=True)
-class Charge:
-    """The charge for one fit.
-
-    Attributes
-    ----------
-    name : str
-        Of the estimator.
-    event : Event
-        What it declared.
-    """
-
-    name: str
-    event: Event
 
 
 def this_process() -> tuple[Any, ...]:
@@ -118,8 +104,12 @@ class Account:
 
     def charges(self) -> list[Charge]:
         """Return what fits were charged for, in order."""
+        return self.statement()[0]
+
+    def statement(self) -> tuple[list[Charge], str]:
+        """Return what fits were charged for, and the checksum of the last line."""
         with self.journal.locked() as pages:
-            return self.read(pages)
+            return self.read(pages), pages.checksum
 
     def _wait(self) -> None:
         """Wait for another process that has made the file, and has not written in it yet."""
@@ -141,8 +131,7 @@ class Account:
         if pages.torn is not None:
             pages.append(_declared(pages.torn, self.path))
         self._mark = pages.mark
-        return [Charge(each["name"], event_from_dict(each["event"]))
-                for each in map(json.loads, pages.records[1:])]
+        return [Charge.from_dict(json.loads(each)) for each in pages.records[1:]]
 
     def sum(self, charges: Iterable[Charge]) -> tuple[float, ...]:
         """Return what charges cost together, in what the filter counts."""
@@ -150,17 +139,18 @@ class Account:
         return tuple(map(math.fsum, zip(*prices, strict=True))) or (0.0,) * len(
             self.filter.units)
 
-    def check(self, pages: Pages, charge: Charge, of_groups: bool) -> None:
+    def check(self, pages: Pages, charge: Charge) -> None:
         """Raise a BudgetExceededError unless a charge is within what is left."""
-        if self.terms["unit"] == "group" and not of_groups:
+        spent = self.sum(self.read(pages))
+        if self.terms["unit"] == "group" and not charge.of_groups:
             raise BudgetExceededError(
                 f"The fit of {charge.name} protects single rows, and {self!r} groups of rows; "
-                "fit with groups, or open a budget with unit='row'.")
+                "fit with groups, or open a budget with unit='row'. " + self._state(spent))
         price = self.filter.price(charge.event)
         if not math.isfinite(math.fsum(price)):
-            raise BudgetExceededError(f"The fit of {charge.name} was refused: "
-                                      f"{self.filter.refusal(charge.event)}.")
-        spent = self.sum(self.read(pages))
+            raise BudgetExceededError(
+                f"The fit of {charge.name} was refused by {self!r}: "
+                f"{self.filter.refusal(charge.event)}. {self._state(spent)}")
         if not self.filter.admits(spent, price):
             short = {unit: (one, max(0.0, limit - before))
                      for unit, one, before, limit in zip(self.filter.units, price, spent,
@@ -170,7 +160,19 @@ class Account:
                                  for unit, (one, left) in short.items())
             raise BudgetExceededError(
                 f"The fit of {charge.name} costs {costs} in {self!r}; nothing was drawn. "
-                f"{self._remedy(short, spent)}")
+                f"{self._state(spent)} {self._remedy(short, spent)}")
+
+    def _state(self, spent: tuple[float, ...]) -> str:
+        """Return what is spent and what is left, in epsilons."""
+        delta = self.terms["delta"]
+        as_of = f"each as of one Gaussian fit at delta={delta:.3g}" if delta else "at delta=0"
+        return (f"Spent: epsilon {self.filter.as_one(spent, delta):.4g}; left: epsilon "
+                f"{self._left(spent):.4g}; {as_of}.")
+
+    def _left(self, spent: tuple[float, ...]) -> float:
+        """Return the epsilon of one more Gaussian fit; 0 where nothing but rounding is left."""
+        left = self.filter.left(spent, self.terms["delta"])
+        return left if left > _NOTHING * self.terms["epsilon"] else 0.0
 
     def _remedy(self, short: Iterable[str], spent: tuple[float, ...]) -> str:
         """Return what may still be fitted, where some units fall short."""
@@ -180,8 +182,8 @@ class Account:
                     "give it a smaller delta. A search, or another fit that is not Gaussian, "
                     "takes a sixteenth of disclosure=, whatever its delta: at most 16 of these "
                     "find room in a budget.")
-        left = self.filter.left(spent, delta)
-        if left <= 0:
+        left = self._left(spent)
+        if not left:
             return "Nothing is left: fit nothing more on these rows."
         more = "; left(delta) of the budget tells what it may have at another" if delta else ""
         return (f"Fit with a smaller epsilon: one Gaussian fit may still have {left:.4g} at "
@@ -189,8 +191,43 @@ class Account:
 
     def write(self, pages: Pages, charge: Charge) -> None:
         """Append a charge, which is on the disk when this returns."""
-        pages.append(json.dumps({"event": charge.event.to_dict(), "name": charge.name}))
+        pages.append(json.dumps(charge.to_dict()))
         self._mark = pages.mark
+
+
+def check_against(certificate: BudgetCertificate, path: str | os.PathLike[str]) -> int:
+    """Return how many charges a ledger holds that came after a certificate was made.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If it is no ledger, or not that of the certificate.
+    """
+    path = os.fspath(path)
+    with Journal(path).read() as pages:
+        records = [_first(pages, path), *pages.records[1:]]
+        if pages.torn is not None:
+            records.append(_declared(pages.torn, path))
+        terms, charges = json.loads(records[0]), certificate.charges
+        for name in ("epsilon", "delta", "kind", "disclosure", "unit", "name"):
+            stated, held = getattr(certificate, name), terms.get(name, 0.0)
+            if stated != held:
+                raise ValueError(f"{name}={stated!r}: the ledger {path!r} is of a budget with "
+                                 f"{name}={held!r}; compare with the ledger of this one.")
+        later = len(records) - 1 - len(charges)
+        for place, (charge, record) in enumerate(
+                zip(charges, records[1:], strict=False), 1):
+            if charge != Charge.from_dict(json.loads(record)):
+                raise ValueError(f"release {place}: is {charge.name!r}, and not what line "
+                                 f"{place + 1} of the ledger {path!r} says; ask for the "
+                                 "certificate that the budget makes.")
+        if later < 0 or not pages.hold((len(charges) + 1, certificate.checksum.encode())):
+            raise ValueError(f"checksum={certificate.checksum!r}: the ledger {path!r} is not that "
+                             "which the certificate was made from, or lost lines since; ask for "
+                             "the whole file.")
+        return later
 
 
 def _line(terms):

@@ -15,16 +15,18 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from dpsk._charging.account import Account, Charge
+from dpsk._charging.account import Account
 from dpsk._charging.board import Note, inherited, is_orphan, is_posted, post, posted
+from dpsk._charging.facts import stated
 from dpsk._charging.prepaid import Prepaid, current
 from dpsk._charging.threads import this_thread
 from dpsk._charging.unfinished import Unfinished, mark, under_way, unmark
+from dpsk._privacy.charges import made_today
 from dpsk._rehearsal import stop_rehearsal
 from dpsk.exceptions import BudgetExceededError, PrivacyWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     from dpsk._charging.prepaid import Carried
@@ -237,7 +239,8 @@ def in_secret(name: str) -> Iterator[None]:
 
 
 def admit(name: str, event: Event, *, carried: Carried | None = None,
-          of_groups: bool = False) -> Admission:
+          of_groups: bool = False, public: Iterable[str] = (),
+          reproducible: bool = False) -> Admission:
     """Charge all budgets that are open for a fit, or none and raise.
 
     Parameters
@@ -250,6 +253,10 @@ def admit(name: str, event: Event, *, carried: Carried | None = None,
         What the estimator came with.
     of_groups : bool
         Whether the fit protects groups of rows.
+    public : iterable of str
+        What the fit takes as public, as far as it is known.
+    reproducible : bool
+        Whether its noise repeats under a seed.
 
     Returns
     -------
@@ -268,12 +275,13 @@ def admit(name: str, event: Event, *, carried: Carried | None = None,
     accounts = {each.file: each for each in _open_accounts(name, carried, notes, prepaid)}
     paid = frozenset() if prepaid is None else prepaid.files
     due = [accounts[file] for file in sorted(set(accounts) - paid)]
-    charge = Charge(name, event)
+    charge = made_today(name, event, stated(public), of_groups=of_groups,
+                        reproducible=reproducible)
     with ExitStack() as stack:
         # All locks in one order, then all checks, then all charges.
         pages = [stack.enter_context(each.journal.locked()) for each in due]
         for account, each in zip(due, pages, strict=True):
-            account.check(each, charge, of_groups)
+            account.check(each, charge)
         if prepaid is not None:
             prepaid.use(name, event)
         for account, each in zip(due, pages, strict=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import math
 import platform
@@ -21,6 +20,7 @@ from dpsk._privacy.certificate_fields import (
     RELATION,
     Enforced,
     check_accounting,
+    html_table,
     read_epsilon,
     rebuilt_bounds,
     require,
@@ -325,11 +325,7 @@ class Certificate:
         return "\n".join([title, *body])
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th style='text-align:left;vertical-align:top'>{html.escape(name)}"
-                       f"</th><td style='text-align:left'>{html.escape(text)}</td></tr>"
-                       for name, text in self._lines())
-        return (f"<table><caption>{html.escape(self._title())}</caption>"
-                f"<tbody>{rows}</tbody></table>")
+        return html_table(self._title(), self._lines())
 
     def _title(self) -> str:
         first = "Privacy certificate" if self.is_private else "Not private"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from dataclasses import dataclass, fields
 from decimal import ROUND_CEILING, Context
@@ -11,11 +12,12 @@ from typing import TYPE_CHECKING
 from dpsk._privacy.events import Event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
     from typing import Any
 
 __all__ = [
     "ARITHMETIC",
+    "FACTS_OF_WHOLES",
     "FIELD_RULES",
     "GROUP_RELATION",
     "HANDED_OVER",
@@ -23,6 +25,7 @@ __all__ = [
     "SAME_GROUPS",
     "Enforced",
     "check_accounting",
+    "html_table",
     "read_epsilon",
     "rebuilt_bounds",
     "require",
@@ -42,6 +45,10 @@ HANDED_OVER = ("which rows are in which fold, as was handed over: taken to follo
 #: What a sum over groups rests on: which rows are a group is data, and is not kept.
 SAME_GROUPS = ("unverified assumption: groups are the same people in all of these fits; with "
                "other groups in one of them there is no guarantee for either")
+#: The public facts of anything that fits several models, before the first of them is fitted.
+FACTS_OF_WHOLES = (
+    "number of rows and of columns, their names, and dtypes with the categories that these hold",
+    "all parameters, those of parts included, and their public random draws")
 
 #: The least exact first.
 ARITHMETIC = {
@@ -157,6 +164,14 @@ def tupled(value: object) -> object:
 def require(ok: bool, name: str, value: object, rule: str) -> None:
     if not ok:
         raise ValueError(f"{name}={value!r}: must be {rule}.")
+
+
+def html_table(title: str, lines: Iterable[tuple[str, str]]) -> str:
+    """Return a table of names and texts, as notebooks show it."""
+    rows = "".join(f"<tr><th style='text-align:left;vertical-align:top'>{html.escape(name)}"
+                   f"</th><td style='text-align:left'>{html.escape(text)}</td></tr>"
+                   for name, text in lines)
+    return f"<table><caption>{html.escape(title)}</caption><tbody>{rows}</tbody></table>"
 
 
 def rounded_up(number: float, digits: int) -> str:

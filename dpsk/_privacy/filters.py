@@ -79,7 +79,15 @@ class Filter:
         # Filters give a text or a property.
         @property
         def remedy(self) -> str: ...
-        def left(self, spent: Price, delta: float) -> float: ...
+        def as_one(self, price: Price, delta: float) -> float: ...
+
+    def left(self, spent: Price, delta: float) -> float:
+        """Return the largest epsilon of one Gaussian release at delta that is still admitted.
+
+        Of a pure one, where delta is 0.
+        """
+        return self.as_one(tuple(max(0.0, limit - one) for limit, one in zip(
+            self.limits, spent, strict=True)), delta)
 
     @property
     def limits(self) -> Price:
@@ -101,6 +109,10 @@ class Filter:
 
     def refusal(self, event: Event) -> str:
         """Return why an event has no price here, with a remedy."""
+        if not accountant.merge(event).is_private:
+            return ("it has no noise (NotPrivate), as with epsilon=inf, so it is not private and "
+                    "no budget can hold it; give a finite epsilon, or fit to public rows outside "
+                    "of the block")
         kinds = sorted({type(part).__name__ for part, _ in accountant.merge(event).parts
                         if not math.isfinite(sum(self._part(part, 1)))})
         return f"its releases {', '.join(kinds)} have no price under {self.remedy}"
@@ -136,10 +148,9 @@ class GaussianFilter(Filter):
         return ("kind='gaussian' with disclosure=0; open the budget with disclosure=0.1 * delta, "
                 "or with kind='renyi'")
 
-    def left(self, spent: Price, delta: float) -> float:
-        """Return the largest epsilon of a Gaussian release at delta that is still admitted."""
-        left = self.limits[0] - spent[0]
-        return accountant.epsilon(Gaussian(math.sqrt(left)), delta) if left > 0 else 0.0
+    def as_one(self, price: Price, delta: float) -> float:
+        """Return the epsilon of one Gaussian release of that price at delta."""
+        return accountant.epsilon(Gaussian(math.sqrt(price[0])), delta) if price[0] > 0 else 0.0
 
     def _part(self, event: Elementary, count: int) -> Price:
         if isinstance(event, Gaussian):
@@ -192,10 +203,9 @@ class RenyiFilter(Filter):
         """Return what takes other releases."""
         return ("kind='renyi'; open the budget with kind='gaussian' and disclosure=0.1 * delta")
 
-    def left(self, spent: Price, delta: float) -> float:
-        """Return the largest epsilon of a Gaussian release at delta that is still admitted."""
-        left = self.limits[0] - spent[0]
-        mu = math.sqrt(max(0.0, 2.0 * left / self.order))
+    def as_one(self, price: Price, delta: float) -> float:
+        """Return the epsilon of one Gaussian release of that price at delta."""
+        mu = math.sqrt(2.0 * price[0] / self.order)
         return accountant.epsilon(Gaussian(mu), delta) if mu else 0.0
 
     def _part(self, event: Elementary, count: int) -> Price:
@@ -228,9 +238,9 @@ class PureFilter(Filter):
         """Return epsilon of the budget."""
         return (self.epsilon,)
 
-    def left(self, spent: Price, delta: float) -> float:
-        """Return the largest epsilon that is still admitted, at any delta."""
-        return max(0.0, self.epsilon - spent[0])
+    def as_one(self, price: Price, delta: float) -> float:
+        """Return the epsilon of one release of that price, at any delta."""
+        return price[0]
 
     def _part(self, event: Elementary, count: int) -> Price:
         return (count * event.pure_epsilon,)

@@ -15,8 +15,11 @@ ends there.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import time
+import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -33,6 +36,16 @@ except ImportError:
 __all__ = ["Journal"]
 
 _DIGITS = 32
+#: What to do about a file that the system does not let this process have.
+_MAKE = ("the file of a budget cannot be made in its folder; give the path of a folder that this "
+         "user may write in")
+_WRITE = ("this user may not read and write the file of the budget, without which nothing is "
+          "charged or drawn; have its owner run chmod on it, run as its owner, or move it off a "
+          "read-only file system. To read it alone is enough for python -m dpsk.verify")
+_READ = "this user may not read the file of the budget; have its owner run chmod a+r on it"
+#: Seconds until whoever waits for a lock is told, and those between tries until then: short
+#: first, as a charge takes milliseconds.
+_PATIENCE, _FIRST_PAUSE, _LAST_PAUSE = 5.0, 0.001, 0.02
 
 
 class Journal:
@@ -51,7 +64,7 @@ class Journal:
         # A link may be made before its file.
         path = os.path.realpath(self.path)
         try:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            os.close(_opened(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, _MAKE))
         except FileExistsError:
             return False
         if hasattr(os, "O_DIRECTORY"):
@@ -83,9 +96,21 @@ class Journal:
                     return
 
     @contextmanager
+    def read(self) -> Iterator[Pages]:
+        """Give the `Pages` as they are, to whoever may read the file and not write it.
+
+        A line that is being written meanwhile is torn.
+        """
+        handle = _opened(self.path, os.O_RDONLY, _READ)
+        try:
+            yield Pages(handle, self.path)
+        finally:
+            os.close(handle)
+
+    @contextmanager
     def _locked_handle(self) -> Iterator[int]:
         """Hold the lock of the file that is at the path now."""
-        handle = os.open(self.path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0))
+        handle = _opened(self.path, os.O_RDWR | os.O_APPEND, _WRITE)
         try:
             _lock(handle, self.path)
             try:
@@ -145,6 +170,11 @@ class Pages:
         """(int, bytes) : what says how far these pages go, and of what."""
         return len(self.records), self._digests[-1]
 
+    @property
+    def checksum(self) -> str:
+        """str : that of the last line, which stands for all lines."""
+        return self._digests[-1].decode()
+
     def hold(self, mark: tuple[int, bytes]) -> bool:
         """Return whether these pages are those of a mark, or go on from them."""
         count, digest = mark
@@ -178,7 +208,7 @@ class Pages:
     def _replace_torn(self, line: bytes) -> None:
         """Write a line over a torn one, which tells of a charge until then."""
         # A handle that appends writes nowhere else.
-        handle = os.open(self._path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+        handle = _opened(self._path, os.O_RDWR, _WRITE)
         try:
             os.lseek(handle, self._end, os.SEEK_SET)
             left = line
@@ -187,6 +217,16 @@ class Pages:
             os.ftruncate(handle, self._end + len(line))
         finally:
             os.close(handle)
+
+
+def _opened(path: str, flags: int, remedy: str) -> int:
+    """Return a handle of a file; where the system forbids it, an OSError with a remedy."""
+    try:
+        return os.open(path, flags | getattr(os, "O_BINARY", 0), 0o600)
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
+        raise type(error)(error.errno, f"path={path!r}: {remedy}.") from error
 
 
 def _read(handle: int) -> bytes:
@@ -207,7 +247,9 @@ def _lock(handle: int, path: str) -> None:
     """Wait for the only lock on a file; an OSError where there are no locks."""
     if fcntl is not None:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            if not _lock_soon(handle):
+                _warn_of_lock(path)
+                fcntl.flock(handle, fcntl.LOCK_EX)
         except OSError as error:
             raise OSError(error.errno, f"path={path!r}: its file system has no locks, so two fits "
                           "could spend the same budget; put the file on a local disk, or on a "
@@ -218,9 +260,33 @@ def _lock(handle: int, path: str) -> None:
         try:
             msvcrt.locking(handle, msvcrt.LK_LOCK, 1)
         except OSError:
-            # It gives up after ten tries.
+            # It gives up after ten tries, one a second.
+            _warn_of_lock(path)
             continue
         return
+
+
+def _lock_soon(handle: int) -> bool:
+    """Return whether the lock was got before whoever waits is to be told."""
+    until, pause = time.monotonic() + _PATIENCE, _FIRST_PAUSE
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(pause)
+            pause = min(2.0 * pause, _LAST_PAUSE)
+        else:
+            return True
+
+
+def _warn_of_lock(path: str) -> None:
+    warnings.warn(
+        f"path={path!r}: waits for the lock of this file of a budget, which another process has "
+        f"held for {_PATIENCE:g} seconds; a charge takes less than one. Find it by `lsof` or "
+        "`fuser` of the path, and end it if it hangs; do not remove or replace the file.",
+        RuntimeWarning, stacklevel=2)
 
 
 def _unlock(handle: int) -> None:

@@ -1,6 +1,7 @@
 """Privacy accounting: what is released as events, and what events cost together."""
 
 from dpsk._privacy.best_of import BestOf
+from dpsk._privacy.budget_certificate import BudgetCertificate
 from dpsk._privacy.calibration import noise_scale
 from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.events import (
@@ -25,8 +26,8 @@ from dpsk.accounting._curves import (
 from dpsk.accounting._displays import PrivacyCurveDisplay, TradeOffCurveDisplay
 from dpsk.accounting._schema import certificate_schema
 
-__all__ = ["BestOf", "Certificate", "Composed", "Disclosure", "Dominated", "Gaussian",
-           "NotPrivate", "PrivacyCurveDisplay", "Pure", "Repeated", "SampledGaussian",
+__all__ = ["BestOf", "BudgetCertificate", "Certificate", "Composed", "Disclosure", "Dominated",
+           "Gaussian", "NotPrivate", "PrivacyCurveDisplay", "Pure", "Repeated", "SampledGaussian",
            "TradeOffCurveDisplay", "certificate_schema", "compose", "delta", "epsilon",
            "from_dp_accounting", "noise_multiplier", "noise_scale", "to_dp_accounting", "total",
            "type_two_error"]

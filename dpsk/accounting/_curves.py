@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from dpsk._budget import PrivacyBudget
 from dpsk._parameters import check_real
 from dpsk._privacy import accountant, certificate_sum
+from dpsk._privacy.budget_certificate import BudgetCertificate
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.events import Composed, Event
@@ -64,8 +66,9 @@ def total(*certificates: Any) -> Certificate:
 
     Parameters
     ----------
-    *certificates : Certificate, or what has one in `privacy_`
-        At least one.
+    *certificates : Certificate, what has one in `privacy_`, a budget, or a list of these
+        At least one. A `PrivacyBudget` counts with all that it may give away, spent or not, and
+        what was fitted inside is in it already.
 
     Returns
     -------
@@ -98,9 +101,11 @@ def total(*certificates: Any) -> Certificate:
     >>> both.delta, both.epsilon < 1.5
     (2e-06, True)
     """
-    if not certificates:
+    found = [_certificate(each) for given in certificates for each in (
+        given if isinstance(given, (list, tuple)) else [given])]
+    if not found:
         raise ValueError("certificates=(): must be at least one.")
-    return certificate_sum.total([_certificate(each) for each in certificates]).verify()
+    return certificate_sum.total(found).verify()
 
 
 def epsilon(events: Event | Certificate | Iterable[Event | Certificate],
@@ -274,11 +279,15 @@ def _event(events):
 
 
 def _certificate(fitted):
-    """Return a certificate, or that of a fitted estimator."""
+    """Return a certificate, or that of a fitted estimator or of a budget."""
+    if isinstance(fitted, PrivacyBudget):
+        fitted = fitted.certificate()
+    if isinstance(fitted, BudgetCertificate):
+        return fitted.combined()
     found = fitted if isinstance(fitted, Certificate) else getattr(fitted, "privacy_", None)
     if not isinstance(found, Certificate):
         raise TypeError(f"{type(fitted).__name__} has no certificate in privacy_; give fitted "
-                        "private estimators, or their certificates.")
+                        "private estimators, budgets, or their certificates.")
     return found
 
 

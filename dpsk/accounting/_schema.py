@@ -5,17 +5,21 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from dpsk._parameters import check_choice
 from dpsk._privacy.best_of import BestOf
+from dpsk._privacy.budget_certificate import DERIVED, BudgetCertificate
 from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.certificate_fields import ARITHMETIC, GROUP_RELATION, RELATION, Enforced
 from dpsk._privacy.event_dicts import ELEMENTARY
 from dpsk._privacy.events import Composed, NotPrivate, Repeated
+from dpsk._privacy.filters import KINDS
 
 if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["certificate_schema"]
 
+_VERSION = "https://json-schema.org/draft/2020-12/schema"
 _TEXT, _TEXTS = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
 _EPSILON = {"oneOf": [{"type": "number", "minimum": 0}, {"const": "inf"}]}
 _TYPES = {
@@ -38,14 +42,24 @@ _TYPES = {
 }
 
 
-def certificate_schema() -> dict[str, Any]:
+def certificate_schema(of: str = "fit") -> dict[str, Any]:
     """Return the JSON schema (2020-12) of what `Certificate.to_dict` returns.
+
+    Parameters
+    ----------
+    of : {"fit", "budget"}, default="fit"
+        Of the certificate of a fit, or of a budget: `BudgetCertificate.to_dict`.
 
     Returns
     -------
     schema : dict
-        Of plain JSON types. That numbers follow from events a schema cannot say:
-        `Certificate.from_dict` checks that.
+        Of plain JSON types. That numbers follow from events a schema cannot say: `from_dict` of
+        both checks that.
+
+    Raises
+    ------
+    ValueError
+        If `of` is something else.
 
     Examples
     --------
@@ -53,17 +67,45 @@ def certificate_schema() -> dict[str, Any]:
     >>> certificate_schema()["title"]
     'Privacy certificate'
     """
+    check_choice("of", of, ["fit", "budget"])
+    if of == "budget":
+        return _of_budget()
     number = {"type": "number"}
     bound = {"name": _TEXT, "value": {"oneOf": [number, {"type": "array", "items": number}]},
              "origin": _TEXT, "how": _TEXT}
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$schema": _VERSION,
         "title": "Privacy certificate",
         **_object({name: _TYPES[name] for name in (
             "guarantee", *(each.name for each in fields(Certificate)), "accounting")}),
         "$defs": {"event": {"oneOf": _events()},
                   "enforced": _object({each.name: bound[each.name]
                                        for each in fields(Enforced)})}}
+
+
+def _of_budget():
+    """Return the schema of the certificate of a budget."""
+    number = {"type": "number", "minimum": 0}
+    numbers = {"type": "object", "additionalProperties": number}
+    day = {"type": "string", "pattern": r"^(\d{4}-\d{2}-\d{2})?$"}
+    charge = {"event": _TYPES["event"], "name": _TEXT, "date": day, "public": _TEXTS,
+              "of_groups": {"type": "boolean"}, "reproducible": {"type": "boolean"},
+              "price": numbers}
+    types = {
+        **{name: _TYPES[name] for name in ("guarantee", "relation", "delta", "versions")},
+        "epsilon": {"type": "number", "exclusiveMinimum": 0}, "kind": {"enum": list(KINDS)},
+        "disclosure": _TYPES["delta"], "unit": {"enum": ["row", "group"]},
+        "name": {"type": ["string", "null"]},
+        "charges": {"type": "array", "items": {"$ref": "#/$defs/charge"}},
+        "date": {**day, "minLength": 1}, "checksum": {"type": "string"},
+        "charged_epsilon": number, "spent": numbers, "limits": numbers, "assumed": _TEXTS}
+    return {
+        "$schema": _VERSION,
+        "title": "Privacy certificate of a budget",
+        **_object({name: types[name] for name in (
+            "guarantee", "relation", *(each.name for each in fields(BudgetCertificate)),
+            *DERIVED)}),
+        "$defs": {"event": {"oneOf": _events()}, "charge": _object(charge)}}
 
 
 def _events():

@@ -93,8 +93,10 @@ class AdditiveModel(DPEstimator):
         n_knots = None if self.n_knots == "auto" else self.n_knots
         table, plan = CodePlan.for_table(budget, table, n_knots, self.max_categories,
                                          self._spares, n_classes=self._n_classes(y), evens=True)
+        facts = ["number of rows and of columns, their names, and dtypes with the categories "
+                 "that these hold", "all parameters"]
         steps = Steps(self._method(), budget, plan.mechanism.delta, random_state=self.random_state,
-                      verbose=self.verbose)
+                      verbose=self.verbose, public=[*facts, *self._label_facts(y, n_samples)])
         for share in self._shares(budget, 1.0 - plan.share):
             self._check_share(n_samples, y, *steps.budget(share))
         rows = Rows(table.values, numbers, weights)
@@ -109,9 +111,7 @@ class AdditiveModel(DPEstimator):
             f"knots, then {model.privacy_.solver}",
             enforced=[Enforced("features of a column", 1.0, "derived", "l2 norm of the features "
                                "of a row in every column and pair of columns")],
-            public=["number of rows and of columns, their names, and dtypes with the categories "
-                    "that these hold", "all parameters",
-                    *model.privacy_.public[2:]],
+            public=[*facts, *model.privacy_.public[2:]],
             released=["terms_", *self._released])
         return model
 

@@ -13,6 +13,7 @@ from sklearn.base import clone, is_regressor
 from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
 from sklearn.utils import _safe_indexing, check_consistent_length
 
+from dpsk._charging import stating
 from dpsk._data.errors import discreetly, quietly
 from dpsk._data.labels import labels_fact
 from dpsk._data.validation import check_in_memory
@@ -45,6 +46,8 @@ __all__ = ["CrossValidation", "dp_cross_validate"]
 
 #: Splitters that see no row; what derives from them may.
 _SPLITTERS = (KFold, RepeatedKFold, ShuffleSplit)
+#: What a budget notes of the evaluation, and what it notes instead.
+_IN_TRAINING = DISJOINT, "that rows which are evaluated trained the models of other folds"
 _BY_INDEX = "which rows are in which fold: by index, without a look at rows"
 
 
@@ -162,9 +165,11 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
     _check_fits(estimator, evaluated, splits, X, y)
     members: Any = np.zeros((len(splits), len(y)), bool)
     estimators = []
+    folds = _BY_INDEX if _is_by_index(cv) else HANDED_OVER
     for place, (train, test) in enumerate(splits):
         model = evaluated.told(clone(estimator))
-        model.fit(_safe_indexing(X, train), _safe_indexing(y, train))
+        with evaluated.stating(folds):
+            model.fit(_safe_indexing(X, train), _safe_indexing(y, train))
         if not isinstance(getattr(model, "privacy_", None), Certificate):
             raise TypeError(f"{type(model).__name__} has no certificate in privacy_, so nothing "
                             "is known of its price; give a private estimator.")
@@ -172,11 +177,12 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
         members[place, train] = True
         evaluated.score(model, _safe_indexing(X, test), test)
         estimators.append(model)
-    evaluation = evaluated.evaluation()
+    with evaluated.stating(folds, _IN_TRAINING):
+        evaluation = evaluated.evaluation()
     paid = _worst([model.privacy_ for model in estimators], members)
     certificate = certificate_sum.total([*paid, evaluated.restated(evaluation.privacy_)])
     n_trainings = int(members.sum(axis=0).max())
-    facts = (_BY_INDEX if _is_by_index(cv) else HANDED_OVER,
+    facts = (folds,
              f"that a row is in {n_trainings} trainings at most, and in one evaluation")
     # Here rows that train do evaluate others, and pay for both.
     public = [fact for fact in certificate.public if fact != DISJOINT]
@@ -245,6 +251,10 @@ class _Held:
         if self._labels is not None and getattr(last, "classes", self._labels) is None:
             last.set_params(classes=list(self._labels))
         return model
+
+    def stating(self, folds, *instead):
+        """Let budgets note what is true of labels that are told, and of folds."""
+        return stating(folds, instead=(*self._told, *instead))
 
     def restated(self, certificate):
         """Return the certificate of a model, whose labels were told and not declared."""

@@ -25,6 +25,7 @@ from dpsk._estimator import warn_of_weak_budget
 from dpsk._fit import Method, certify, opened_stream
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, number
 from dpsk._privacy.certificate import Certificate
+from dpsk._privacy.certificate_fields import FACTS_OF_WHOLES
 from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk._problem import Budget
 from dpsk._progress import without_callbacks
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from dpsk._typing import AnyArray
 
 __all__ = ["HoldoutModel", "last_step", "trained"]
+
+_SPLIT = "split of rows, by their index"
 
 _SEEDS = 1 << 63
 
@@ -153,8 +156,16 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
                         self._key(), None, self._carried)
         session, stream = opened_stream(
             method, (plan, f"{self._kind}, {plan}"), _key_rows(self.random_state, X, y),
-            plan.event, random_state=self.random_state, verbose=self.verbose)
+            plan.event, random_state=self.random_state, verbose=self.verbose,
+            public=(*FACTS_OF_WHOLES, _SPLIT,
+                    *self._label_facts(y, plan.n_train + plan.n_holdout)))
         return method, session, stream
+
+    def _label_facts(self, y: Any, n_samples: int) -> list[str]:
+        """Return what is taken as public of the labels of a classifier."""
+        classes = self._checked_targets(y, n_samples)[1]
+        return [] if classes is None else [
+            labels_fact(classes, last_step(self.estimator).classes)]
 
     def _parts(self, plan, X, y):
         """Return training rows and held-out ones, each with their targets."""
@@ -174,8 +185,7 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
             noise_multiplier=own.noise_multiplier,
             source=(stream.description, stream.reproducible),
             enforced=(*enforced, *own.enforced),
-            public=tuple(dict.fromkeys(("number of rows", "all parameters",
-                                        "split of rows, by their index", *public))),
+            public=tuple(dict.fromkeys(("number of rows", "all parameters", _SPLIT, *public))),
             released=released,
             arithmetic="float" if own.arithmetic == "float" else "snapped").verify()
 

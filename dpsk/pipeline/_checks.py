@@ -12,10 +12,15 @@ from dpsk._data.weights import check_weights, class_factors
 from dpsk._fit import check_holdout
 from dpsk._output import check_output_container
 from dpsk._parameters import check_real
+from dpsk._privacy.certificate_fields import FACTS_OF_WHOLES
+from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk._rehearsal import rehearse
+from dpsk.pipeline._composition import NOTHING
 from dpsk.pipeline._known import is_private, takes
+from dpsk.pipeline._parts import every_part
 
-__all__ = ["check_fit", "check_parameters", "check_prices", "check_shares", "routed"]
+__all__ = ["check_fit", "check_parameters", "check_prices", "check_shares", "is_seeded",
+           "public_facts", "routed"]
 
 
 def check_fit(steps, private, params, y, n_samples):
@@ -40,6 +45,27 @@ def check_fit(steps, private, params, y, n_samples):
     for given in params.values():
         check_weights(given.get("sample_weight"), np.zeros((n_samples, 1)), np.float64,
                       narrow=np.float32)
+
+
+def public_facts(steps, private, y, n_samples):
+    """Return what all steps take as public, as far as it is known before the first is fitted."""
+    facts = [*FACTS_OF_WHOLES]
+    for part, step in steps.items():
+        if part not in private:
+            if step not in NOTHING:
+                facts.append(f"{part}: that it maps each row by itself, and all it holds")
+        elif hasattr(step, "steps"):
+            inner = public_facts(dict(every_part(step.steps)), step._check_steps(), y, n_samples)
+            facts += [f"{part}: {fact}" for fact in inner[len(FACTS_OF_WHOLES):]]
+        else:
+            facts += [f"{part}: {fact}" for fact in asked(step)._label_facts(y, n_samples)]
+    return facts
+
+
+def is_seeded(step):
+    """Return whether the noise of a step repeats, under a seed of its own."""
+    return step not in NOTHING and any(
+        isinstance(value, NoiseSeed) for value in step.get_params().values())
 
 
 def check_parameters(step):

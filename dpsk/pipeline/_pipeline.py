@@ -22,6 +22,8 @@ from dpsk.pipeline._checks import (
     check_parameters,
     check_prices,
     check_shares,
+    is_seeded,
+    public_facts,
     routed,
 )
 from dpsk.pipeline._composition import NOTHING, Composition
@@ -207,7 +209,8 @@ class DPPipeline(Composition):
         chance = self._disclosed_share * budget.delta
         method = Method(type(self).__name__, type(self).__module__, "", None, self._carried)
         releases = Steps(method, budget, chance, random_state=self.random_state,
-                         verbose=self.verbose)
+                         verbose=self.verbose, is_seeded=any(map(is_seeded, parts.values())),
+                         public=public_facts(parts, private, y, budget.n_samples))
         last_price = None
         if private[-1] not in shares:
             last_price = releases.last_price(sum(shares.values()))

@@ -23,8 +23,8 @@ def privacy_report(fitted: Any, *, disjoint: bool = False) -> PrivacyReport:
     ----------
     fitted : object
         A fitted estimator, private or not; a pipeline, union, ensemble, calibrator or search of
-        scikit-learn; what `cross_validate` returned; certificates; reports; or a list or dict of
-        these.
+        scikit-learn; what `cross_validate` returned; a budget, which counts with all that it may
+        give away; certificates; reports; or a list or dict of these.
     disjoint : bool, default=False
         Whether the members of a list or dict were fitted to disjoint parts of the rows that
         were cut by position, whatever the rows hold; of fits with `groups`, to whole groups by
@@ -39,8 +39,6 @@ def privacy_report(fitted: Any, *, disjoint: bool = False) -> PrivacyReport:
     ------
     NotFittedError
         If an estimator is not fitted.
-    TypeError
-        If it is a PrivacyBudget, which says itself what has been spent.
     ValueError
         If `disjoint` is set for what is neither a list nor a dict of members, or if something
         holds itself.

@@ -26,11 +26,14 @@ class Private:
         Of one of them, or what bounds it.
     count : int
         How many of them one row is in at most.
+    fits : int
+        How many fits it states the guarantee of, which may have followed from one another.
     """
 
     path: str
     certificate: Certificate
     count: int = 1
+    fits: int = 1
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from dpsk._budget import PrivacyBudget
 from dpsk._drawing import LineDisplay
 from dpsk._kinds import KEEPS, MIXES, NOTHING, OURS, PICKS, kind_of
 from dpsk._origin import is_of
+from dpsk._privacy.budget_certificate import BudgetCertificate
 from dpsk._privacy.certificate import GROUP_RELATION, Certificate
-from dpsk._privacy.certificate_fields import HANDED_OVER
+from dpsk._privacy.certificate_fields import HANDED_OVER, SAME_GROUPS
 from dpsk.reporting import _searches  # noqa: F401  # registers what searches are made of
 from dpsk.reporting._attributes import attributes, is_own, is_template, parameters
 from dpsk.reporting._findings import (
@@ -65,13 +66,12 @@ def parts_of(fitted, path):
     ------
     part : Private, Exposed, Note or Fitted
     """
+    if isinstance(fitted, PrivacyBudget):
+        fitted = fitted.certificate()
     several = next((says for cls, says in _SEVERAL if type(fitted) is cls), None)
     if several is not None:
         yield from _of_several(several(fitted, path))
         return
-    if isinstance(fitted, PrivacyBudget):
-        raise TypeError(f"{path} is a budget, which limits fits and is none of them: print it for "
-                        "what has been spent, and report on the fitted models.")
     kind, name = kind_of(type(fitted)), type(fitted).__name__
     if kind is None:
         yield _unknown(fitted, path)
@@ -291,6 +291,14 @@ def _of_certificate(certificate, path):
                          "or can guess that.")
 
 
+def _of_budget(certificate, path):
+    yield Private(path, certificate.combined(), fits=len(certificate.charges))
+    for line in certificate.assumed:
+        # What adds up groups says so of all of them.
+        if line != SAME_GROUPS:
+            yield Note(path, f"{line[0].upper()}{line[1:]}.")
+
+
 def _of_report(report, path):
     for part in (*report.private, *report.exposed, *report.notes):
         yield replace(part, path=f"{path}.{part.path}")
@@ -323,5 +331,6 @@ def _of_dict(results, path):
 
 
 #: What holds several, or stands for a fit, by its very type.
-_SEVERAL = ((Certificate, _of_certificate), (PrivacyReport, _of_report), (list, _of_sequence),
-            (tuple, _of_sequence), (dict, _of_dict), (Bunch, _of_dict))
+_SEVERAL = ((Certificate, _of_certificate), (BudgetCertificate, _of_budget),
+            (PrivacyReport, _of_report), (list, _of_sequence), (tuple, _of_sequence),
+            (dict, _of_dict), (Bunch, _of_dict))

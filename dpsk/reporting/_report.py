@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import math
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from dpsk._privacy import accountant
 from dpsk._privacy.certificate_fields import (
     GROUP_RELATION,
     RELATION,
+    html_table,
     rounded_up,
     written_epsilon,
 )
@@ -106,7 +106,12 @@ class PrivacyReport:
         A row that moves others before a fit, or that a fit gets twice, may cost more. Infinite
         where not all private fits are counted, where there are none, and for a delta of 1 or more.
         """
-        return self.epsilon_at(self.delta) if self.is_counted and self.delta < 1 else math.inf
+        if not self.is_counted or self.delta >= 1:
+            return math.inf
+        # What epsilons add up to without a look at events is never exceeded.
+        most = max((sum(part.count * part.certificate.epsilon for part in parts)
+                    for parts in self._alternatives()), default=math.inf)
+        return min(most, self.epsilon_at(self.delta))
 
     @property
     def relation(self) -> str:
@@ -222,9 +227,10 @@ class PrivacyReport:
             Plain sentences.
         """
         kinds = sorted({part.certificate.estimator for part in self.private})
-        fits = max((sum(part.count * n_fits(part.certificate) for part in parts)
-                    for parts in self._alternatives()), default=0
-                   ) if self.is_counted else math.inf
+        planned, fits = (max((sum(part.count * n_fits(part.certificate) * times(part)
+                                  for part in parts) for parts in self._alternatives()), default=0
+                             ) if self.is_counted else math.inf
+                         for times in (lambda part: 1, lambda part: part.fits))
         was, has = ("were", "have") if self.name == SEVERAL else ("was", "has")
         first = f"{self.name} {was} trained with differential privacy"
         if not self.is_private:
@@ -244,7 +250,7 @@ class PrivacyReport:
             sentences.append(_DISJOINT)
         sentences += [part.sentence for part in self.exposed]
         sentences += [part.sentence for part in self.notes]
-        if fits > 1 and self.fits_epsilon < math.inf:
+        if planned > 1 and self.fits_epsilon < math.inf:
             sentences.append(_FIXED)
         return " ".join(dict.fromkeys(sentences))
 
@@ -253,11 +259,7 @@ class PrivacyReport:
                           *(f"  {name}: {text}" for name, text in self._lines())])
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th style='text-align:left;vertical-align:top'>{html.escape(name)}"
-                       f"</th><td style='text-align:left'>{html.escape(text)}</td></tr>"
-                       for name, text in self._lines())
-        return (f"<table><caption>Privacy report: {html.escape(self.name)}</caption>"
-                f"<tbody>{rows}</tbody></table>")
+        return html_table(f"Privacy report: {self.name}", self._lines())
 
     def _lines(self):
         yield "guarantee", self.guarantee

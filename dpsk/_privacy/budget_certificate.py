@@ -1,0 +1,393 @@
+r"""Certificate of a budget: one guarantee for all that was charged to it.
+
+The guarantee is that of the filter which has admitted the charges: it holds whatever earlier
+releases had to do with later ones. What has been charged so far is also composed by the
+accountant, which is less, and holds where nobody chose a fit, or stopped, by what was released.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from dpsk._privacy import accountant
+from dpsk._privacy.budget_fields import (
+    BUDGET_RULES,
+    assumptions,
+    check_same,
+    facts_of,
+    read_charge,
+)
+from dpsk._privacy.budget_page import UNKNOWN_DAY, page, shares
+from dpsk._privacy.certificate import Certificate
+from dpsk._privacy.certificate_fields import (
+    GROUP_RELATION,
+    RELATION,
+    html_table,
+    require,
+    rounded_up,
+    same_keys,
+)
+from dpsk._privacy.closed_forms import ROUNDING
+from dpsk._privacy.events import Composed, Disclosure, Gaussian, Pure, tally
+from dpsk._privacy.filters import open_filter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from dpsk._privacy.charges import Charge
+    from dpsk._privacy.elementary import Event
+    from dpsk._privacy.filters import Filter
+
+__all__ = ["DERIVED", "BudgetCertificate"]
+
+#: What JSON holds beside fields and words, and follows from them.
+DERIVED = ("charged_epsilon", "spent", "limits", "assumed")
+_UNITS = {"row": RELATION, "group": GROUP_RELATION}
+
+
+@dataclass(frozen=True)
+class BudgetCertificate:
+    """The certificate of a budget, made by `dpsk.PrivacyBudget.certificate`.
+
+    All of it is public: nothing here depends on the rows.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        The guarantee of everything that is charged to the budget, taken together, also where fits
+        follow from what earlier ones released.
+    kind : {"gaussian", "renyi", "pure"}
+        What is counted.
+    disclosure : float
+        The part of `delta` for chances to tell all.
+    unit : {"row", "group"}
+        What is protected.
+    name : str or None
+        Of the data set.
+    charges : tuple of Charge
+        Every release, in order: the estimator's name, its event, the day, what it takes as public.
+        Also those of fits that failed after they were charged.
+    date : str
+        The day on which the certificate was made, in UTC.
+    checksum : str
+        Of the last line of the ledger then, which stands for all lines before it.
+    versions : tuple of (str, str)
+        Of what made it.
+
+    See Also
+    --------
+    dpsk.PrivacyBudget : Admits fits, or refuses them.
+    dpsk.Certificate : The guarantee of one fit.
+    dpsk.accounting.certificate_schema : The JSON schema of both.
+
+    Notes
+    -----
+    *Privacy.* Days are as fine as dates go, since the time of a private search tells how many
+    candidates it ran. Whether a fit ended well is not said: it was charged, and counts.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from dpsk import DPLogisticRegression, PrivacyBudget
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> with PrivacyBudget(2.0, 1e-5, name="patients") as budget:
+    ...     model = DPLogisticRegression(epsilon=1.0, delta=1e-6).fit(X, y)
+    >>> certificate = budget.certificate()
+    >>> certificate.guarantee
+    '(2, 1e-05)-differential privacy'
+    >>> 0.8 < certificate.charged_epsilon < 1.0
+    True
+    """
+
+    epsilon: float
+    delta: float
+    kind: str
+    disclosure: float
+    unit: str
+    name: str | None
+    charges: tuple[Charge, ...]
+    date: str
+    checksum: str
+    versions: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def guarantee(self) -> str:
+        """str : the guarantee in words."""
+        return (f"({rounded_up(self.epsilon, 6)}, {rounded_up(self.delta, 3)})-differential "
+                "privacy")
+
+    @property
+    def relation(self) -> str:
+        """str : what neighbors are, as on the certificate of a fit."""
+        return _UNITS[self.unit]
+
+    @cached_property
+    def filter(self) -> Filter:
+        """Filter : what admits charges, and what it counts."""
+        return open_filter(self.kind, self.epsilon, self.delta, self.disclosure)
+
+    @property
+    def event(self) -> Event:
+        """Event : everything that was charged so far."""
+        return Composed(tuple(charge.event for charge in self.charges))
+
+    @cached_property
+    def charged_epsilon(self) -> float:
+        """float : the epsilon, at `delta`, of what was charged so far.
+
+        It holds where which fits were made did not follow from what earlier ones released.
+        """
+        return min(self.epsilon, self.epsilon_at(self.delta))
+
+    def epsilon_at(self, delta: float) -> float:
+        """Return the epsilon of what was charged so far, composed, at another `delta`.
+
+        Parameters
+        ----------
+        delta : float in [0, 1]
+            Probability that the guarantee leaves open.
+
+        Returns
+        -------
+        epsilon : float
+            An upper bound.
+        """
+        return accountant.epsilon(self.event, delta)
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return the delta of what was charged so far, composed, at another `epsilon`.
+
+        Parameters
+        ----------
+        epsilon : float
+            Finite and >= 0.
+
+        Returns
+        -------
+        delta : float
+            In [0, 1], an upper bound.
+        """
+        return accountant.delta(self.event, epsilon)
+
+    @cached_property
+    def prices(self) -> tuple[dict[str, float], ...]:
+        """tuple of dict : what every charge has taken of `limits`, in what is counted."""
+        return tuple(dict(zip(self.filter.units, self.filter.price(charge.event), strict=True))
+                     for charge in self.charges)
+
+    @property
+    def spent(self) -> dict[str, float]:
+        """dict : what has been spent, in what is counted."""
+        return {unit: math.fsum(price[unit] for price in self.prices)
+                for unit in self.filter.units}
+
+    @cached_property
+    def limits(self) -> dict[str, float]:
+        """dict : the most that may be spent."""
+        return dict(zip(self.filter.units, self.filter.limits, strict=True))
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """tuple of str : what the guarantee rests on and cannot be checked here."""
+        return assumptions(self.unit, self.charges)
+
+    def combined(self) -> Certificate:
+        """Return the guarantee of the whole budget as the certificate of one release.
+
+        Its event is what the budget is worth, so it counts what is not spent yet as well.
+
+        Returns
+        -------
+        certificate : Certificate
+            As `dpsk.privacy_report` and `dpsk.accounting.total` take it.
+        """
+        worth: Event = Pure(self.epsilon)
+        # Nothing that is (epsilon, delta)-private tells more than this.
+        strength, chance = self.epsilon, self.delta / ROUNDING
+        if self.kind == "gaussian":
+            strength, chance = math.sqrt(self.filter.limits[0]), self.disclosure
+            worth = Gaussian(strength)
+        return Certificate(
+            epsilon=self.epsilon, delta=self.delta,
+            event=Composed((worth, Disclosure(chance))) if chance else worth,
+            noise_multiplier=1.0 / strength, estimator="PrivacyBudget",
+            solver=f"{self.kind} filter", enforced=(),
+            public=(*facts_of(self.charges), *self.assumed),
+            released=tuple(dict.fromkeys(charge.name for charge in self.charges)),
+            noise_source="that of each release",
+            reproducible=any(charge.reproducible for charge in self.charges),
+            relation=self.relation, versions=self.versions).verify()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a dictionary of plain JSON types, undone by `from_dict`.
+
+        Returns
+        -------
+        data : dict
+            Of plain JSON types.
+        """
+        data: dict[str, Any] = {"guarantee": self.guarantee, "relation": self.relation}
+        data.update((each.name, getattr(self, each.name)) for each in fields(self))
+        data.update(
+            charges=[{**charge.to_dict(), "price": price}
+                     for charge, price in zip(self.charges, self.prices, strict=True)],
+            versions=dict(self.versions), charged_epsilon=self.charged_epsilon,
+            spent=self.spent, limits=self.limits, assumed=list(self.assumed))
+        return data
+
+    def to_json(self, **kwargs: Any) -> str:
+        """Return the certificate as JSON text.
+
+        Parameters
+        ----------
+        **kwargs : dict
+            For `json.dumps`, such as ``indent=2``.
+
+        Returns
+        -------
+        text : str
+            JSON.
+        """
+        return json.dumps(self.to_dict(), **kwargs)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> BudgetCertificate:
+        """Rebuild a certificate from what `to_dict` returned, and verify it.
+
+        Parameters
+        ----------
+        data : dict
+            As `to_dict` returned it.
+
+        Returns
+        -------
+        certificate : BudgetCertificate
+            With equal fields.
+
+        Raises
+        ------
+        ValueError
+            If `data` has other keys, or values that do not follow from its charges.
+        """
+        names = [each.name for each in fields(cls)]
+        same_keys("certificate", data, ["guarantee", "relation", *names, *DERIVED])
+        values = {name: data[name] for name in names}
+        require(isinstance(data["versions"], dict), "versions", data["versions"], "a dictionary")
+        values["versions"] = tuple(data["versions"].items())
+        require(isinstance(data["charges"], list), "charges", data["charges"], "a list")
+        values["charges"] = tuple(map(read_charge, data["charges"]))
+        certificate = cls(**values).verify()
+        check_same("certificate", data, certificate.to_dict())
+        return certificate
+
+    @classmethod
+    def from_json(cls, text: str) -> BudgetCertificate:
+        """Rebuild a certificate from the text that `to_json` returned, and verify it.
+
+        Parameters
+        ----------
+        text : str
+            As `to_json` returned it.
+
+        Returns
+        -------
+        certificate : BudgetCertificate
+            With equal fields.
+
+        Raises
+        ------
+        ValueError
+            If the text has other keys, or values that do not follow from its charges.
+        """
+        return cls.from_dict(json.loads(text))
+
+    def verify(self) -> BudgetCertificate:
+        """Return this certificate if the budget admits its charges.
+
+        That these are all there were, only the ledger tells: ``python -m dpsk.verify``.
+
+        Returns
+        -------
+        certificate : BudgetCertificate
+            This one.
+
+        Raises
+        ------
+        ValueError
+            If a field has the wrong type or range, or charges add up to more than the budget.
+        """
+        for name, (holds, rule) in BUDGET_RULES.items():
+            require(holds(getattr(self, name)), name, getattr(self, name), rule)
+        require((self.kind == "pure") == (self.delta == 0), "kind", self.kind,
+                "'pure' exactly where delta is 0")
+        require(0 <= self.disclosure < (self.delta if self.kind == "gaussian" else math.ulp(0.0)),
+                "disclosure", self.disclosure, "below delta, and 0 but with kind='gaussian'")
+        for charge in self.charges:
+            require(self.unit == "row" or charge.of_groups, "charges", charge,
+                    "of groups, as the budget protects groups")
+            require(charge.date <= self.date, "date", self.date, f"from {charge.date} on")
+        try:
+            spent = tuple(self.spent.values())
+        except ArithmeticError:
+            # Too large to be priced.
+            spent = (math.inf,) * len(self.filter.units)
+        if not self.filter.admits((0.0,) * len(spent), spent):
+            raise ValueError(f"charges: add up to {spent} in {self.filter.units}, and the budget "
+                             f"admits {self.filter.limits}; there is no guarantee.")
+        return self
+
+    def to_html(self, ledger: str = "LEDGER") -> str:
+        """Return a page for a privacy officer, which needs no other file.
+
+        Parameters
+        ----------
+        ledger : str, default="LEDGER"
+            Name of the ledger file in the command that checks the certificate.
+
+        Returns
+        -------
+        text : str
+            HTML: a summary in plain words, the use of the budget, what is public and assumed, and
+            how to check it. It holds the JSON.
+        """
+        return page(self, ledger)
+
+    def __str__(self) -> str:
+        lines = list(self._lines())
+        width = 2 + max(len(name) for name, _ in lines)
+        return "\n".join([self._title(), *(f"  {name + ':':<{width}}{text}"
+                                           for name, text in lines)])
+
+    def _repr_html_(self) -> str:
+        return html_table(self._title(), self._lines())
+
+    def _title(self) -> str:
+        return f"Privacy certificate of a budget{f' of {self.name}' if self.name else ''}"
+
+    def _lines(self) -> Iterator[tuple[str, str]]:
+        """Yield (name, text) pairs in reading order."""
+        yield "guarantee", f"{self.guarantee} of all releases together"
+        yield "relation", self.relation
+        yield "charged so far", (
+            f"({rounded_up(self.charged_epsilon, 4)}, {rounded_up(self.delta, 3)}), where no "
+            "release decided which came next")
+        for unit, spent in self.spent.items():
+            if self.limits[unit]:
+                yield "spent", f"{unit} {spent:.4g} of {self.limits[unit]:.4g}"
+        for number, (charge, share) in enumerate(zip(self.charges, shares(self), strict=True), 1):
+            events = " + ".join(f"{count} x {event!r}"
+                                for event, count in tally(charge.event).items())
+            yield f"release {number}", (
+                f"{charge.date or UNKNOWN_DAY} {charge.name}: {share:.1%} of the budget, {events}")
+        for fact in facts_of(self.charges):
+            yield "taken as public", fact
+        for line in self.assumed:
+            yield "assumed", line
+        yield "ledger", f"{len(self.charges) + 1} lines, checksum {self.checksum}"
+        yield "made", self.date + ", " + ", ".join(
+            f"{name} {version}" for name, version in self.versions)
