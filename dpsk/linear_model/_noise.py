@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import expit, ndtri, softmax
 from sklearn.base import clone, is_classifier
 
-from dpsk._charging import Prepaid, open_budgets, paying
+from dpsk._charging import Carried, Prepaid, open_budgets
 from dpsk._data.errors import without_warnings
 from dpsk._defaults.budgets import USUAL_RESIDUAL
 from dpsk._privacy.closed_forms import gaussian_epsilon, gaussian_mu
@@ -117,7 +117,7 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray]:
         replay = without_callbacks(clone(model)).set_params(
             solver=facts.solver, epsilon=epsilon, delta=facts.delta, random_state=None,
             verbose=0)
-        with _unpaid():
+        with _paid_beforehand(replay):
             without_warnings(replay.fit, X, y)
         found.append((replay.coef_, replay.intercept_))
     coefs, intercepts = (np.std(np.array(values, np.float64), axis=0, ddof=1)
@@ -137,12 +137,21 @@ def _stand_in(facts, n_features):
 
 
 @contextmanager
-def _unpaid() -> Iterator[None]:
-    """Charge no open budget for one fit of this thread."""
-    with paying(Prepaid("the summary of a model", frozenset())):
-        files = frozenset(each.file for each in open_budgets())
-    with paying(Prepaid("the summary of a model", files)):
+def _paid_beforehand(replay: Any) -> Iterator[None]:
+    """Charge no open budget for one fit of this object, and all of them for any other fit.
+
+    The payment is the object's, not the thread's: what a signal, a finalizer or a parameter with
+    code of its own fits meanwhile is charged as ever.
+    """
+    name = "the summary of a model"
+    # Which budgets are open is asked for as for a fit that is paid, which no worker refuses.
+    asking = Carried(prepaid=Prepaid(name, frozenset()))
+    prepaid = Prepaid(name, frozenset(each.file for each in open_budgets(asking)))
+    replay._carried = Carried(prepaid=prepaid)
+    try:
         yield
+    finally:
+        prepaid.close()
 
 
 def _released_moment(model):

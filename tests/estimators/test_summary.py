@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -101,6 +102,43 @@ def test_summary_costs_no_budget_and_changes_nothing(tmp_path):
         # The next fit to data is charged as ever.
         clone(model).fit(X, y)
         assert budget.spent != spent
+
+
+class Fits(dict):
+    """Options of a solver that fit a model to data when they are read, as a signal might."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model, self.fitted = model, []
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __bool__(self):
+        if self.model is not None:
+            model, self.model = self.model, None
+            self.fitted.append(model().fit(*table(model())))
+        return False
+
+
+def test_what_is_fitted_to_data_meanwhile_is_charged():
+    options = Fits(None)
+    with PrivacyBudget(3.0, 1e-5) as budget:
+        model = DPLogisticRegression(delta=1e-7, solver="gd", solver_options=options).fit(
+            *table(DPLogisticRegression()))
+        options.model = partial(DPLogisticRegression, delta=1e-7)
+        model.summary(n_draws=10)
+    assert [charge.name for charge in budget.charges] == ["DPLogisticRegression"] * 2
+    assert len(options.fitted) == 1
+
+
+def test_summary_costs_nothing_of_a_budget_that_came_along(monkeypatch):
+    with PrivacyBudget(2.0, 1e-6) as budget:
+        model = DPLogisticRegression(delta=1e-7).fit(*table(DPLogisticRegression()))
+        sent = pickle.dumps(model)
+    monkeypatch.setattr("dpsk._charging.account._ORIGIN", ("another container", 0))
+    pickle.loads(sent).summary(n_draws=10)
+    assert len(budget.charges) == 1
 
 
 def test_classes_and_names_are_told():
