@@ -17,6 +17,7 @@ Efron, Tibshirani (1993), "An introduction to the bootstrap", chapter 6; Ferrand
 from __future__ import annotations
 
 import math
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -96,9 +97,17 @@ def why_unknown(model: Any) -> str | None:
         return f"precondition={model.precondition!r} predicts by rows of one length."
     if facts.is_weighted:
         return "the fit had sample_weight, whose law was not released."
-    if not type(model).fit.__module__.startswith("dpsk."):
-        return f"{type(model).__name__} has a fit of its own."
+    if not _is_of_this_package(type(model)):
+        return (f"{type(model).__name__} has code of its own, which might read other rows; use "
+                "the class that it was made from.")
     return None
+
+
+def _is_of_this_package(kind):
+    """Return whether a class is one of this package, and not one that took over its name."""
+    place = kind.__module__
+    return place.startswith("dpsk.") and (
+        getattr(sys.modules.get(place), kind.__qualname__, None) is kind)
 
 
 def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray]:
