@@ -27,6 +27,7 @@ from sklearn.base import clone, is_classifier
 
 from dpsk._charging import Carried, Prepaid, open_budgets
 from dpsk._data.errors import without_warnings
+from dpsk._data.weights import class_factors
 from dpsk._defaults.budgets import USUAL_RESIDUAL
 from dpsk._privacy.closed_forms import gaussian_epsilon, gaussian_mu
 from dpsk._privacy.noise.public import PublicDraws
@@ -65,7 +66,9 @@ class NoiseFacts(NamedTuple):
     is_gaussian : bool
         Whether all of its noise is Gaussian.
     is_weighted : bool
-        Whether rows had weights.
+        Whether rows had weights, beside those of classes.
+    is_grouped : bool
+        Whether groups of rows are protected.
     moment_std : (float, float) or None
         Of the noise on a mean square and on a mean, of rows in the unit of their bound.
     """
@@ -76,13 +79,14 @@ class NoiseFacts(NamedTuple):
     delta: float
     is_gaussian: bool
     is_weighted: bool
+    is_grouped: bool
     moment_std: tuple[float, float] | None
 
     @classmethod
-    def of(cls, problem: Any, name: str, solver: Any, stage: Any, rows: Any) -> Any:
-        """Return those of a fit to rows by a solver of some name, after a stage or None."""
+    def of(cls, problem: Any, name: str, solver: Any, stage: Any, is_weighted: bool) -> Any:
+        """Return those of a fit by a solver of some name, after a stage or None."""
         return cls(problem.n_samples, name, problem.epsilon, problem.delta, solver.is_gaussian,
-                   rows.is_weighted, getattr(stage, "noise_stds", None))
+                   is_weighted, problem.grouped, getattr(stage, "noise_stds", None))
 
 
 def why_unknown(model: Any) -> str | None:
@@ -97,6 +101,8 @@ def why_unknown(model: Any) -> str | None:
         return f"precondition={model.precondition!r} predicts by rows of one length."
     if facts.is_weighted:
         return "the fit had sample_weight, whose law was not released."
+    if model.penalty in ("l1", "elasticnet"):
+        return f"penalty={model.penalty!r} hides how far from 0 a coefficient would be without it."
     if not _is_of_this_package(type(model)):
         return (f"{type(model).__name__} has code of its own, which might read other rows; use "
                 "the class that it was made from.")
@@ -121,13 +127,15 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray]:
     moment, hidden = _released_moment(model)
     X = _synthetic_rows(model, moment, n_rows, draws)
     y = without_warnings(_synthetic_targets, model, X, draws)
+    # Groups have steps and bounds of their own; of one row each they do here.
+    known = {"groups": np.arange(n_rows)} if facts.is_grouped else {}
     found = []
     for _ in range(n_draws):
         replay = without_callbacks(clone(model)).set_params(
             solver=facts.solver, epsilon=epsilon, delta=facts.delta, random_state=None,
             verbose=0)
         with _paid_beforehand(replay):
-            without_warnings(replay.fit, X, y)
+            without_warnings(replay.fit, X, y, **known)
         found.append((replay.coef_, replay.intercept_))
     coefs, intercepts = (np.std(np.array(values, np.float64), axis=0, ddof=1)
                          for values in zip(*found, strict=True))
@@ -180,11 +188,15 @@ def _released_moment(model):
 
 
 def _synthetic_rows(model, moment, n_rows, draws):
-    """Return normal rows with the mean and the covariance of features in a moment."""
+    """Return normal rows with the mean and the covariance of features in a moment.
+
+    Rows that were shortened to their bound with their constants are as long as they came.
+    """
     p = model.n_features_in_
     mean = np.zeros(p)
     if model.fit_intercept:
-        mean = moment[:p, -1] / max(moment[-1, -1], _LEAST_CONSTANT)
+        moment = moment / min(1.0, max(moment[-1, -1], _LEAST_CONSTANT))
+        mean = moment[:p, -1]
     values, directions = np.linalg.eigh(moment[:p, :p] - np.outer(mean, mean))
     values = np.maximum(values, _LEAST_VARIANCE * max(values[-1], 0.0))
     rows = draws.normals((n_rows, p)) @ (directions * np.sqrt(values)).T
@@ -210,14 +222,18 @@ def _synthetic_targets(model, X, draws):
     return np.clip(model.predict(X) + USUAL_RESIDUAL * 0.5 * (high - low) * residuals, low, high)
 
 
+def _kept_lengths(model, X):
+    """Return what is left of the lengths of rows that a loss saw; scores are as much shorter."""
+    return 1.0 / np.maximum(np.linalg.norm(X, axis=1) / float(model.data_norm_), 1.0)
+
+
 def _synthetic_labels(model, X, draws):
     """Return labels that are as likely as a model says, every class among them."""
-    if hasattr(model, "predict_proba"):
-        shares = model.predict_proba(X)
-    else:
-        scores = model.decision_function(X)
-        shares = softmax(scores, axis=1) if scores.ndim > 1 else np.column_stack(
-            [expit(-scores), expit(scores)])
+    scores = (model.decision_function(X).T * _kept_lengths(model, X)).T
+    shares = softmax(scores, axis=1) if scores.ndim > 1 else np.column_stack(
+        [expit(-scores), expit(scores)])
+    # What a weighted loss takes for likely is as much rarer among rows as it weighs more.
+    shares = shares / class_factors(model.class_weight or {}, model.classes_)
     codes = draws.choices(shares, np.arange(len(X)))
     codes[:len(model.classes_)] = np.arange(len(model.classes_))
     return model.classes_[codes]

@@ -69,6 +69,35 @@ def test_noise_is_that_of_fits(name):
     assert not (ratios > law.isf(RARE) * 1.6**2).any()
 
 
+def told_over_real(model, X, y, **fit_params):
+    """Return the deviations that a summary tells over those of fits, the intercept's last."""
+    fits = [clone(model).fit(X, y, **fit_params) for _ in range(FITS)]
+    found = np.std([[*np.ravel(each.coef_), *np.ravel(each.intercept_)] for each in fits],
+                   axis=0, ddof=1)
+    told = fits[0].summary(n_draws=DRAWS)
+    return np.array([*np.ravel(told.coef_std), *np.ravel(told.intercept_std)]) / found
+
+
+@pytest.mark.parametrize("params", [{"data_norm": 0.4}, {"class_weight": {1: 8.0}}],
+                         ids=["short rows", "class_weight"])
+def test_drawn_rows_are_those_that_a_fit_changed(params):
+    """As long as they came, with classes as frequent; else it is 0.3 for the intercept."""
+    X, y = table(DPLogisticRegression())
+    ratios = told_over_real(DPLogisticRegression(epsilon=8.0, temperature=False, **params),
+                            X, y)
+    assert (ratios < 3.0).all()
+    assert (ratios > 0.45).all()
+
+
+def test_groups_are_stood_for_by_groups():
+    """Of equal rows, as one row; by fits to rows the ratios would be above 4."""
+    model = DPLinearRegression(epsilon=8.0, target_bounds=(0.0, 6.0), data_norm=4.0)
+    X, y = (np.repeat(each, 2, axis=0) for each in table(model))
+    ratios = told_over_real(model, X, y, groups=np.arange(len(X)) // 2)
+    assert (ratios < 2.2).all()
+    assert (ratios > 0.45).all()
+
+
 def test_large_tables_are_stood_for_by_small_ones():
     """At as much signal; it would notice a budget or a number of rows that is off by 2.5 times."""
     rng = np.random.default_rng(1)
@@ -170,7 +199,9 @@ def test_intervals_widen_with_confidence():
     (lambda X, y: DPLogisticRegression(epsilon=np.inf).fit(X, y), "no noise"),
     (lambda X, y: DPLogisticRegression(precondition=False).fit(X, y), "no second moment"),
     (lambda X, y: DPLogisticRegression().fit(X, y, sample_weight=np.ones(len(X))),
-     "sample_weight")])
+     "sample_weight"),
+    (lambda X, y: DPLogisticRegression(alpha=0.01, penalty="l1", data_norm=3.0, solver="gd",
+                                       precondition=True).fit(X, y), "penalty='l1'")])
 def test_unknown_noise_has_a_reason(fit, words):
     X, y = table(DPLogisticRegression())
     with pytest.warns() if words == "no noise" else np.errstate():
