@@ -101,6 +101,8 @@ def why_unknown(model: Any) -> str | None:
         return f"precondition={model.precondition!r} predicts by rows of one length."
     if facts.is_weighted:
         return "the fit had sample_weight, whose law was not released."
+    if hasattr(model, "group_weights_"):
+        return "which rows are in which group was not released."
     if model.penalty in ("l1", "elasticnet"):
         return f"penalty={model.penalty!r} hides how far from 0 a coefficient would be without it."
     if not _is_of_this_package(type(model)):

@@ -10,7 +10,7 @@ from scipy.stats import f as f_law
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 
-from dpsk import DPAUCMaximizer, DPLogisticRegression, PrivacyBudget
+from dpsk import DPAUCMaximizer, DPGroupDROClassifier, DPLogisticRegression, PrivacyBudget
 from dpsk.linear_model import DPLinearRegression
 from tests.estimators.pairs import build
 from tests.registry import LINEAR, documented_solvers, pair_marks
@@ -201,7 +201,9 @@ def test_intervals_widen_with_confidence():
     (lambda X, y: DPLogisticRegression().fit(X, y, sample_weight=np.ones(len(X))),
      "sample_weight"),
     (lambda X, y: DPLogisticRegression(alpha=0.01, penalty="l1", data_norm=3.0, solver="gd",
-                                       precondition=True).fit(X, y), "penalty='l1'")])
+                                       precondition=True).fit(X, y), "penalty='l1'"),
+    (lambda X, y: DPGroupDROClassifier(epsilon=5.0, group_labels=["a", "b"]).fit(
+        X, y, groups=np.where(X[:, 2] > 0.0, "a", "b")), "which group")])
 def test_unknown_noise_has_a_reason(fit, words):
     X, y = table(DPLogisticRegression())
     with pytest.warns() if words == "no noise" else np.errstate():
