@@ -47,6 +47,8 @@ _FEWEST_ROWS, _ROWS_A_COLUMN = 5000, 50
 _MOST_HIDDEN = 0.05
 #: Standard deviations of noise above 0 from which on a moment is one.
 _SURE = 3.0
+#: Of noise with negative values raised to 0, in standard deviations: the density of 0.
+_MEAN_NOISE = 0.4
 #: What is left of a variance counts as no less, over the largest: maps are kept in few bits.
 _LEAST_VARIANCE = 1e-12
 #: Where constants of rows were scaled with them, their mean square counts as no less.
@@ -177,15 +179,20 @@ def _released_moment(model):
     """Return the second moment of rows in the unit of their bound, and what noise hides of it.
 
     That is the share of every coefficient, the intercept's last, in directions whose moment may
-    be noise alone; these have none here, as coefficients vary most then.
+    be noise alone. These have their mean here where that is sure, so that rows keep their lengths,
+    and else none, as coefficients vary most then.
     """
     usual, floor = model.preconditioner_scales_
     matrix = model.preconditioner_.astype(np.float64)
     matrix[:model.n_features_in_] *= float(model.data_norm_)
     sizes, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
     squares = (usual * np.maximum(sizes, np.finfo(float).tiny)) ** -2.0 - floor
-    hidden = ~(squares >= _edges(model, vectors))
-    squares[hidden] = 0.0
+    deviations = _deviations(model, vectors)
+    hidden = ~(squares >= deviations * max(_SURE, math.sqrt(2.0 * len(vectors))))
+    if hidden.any():
+        level = np.maximum(squares[hidden], 0.0).mean()
+        alone = (_MEAN_NOISE + _SURE / math.sqrt(hidden.sum())) * deviations[hidden].mean()
+        squares[hidden] = level if level > alone else 0.0
     return (vectors * squares) @ vectors.T, np.square(vectors[:, hidden]).sum(axis=1)
 
 
@@ -205,13 +212,12 @@ def _synthetic_rows(model, moment, n_rows, draws):
     return ((rows + mean) * float(model.data_norm_)).astype(model.coef_.dtype)
 
 
-def _edges(model, vectors):
-    """Return below which size a moment along each direction may be noise alone."""
+def _deviations(model, vectors):
+    """Return standard deviations of the noise on a moment along each direction."""
     own, beside = model._noise_facts.moment_std
     features = np.square(vectors[:model.n_features_in_]).sum(axis=0)
     # The constant's own moment is public, or nearly; its products with features are noisy.
-    deviations = np.sqrt((own * features)**2 + 4.0 * beside**2 * features * (1.0 - features))
-    return deviations * max(_SURE, math.sqrt(2.0 * len(vectors)))
+    return np.sqrt((own * features)**2 + 4.0 * beside**2 * features * (1.0 - features))
 
 
 def _synthetic_targets(model, X, draws):
