@@ -179,7 +179,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
             self.preconditioner_ = bound[0].undo(model, stage.value).astype(rows.dtype)
         if not learns:
             self.data_norm_ = model.data_norm
-        self._keep_facts(facts, name, solver, stage, rows)
+        self._keep_facts(facts, name, solver, stage, free_weights)
         self._row_map = None if stage is None else stage.row_map
         if unknown and self._row_map is None and self._homogeneous:
             self._row_map = ShortRows(model, whitened=stage is not None)

@@ -17,6 +17,7 @@ Efron, Tibshirani (1993), "An introduction to the bootstrap", chapter 6; Ferrand
 from __future__ import annotations
 
 import math
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,8 +25,9 @@ import numpy as np
 from scipy.special import expit, ndtri, softmax
 from sklearn.base import clone, is_classifier
 
-from dpsk._charging import Prepaid, open_budgets, paying
+from dpsk._charging import Carried, Prepaid, open_budgets
 from dpsk._data.errors import without_warnings
+from dpsk._data.weights import class_factors
 from dpsk._defaults.budgets import USUAL_RESIDUAL
 from dpsk._privacy.closed_forms import gaussian_epsilon, gaussian_mu
 from dpsk._privacy.noise.public import PublicDraws
@@ -45,6 +47,8 @@ _FEWEST_ROWS, _ROWS_A_COLUMN = 5000, 50
 _MOST_HIDDEN = 0.05
 #: Standard deviations of noise above 0 from which on a moment is one.
 _SURE = 3.0
+#: Of noise with negative values raised to 0, in standard deviations: the density of 0.
+_MEAN_NOISE = 0.4
 #: What is left of a variance counts as no less, over the largest: maps are kept in few bits.
 _LEAST_VARIANCE = 1e-12
 #: Where constants of rows were scaled with them, their mean square counts as no less.
@@ -64,7 +68,9 @@ class NoiseFacts(NamedTuple):
     is_gaussian : bool
         Whether all of its noise is Gaussian.
     is_weighted : bool
-        Whether rows had weights.
+        Whether rows had weights, beside those of classes.
+    is_grouped : bool
+        Whether groups of rows are protected.
     moment_std : (float, float) or None
         Of the noise on a mean square and on a mean, of rows in the unit of their bound.
     """
@@ -75,13 +81,14 @@ class NoiseFacts(NamedTuple):
     delta: float
     is_gaussian: bool
     is_weighted: bool
+    is_grouped: bool
     moment_std: tuple[float, float] | None
 
     @classmethod
-    def of(cls, problem: Any, name: str, solver: Any, stage: Any, rows: Any) -> Any:
-        """Return those of a fit to rows by a solver of some name, after a stage or None."""
+    def of(cls, problem: Any, name: str, solver: Any, stage: Any, is_weighted: bool) -> Any:
+        """Return those of a fit by a solver of some name, after a stage or None."""
         return cls(problem.n_samples, name, problem.epsilon, problem.delta, solver.is_gaussian,
-                   rows.is_weighted, getattr(stage, "noise_stds", None))
+                   is_weighted, problem.grouped, getattr(stage, "noise_stds", None))
 
 
 def why_unknown(model: Any) -> str | None:
@@ -96,9 +103,21 @@ def why_unknown(model: Any) -> str | None:
         return f"precondition={model.precondition!r} predicts by rows of one length."
     if facts.is_weighted:
         return "the fit had sample_weight, whose law was not released."
-    if not type(model).fit.__module__.startswith("dpsk."):
-        return f"{type(model).__name__} has a fit of its own."
+    if hasattr(model, "group_weights_"):
+        return "which rows are in which group was not released."
+    if model.penalty in ("l1", "elasticnet"):
+        return f"penalty={model.penalty!r} hides how far from 0 a coefficient would be without it."
+    if not _is_of_this_package(type(model)):
+        return (f"{type(model).__name__} has code of its own, which might read other rows; use "
+                "the class that it was made from.")
     return None
+
+
+def _is_of_this_package(kind):
+    """Return whether a class is one of this package, and not one that took over its name."""
+    place = kind.__module__
+    return place.startswith("dpsk.") and (
+        getattr(sys.modules.get(place), kind.__qualname__, None) is kind)
 
 
 def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray]:
@@ -112,13 +131,15 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray]:
     moment, hidden = _released_moment(model)
     X = _synthetic_rows(model, moment, n_rows, draws)
     y = without_warnings(_synthetic_targets, model, X, draws)
+    # Groups have steps and bounds of their own; of one row each they do here.
+    known = {"groups": np.arange(n_rows)} if facts.is_grouped else {}
     found = []
     for _ in range(n_draws):
         replay = without_callbacks(clone(model)).set_params(
             solver=facts.solver, epsilon=epsilon, delta=facts.delta, random_state=None,
             verbose=0)
-        with _unpaid():
-            without_warnings(replay.fit, X, y)
+        with _paid_beforehand(replay):
+            without_warnings(replay.fit, X, y, **known)
         found.append((replay.coef_, replay.intercept_))
     coefs, intercepts = (np.std(np.array(values, np.float64), axis=0, ddof=1)
                          for values in zip(*found, strict=True))
@@ -137,49 +158,66 @@ def _stand_in(facts, n_features):
 
 
 @contextmanager
-def _unpaid() -> Iterator[None]:
-    """Charge no open budget for one fit of this thread."""
-    with paying(Prepaid("the summary of a model", frozenset())):
-        files = frozenset(each.file for each in open_budgets())
-    with paying(Prepaid("the summary of a model", files)):
+def _paid_beforehand(replay: Any) -> Iterator[None]:
+    """Charge no open budget for one fit of this object, and all of them for any other fit.
+
+    The payment is the object's, not the thread's: what a signal, a finalizer or a parameter with
+    code of its own fits meanwhile is charged as ever.
+    """
+    name = "the summary of a model"
+    # Which budgets are open is asked for as for a fit that is paid, which no worker refuses.
+    asking = Carried(prepaid=Prepaid(name, frozenset()))
+    prepaid = Prepaid(name, frozenset(each.file for each in open_budgets(asking)))
+    replay._carried = Carried(prepaid=prepaid)
+    try:
         yield
+    finally:
+        prepaid.close()
 
 
 def _released_moment(model):
     """Return the second moment of rows in the unit of their bound, and what noise hides of it.
 
     That is the share of every coefficient, the intercept's last, in directions whose moment may
-    be noise alone; these have none here, as coefficients vary most then.
+    be noise alone. These have their mean here where that is sure, so that rows keep their lengths,
+    and else none, as coefficients vary most then.
     """
     usual, floor = model.preconditioner_scales_
     matrix = model.preconditioner_.astype(np.float64)
     matrix[:model.n_features_in_] *= float(model.data_norm_)
     sizes, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
     squares = (usual * np.maximum(sizes, np.finfo(float).tiny)) ** -2.0 - floor
-    hidden = ~(squares >= _edges(model, vectors))
-    squares[hidden] = 0.0
+    deviations = _deviations(model, vectors)
+    hidden = ~(squares >= deviations * max(_SURE, math.sqrt(2.0 * len(vectors))))
+    if hidden.any():
+        level = np.maximum(squares[hidden], 0.0).mean()
+        alone = (_MEAN_NOISE + _SURE / math.sqrt(hidden.sum())) * deviations[hidden].mean()
+        squares[hidden] = level if level > alone else 0.0
     return (vectors * squares) @ vectors.T, np.square(vectors[:, hidden]).sum(axis=1)
 
 
 def _synthetic_rows(model, moment, n_rows, draws):
-    """Return normal rows with the mean and the covariance of features in a moment."""
+    """Return normal rows with the mean and the covariance of features in a moment.
+
+    Rows that were shortened to their bound with their constants are as long as they came.
+    """
     p = model.n_features_in_
     mean = np.zeros(p)
     if model.fit_intercept:
-        mean = moment[:p, -1] / max(moment[-1, -1], _LEAST_CONSTANT)
+        moment = moment / min(1.0, max(moment[-1, -1], _LEAST_CONSTANT))
+        mean = moment[:p, -1]
     values, directions = np.linalg.eigh(moment[:p, :p] - np.outer(mean, mean))
     values = np.maximum(values, _LEAST_VARIANCE * max(values[-1], 0.0))
     rows = draws.normals((n_rows, p)) @ (directions * np.sqrt(values)).T
     return ((rows + mean) * float(model.data_norm_)).astype(model.coef_.dtype)
 
 
-def _edges(model, vectors):
-    """Return below which size a moment along each direction may be noise alone."""
+def _deviations(model, vectors):
+    """Return standard deviations of the noise on a moment along each direction."""
     own, beside = model._noise_facts.moment_std
     features = np.square(vectors[:model.n_features_in_]).sum(axis=0)
     # The constant's own moment is public, or nearly; its products with features are noisy.
-    deviations = np.sqrt((own * features)**2 + 4.0 * beside**2 * features * (1.0 - features))
-    return deviations * max(_SURE, math.sqrt(2.0 * len(vectors)))
+    return np.sqrt((own * features)**2 + 4.0 * beside**2 * features * (1.0 - features))
 
 
 def _synthetic_targets(model, X, draws):
@@ -192,14 +230,18 @@ def _synthetic_targets(model, X, draws):
     return np.clip(model.predict(X) + USUAL_RESIDUAL * 0.5 * (high - low) * residuals, low, high)
 
 
+def _kept_lengths(model, X):
+    """Return what is left of the lengths of rows that a loss saw; scores are as much shorter."""
+    return 1.0 / np.maximum(np.linalg.norm(X, axis=1) / float(model.data_norm_), 1.0)
+
+
 def _synthetic_labels(model, X, draws):
     """Return labels that are as likely as a model says, every class among them."""
-    if hasattr(model, "predict_proba"):
-        shares = model.predict_proba(X)
-    else:
-        scores = model.decision_function(X)
-        shares = softmax(scores, axis=1) if scores.ndim > 1 else np.column_stack(
-            [expit(-scores), expit(scores)])
+    scores = (model.decision_function(X).T * _kept_lengths(model, X)).T
+    shares = softmax(scores, axis=1) if scores.ndim > 1 else np.column_stack(
+        [expit(-scores), expit(scores)])
+    # What a weighted loss takes for likely is as much rarer among rows as it weighs more.
+    shares = shares / class_factors(model.class_weight or {}, model.classes_)
     codes = draws.choices(shares, np.arange(len(X)))
     codes[:len(model.classes_)] = np.arange(len(model.classes_))
     return model.classes_[codes]

@@ -170,9 +170,9 @@ class SummarizesCoefficients:
         coef_: FloatArray
         intercept_: Any
 
-    def _keep_facts(self, problem, name, solver, stage, rows):
+    def _keep_facts(self, problem, name, solver, stage, is_weighted):
         """Keep the public facts of a fit for `summary`."""
-        self._noise_facts = NoiseFacts.of(problem, name, solver, stage, rows)
+        self._noise_facts = NoiseFacts.of(problem, name, solver, stage, is_weighted)
 
     def summary(self, n_draws: int = _DRAWS) -> CoefficientSummary:
         """Return coefficients beside the noise of their fit; no rows are read, no budget is spent.

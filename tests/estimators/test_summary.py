@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from functools import partial, wraps
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from scipy.stats import f as f_law
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 
-from dpsk import DPAUCMaximizer, DPLogisticRegression, PrivacyBudget
+from dpsk import DPAUCMaximizer, DPGroupDROClassifier, DPLogisticRegression, PrivacyBudget
 from dpsk.linear_model import DPLinearRegression
 from tests.estimators.pairs import build
 from tests.registry import LINEAR, documented_solvers, pair_marks
@@ -68,6 +69,35 @@ def test_noise_is_that_of_fits(name):
     assert not (ratios > law.isf(RARE) * 1.6**2).any()
 
 
+def told_over_real(model, X, y, **fit_params):
+    """Return the deviations that a summary tells over those of fits, the intercept's last."""
+    fits = [clone(model).fit(X, y, **fit_params) for _ in range(FITS)]
+    found = np.std([[*np.ravel(each.coef_), *np.ravel(each.intercept_)] for each in fits],
+                   axis=0, ddof=1)
+    told = fits[0].summary(n_draws=DRAWS)
+    return np.array([*np.ravel(told.coef_std), *np.ravel(told.intercept_std)]) / found
+
+
+@pytest.mark.parametrize("params", [{"data_norm": 0.4}, {"class_weight": {1: 8.0}}],
+                         ids=["short rows", "class_weight"])
+def test_drawn_rows_are_those_that_a_fit_changed(params):
+    """As long as they came, with classes as frequent; else it is 0.3 for the intercept."""
+    X, y = table(DPLogisticRegression())
+    ratios = told_over_real(DPLogisticRegression(epsilon=8.0, temperature=False, **params),
+                            X, y)
+    assert (ratios < 3.0).all()
+    assert (ratios > 0.45).all()
+
+
+def test_groups_are_stood_for_by_groups():
+    """Of equal rows, as one row; by fits to rows the ratios would be above 4."""
+    model = DPLinearRegression(epsilon=8.0, target_bounds=(0.0, 6.0), data_norm=4.0)
+    X, y = (np.repeat(each, 2, axis=0) for each in table(model))
+    ratios = told_over_real(model, X, y, groups=np.arange(len(X)) // 2)
+    assert (ratios < 3.2).all()
+    assert (ratios > 0.45).all()
+
+
 def test_large_tables_are_stood_for_by_small_ones():
     """At as much signal; it would notice a budget or a number of rows that is off by 2.5 times."""
     rng = np.random.default_rng(1)
@@ -90,6 +120,16 @@ def test_noise_of_collinear_columns_is_not_told():
     assert np.isnan(summary.coef_std[0, 2:]).all()
 
 
+def test_rows_keep_their_lengths_where_noise_hides_all_directions():
+    """Else the intercept's deviation would be told to be 20 times what it is."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 40))
+    y = (X[:, 0] + rng.logistic(size=len(X)) > 0).astype(int)
+    ratios = told_over_real(DPLogisticRegression(epsilon=2.0), X, y)
+    assert np.isnan(ratios[:-1]).all()
+    assert 0.45 < ratios[-1] < 5.0
+
+
 def test_summary_costs_no_budget_and_changes_nothing(tmp_path):
     X, y = table(DPLogisticRegression())
     with PrivacyBudget(2.0, 1e-6) as budget:
@@ -101,6 +141,43 @@ def test_summary_costs_no_budget_and_changes_nothing(tmp_path):
         # The next fit to data is charged as ever.
         clone(model).fit(X, y)
         assert budget.spent != spent
+
+
+class Fits(dict):
+    """Options of a solver that fit a model to data when they are read, as a signal might."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model, self.fitted = model, []
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __bool__(self):
+        if self.model is not None:
+            model, self.model = self.model, None
+            self.fitted.append(model().fit(*table(model())))
+        return False
+
+
+def test_what_is_fitted_to_data_meanwhile_is_charged():
+    options = Fits(None)
+    with PrivacyBudget(3.0, 1e-5) as budget:
+        model = DPLogisticRegression(delta=1e-7, solver="gd", solver_options=options).fit(
+            *table(DPLogisticRegression()))
+        options.model = partial(DPLogisticRegression, delta=1e-7)
+        model.summary(n_draws=10)
+    assert [charge.name for charge in budget.charges] == ["DPLogisticRegression"] * 2
+    assert len(options.fitted) == 1
+
+
+def test_summary_costs_nothing_of_a_budget_that_came_along(monkeypatch):
+    with PrivacyBudget(2.0, 1e-6) as budget:
+        model = DPLogisticRegression(delta=1e-7).fit(*table(DPLogisticRegression()))
+        sent = pickle.dumps(model)
+    monkeypatch.setattr("dpsk._charging.account._ORIGIN", ("another container", 0))
+    pickle.loads(sent).summary(n_draws=10)
+    assert len(budget.charges) == 1
 
 
 def test_classes_and_names_are_told():
@@ -133,8 +210,10 @@ def test_intervals_widen_with_confidence():
     (lambda X, y: DPLogisticRegression(precondition=False).fit(X, y), "no second moment"),
     (lambda X, y: DPLogisticRegression().fit(X, y, sample_weight=np.ones(len(X))),
      "sample_weight"),
-    (lambda X, y: type("Own", (DPLogisticRegression,), {
-        "fit": lambda self, X, y: super(type(self), self).fit(X, y)})().fit(X, y), "its own")])
+    (lambda X, y: DPLogisticRegression(alpha=0.01, penalty="l1", data_norm=3.0, solver="gd",
+                                       precondition=True).fit(X, y), "penalty='l1'"),
+    (lambda X, y: DPGroupDROClassifier(epsilon=5.0, group_labels=["a", "b"]).fit(
+        X, y, groups=np.where(X[:, 2] > 0.0, "a", "b")), "which group")])
 def test_unknown_noise_has_a_reason(fit, words):
     X, y = table(DPLogisticRegression())
     with pytest.warns() if words == "no noise" else np.errstate():
@@ -142,6 +221,27 @@ def test_unknown_noise_has_a_reason(fit, words):
     assert words in summary.unknown
     assert np.isnan(summary.coef_std).all()
     assert np.isnan(summary.interval()[0]).all()
+
+
+@pytest.mark.parametrize("method, taken", [("fit", ()), ("_check_rows", ()),
+                                           ("fit", ("__module__", "__qualname__"))])
+def test_code_of_a_subclass_is_not_run_at_no_charge(method, taken):
+    """It might read rows; neither the name of a method nor of a class says whose it is."""
+    ours, calls = getattr(DPLogisticRegression, method), []
+
+    @wraps(ours)
+    def theirs(self, *args, **kwargs):
+        calls.append(self)
+        return ours(self, *args, **kwargs)
+
+    names = {name: getattr(DPLogisticRegression, name) for name in taken}
+    kind = type("Mine", (DPLogisticRegression,), {method: theirs, **names})
+    model = kind().fit(*table(kind()))
+    calls.clear()
+    summary = model.summary(n_draws=10)
+    assert "code of its own" in summary.unknown
+    assert np.isnan(summary.coef_std).all()
+    assert not calls
 
 
 def test_summary_refuses_by_name():
