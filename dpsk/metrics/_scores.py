@@ -42,10 +42,10 @@ class ScoreBins:
             bins = n_bins
         if isinstance(bins, str) or not hasattr(bins, "__iter__"):
             count = check_integer("bins", bins, low=2, high=_MOST_BINS, remedy=_REMEDY)
-            places = np.sin(np.arange(1, count) * (math.pi / 2.0 / count))**2
-            # So that the middle is where users look for it.
-            places = np.round(places, 12)
+            places = np.round(np.sin(np.arange(1, count) * (math.pi / 2.0 / count))**2, 12)
             inner = logit(places) if score_range is None else low + (high - low) * places
+            # So that the middle is where users look for it, to the last bit.
+            inner[places == 0.5] = cls((), low, high).middle
         else:
             inner = discreetly("bins", np.asarray, bins, np.float64)
             inside = inner.ndim == 1 and 0 < len(inner) < _MOST_BINS and bool(
