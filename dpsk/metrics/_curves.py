@@ -6,8 +6,8 @@ taken as it is, without bias; for curves cumulative counts are made to increase.
 
 import numpy as np
 
-__all__ = ["average_precision", "brier", "hidden_positives", "monotone", "positives_above",
-           "positives_of", "ratio", "roc_area", "steps", "tied_pairs"]
+__all__ = ["brier", "hidden_positives", "monotone", "pairs", "positives_above", "positives_of",
+           "precisions", "ratio", "steps", "tied_pairs", "won_pairs"]
 
 
 def ratio(part, whole):
@@ -29,37 +29,37 @@ def steps(metric, counts, edges):
     return found
 
 
-def roc_area(counts, edges):
-    """Return the area under the ROC curve; rows of one bin are ties."""
+def pairs(counts):
+    """Return the number of pairs of a positive and a negative row."""
+    return counts.sum(axis=-1).prod(axis=-1)
+
+
+def won_pairs(counts, edges):
+    """Return in how many pairs the positive row scores higher; rows of one bin are ties, a half.
+    """
     negative, positive = counts[..., 0, :], counts[..., 1, :]
     below = np.cumsum(negative, axis=-1) - negative / 2.0
-    pairs = np.maximum(negative.sum(axis=-1), 1.0) * np.maximum(positive.sum(axis=-1), 1.0)
-    return np.clip((positive * below).sum(axis=-1) / pairs, 0.0, 1.0)
+    return (positive * below).sum(axis=-1)
 
 
 def tied_pairs(counts):
     """Return the share of pairs of a positive and a negative row that are in one bin."""
-    negative, positive = counts[..., 0, :], counts[..., 1, :]
-    pairs = np.maximum(negative.sum(axis=-1), 1.0) * np.maximum(positive.sum(axis=-1), 1.0)
-    return (negative * positive).sum(axis=-1) / pairs
+    return counts.prod(axis=-2).sum(axis=-1) / np.maximum(pairs(counts), 1.0)
 
 
-def average_precision(counts, edges):
-    """Return the mean precision at the positives, in the middle of a bin for all of it."""
-    counts = np.maximum(counts, 0.0)
+def precisions(counts, edges):
+    """Return the sum of precision over the positives, in the middle of a bin for all of it."""
     falling = counts[..., ::-1]
     middle = np.cumsum(falling, axis=-1) - falling / 2.0
-    precision = middle[..., 1, :] / np.maximum(middle.sum(axis=-2), 0.5)
-    positive = falling[..., 1, :]
-    return ratio((positive * precision).sum(axis=-1), positive.sum(axis=-1))
+    precision = np.clip(middle[..., 1, :] / np.maximum(middle.sum(axis=-2), 0.5), 0.0, 1.0)
+    return (falling[..., 1, :] * precision).sum(axis=-1)
 
 
 def brier(counts, edges):
-    """Return the mean square between label and probability, all of a bin in its middle."""
+    """Return the sum of squares between label and probability, all of a bin in its middle."""
     places = (edges[:-1] + edges[1:]) / 2.0
     losses = np.stack([places**2, (1.0 - places)**2])
-    return np.clip((counts * losses).sum(axis=(-1, -2))
-                   / np.maximum(counts.sum(axis=(-1, -2)), 1.0), 0.0, 1.0)
+    return (counts * losses).sum(axis=(-1, -2))
 
 
 def positives_above(counts):
@@ -72,12 +72,12 @@ def positives_above(counts):
 
 
 def positives_of(counts, fraction):
-    """Return the share of all positives that a fraction of all rows holds, the highest scores."""
-    every, positive = _cumulative(counts)
+    """Return how many positives a fraction of all rows holds, those of the highest scores."""
+    above = positives_above(counts)
+    every, positive = monotone(above.sum(axis=-2)), above[..., 1, :]
     flat = zip(every.reshape(-1, every.shape[-1]), positive.reshape(-1, every.shape[-1]),
                strict=True)
-    found = [np.interp(fraction * rows[-1], rows, held) / max(held[-1], 1.0)
-             for rows, held in flat]
+    found = [np.interp(fraction * rows[-1], rows, held) for rows, held in flat]
     return np.reshape(found, every.shape[:-1])
 
 

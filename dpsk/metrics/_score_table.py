@@ -44,8 +44,7 @@ class ScoreTable(TableEvaluation):
         share : Estimate
             A number in [0, 1].
         """
-        return self._estimate(lambda counts: np.clip(
-            counts[..., 1, :].sum(axis=-1) / self.n_samples, 0.0, 1.0))
+        return self._estimate(lambda counts: counts[..., 1, :].sum(axis=-1) / self.n_samples)
 
     def confusion_matrix(self, threshold: float | None = None) -> Estimate:
         """Return noisy counts of rows by label and prediction, an `Estimate`.
@@ -77,8 +76,8 @@ class ScoreTable(TableEvaluation):
         accuracy : Estimate
             A number in [0, 1].
         """
-        return self._at(threshold, lambda cells: np.clip(
-            (cells[..., 0, 0] + cells[..., 1, 1]) / self.n_samples, 0.0, 1.0))
+        return self._at(threshold, lambda cells: (
+            cells[..., 0, 0] + cells[..., 1, 1]) / self.n_samples)
 
     def balanced_accuracy(self, threshold: float | None = None) -> Estimate:
         """Return the mean of the shares of either label that are predicted right, an `Estimate`.
@@ -93,9 +92,7 @@ class ScoreTable(TableEvaluation):
         accuracy : Estimate
             A number in [0, 1].
         """
-        return self._at(threshold, lambda cells: 0.5 * (
-            _curves.ratio(cells[..., 0, 0], cells[..., 0, :].sum(axis=-1))
-            + _curves.ratio(cells[..., 1, 1], cells[..., 1, :].sum(axis=-1))))
+        return self._share_at(threshold, _balanced)
 
     def recall(self, threshold: float | None = None) -> Estimate:
         """Return the share of positive rows that are predicted so, an `Estimate`.
@@ -110,7 +107,7 @@ class ScoreTable(TableEvaluation):
         recall : Estimate
             A number in [0, 1].
         """
-        return self._at(threshold, lambda cells: _curves.ratio(
+        return self._share_at(threshold, lambda cells: (
             cells[..., 1, 1], cells[..., 1, :].sum(axis=-1)))
 
     def precision(self, threshold: float | None = None) -> Estimate:
@@ -126,7 +123,7 @@ class ScoreTable(TableEvaluation):
         precision : Estimate
             A number in [0, 1].
         """
-        return self._at(threshold, lambda cells: _curves.ratio(
+        return self._share_at(threshold, lambda cells: (
             cells[..., 1, 1], cells[..., :, 1].sum(axis=-1)))
 
     def f1(self, threshold: float | None = None) -> Estimate:
@@ -142,7 +139,7 @@ class ScoreTable(TableEvaluation):
         f1 : Estimate
             A number in [0, 1].
         """
-        return self._at(threshold, lambda cells: _curves.ratio(
+        return self._share_at(threshold, lambda cells: (
             2.0 * cells[..., 1, 1], cells[..., :, 1].sum(axis=-1) + cells[..., 1, :].sum(axis=-1)))
 
     def roc_auc(self) -> Estimate:
@@ -155,7 +152,8 @@ class ScoreTable(TableEvaluation):
         area : Estimate
             A number in [0, 1].
         """
-        return self._extrapolated(_curves.roc_area, self._warned_ties("roc_auc") / 4.0)
+        return self._extrapolated(_curves.won_pairs, _curves.pairs,
+                                  self._warned_ties("roc_auc") / 4.0)
 
     def average_precision(self) -> Estimate:
         """Return the average precision, an `Estimate`.
@@ -166,7 +164,8 @@ class ScoreTable(TableEvaluation):
             A number in [0, 1].
         """
         self._warned_ties("average_precision")
-        return self._extrapolated(_curves.average_precision)
+        return self._extrapolated(_curves.precisions,
+                                  lambda counts: counts[..., 1, :].sum(axis=-1))
 
     def brier_score(self) -> Estimate:
         """Return the mean square between label and probability, an `Estimate`.
@@ -182,7 +181,9 @@ class ScoreTable(TableEvaluation):
             If scores are not probabilities: if their range is not (0, 1).
         """
         self._check_probabilities("brier_score")
-        return self._extrapolated(_curves.brier)
+        return self._estimate(lambda counts: self._between(_curves.brier, counts)
+                              / self.n_samples,
+                              hidden=self._step(_curves.brier) / self.n_samples)
 
     def lift(self, fraction: float = 0.1) -> Estimate:
         """Return how many times more positives the best rows hold than all do, an `Estimate`.
@@ -200,11 +201,12 @@ class ScoreTable(TableEvaluation):
         fraction = check_real("fraction", fraction, low=0, high=1, open_low=True,
                               remedy="a number in (0, 1]")
 
-        def lift(counts):
-            return _curves.positives_of(counts, fraction) / fraction
+        def held(counts):
+            return (_curves.positives_of(counts, fraction),
+                    fraction * counts[..., 1, :].sum(axis=-1))
 
-        return self._estimate(lift, (0.0, 1.0 / fraction),
-                              _curves.hidden_positives(self.counts, fraction) / fraction)
+        return self._share(held, (0.0, 1.0 / fraction),
+                           _curves.hidden_positives(self.counts, fraction) / fraction)
 
     def roc_curve(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the ROC curve at the edges of bins.
@@ -261,13 +263,13 @@ class ScoreTable(TableEvaluation):
 
         def shares(counts):
             groups = np.add.reduceat(counts, starts, axis=-1)
-            return _curves.ratio(groups[..., 1, :], groups.sum(axis=-2))
+            return groups[..., 1, :], groups.sum(axis=-2)
 
         edges = self.bins.edges
         # Noise must not move a mean out of its group, nor leave it without weight.
         weights = np.maximum(self.counts.sum(axis=0), 1.0)
         middles = weights * (edges[:-1] + edges[1:]) / 2.0
-        return (self._estimate(shares),
+        return (self._share(shares),
                 np.add.reduceat(middles, starts) / np.add.reduceat(weights, starts))
 
     def roc_band(self, level: float = 0.95,
@@ -333,20 +335,28 @@ class ScoreTable(TableEvaluation):
 
     def _at(self, threshold, metric, bounds=(0.0, 1.0)):
         """Return a metric of the cells (..., label, prediction) at a threshold."""
+        at, ends = self._cells(threshold)
+        low, high = (metric(end) for end in ends)
+        return self._estimate(lambda counts: metric(at(counts)), bounds,
+                              np.abs(high - low) / 8.0)
+
+    def _share_at(self, threshold, parts):
+        """Return a ratio of such cells; `parts` gives its part and its whole."""
+        at, ends = self._cells(threshold)
+        low, high = (_curves.ratio(*parts(end)) for end in ends)
+        return self._share(lambda counts: parts(at(counts)), hidden=abs(high - low) / 8.0)
+
+    def _cells(self, threshold):
+        """Return what makes such cells of counts, and those of a bin that is cut at either end."""
         threshold = self.bins.middle if threshold is None else check_real(
             "threshold", threshold, remedy="None, or a finite number")
         share = self.bins.above(threshold)
 
-        def at(share):
-            return lambda counts: metric(np.stack(
-                [counts @ (1.0 - share), counts @ share], axis=-1))
+        def at(counts, share=share):
+            return np.stack([counts @ (1.0 - share), counts @ share], axis=-1)
 
         cut = (share > 0.0) & (share < 1.0)
-        hidden = 0.0
-        if cut.any():
-            ends = [at(np.where(cut, end, share))(self.counts) for end in (0.0, 1.0)]
-            hidden = np.abs(ends[1] - ends[0]) / 8.0
-        return self._estimate(at(share), bounds, hidden)
+        return at, [at(self.counts, np.where(cut, end, share)) for end in (0.0, 1.0)]
 
     def _warned_ties(self, what):
         """Return the share of pairs of rows that are ties, and warn, or 0 where these are few.
@@ -367,19 +377,30 @@ class ScoreTable(TableEvaluation):
             PrivacyWarning, stacklevel=3)
         return share
 
-    def _extrapolated(self, metric, hidden=0.0):
-        """Return a metric of counts and edges whose error is as the square of a bin."""
+    def _extrapolated(self, part, whole, hidden=0.0):
+        """Return the ratio of a part whose error is as the square of a bin to an exact whole."""
+        step = _curves.ratio(self._step(part), whole(self.counts))
+        return self._share(lambda counts: (self._between(part, counts), whole(counts)),
+                           hidden=np.hypot(hidden, step))
+
+    def _between(self, metric, counts):
+        """Return a metric of counts and edges less what its bins hide, as by two pairings."""
         edges = self.bins.edges
+        return metric(counts, edges) + np.mean(_curves.steps(metric, counts, edges), axis=0)
 
-        def extrapolated(counts):
-            return metric(counts, edges) + np.mean(_curves.steps(metric, counts, edges), axis=0)
-
-        return self._estimate(extrapolated,
-                              hidden=np.hypot(hidden, np.hypot(
-                                  *_curves.steps(metric, self.counts, edges))))
+    def _step(self, metric):
+        """Return the error of what bins hide."""
+        return np.hypot(*_curves.steps(metric, self.counts, self.bins.edges))
 
     def _check_probabilities(self, what):
         self.bins.check_probabilities(what)
+
+
+def _balanced(cells):
+    """Return the mean recall of both labels as one ratio, of products of their sizes."""
+    sizes = cells.sum(axis=-1)
+    return ((cells[..., 0, 0] * sizes[..., 1] + cells[..., 1, 1] * sizes[..., 0]) / 2.0,
+            sizes.prod(axis=-1))
 
 
 def _precision_recall(above):
