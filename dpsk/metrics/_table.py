@@ -24,8 +24,8 @@ from dpsk.metrics._estimate import Estimate
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["DISJOINT", "TableEvaluation", "checked_budget", "normal_draws", "simulated",
-           "simulated_ratio", "table_method", "table_release"]
+__all__ = ["DISJOINT", "TableEvaluation", "checked_budget", "normal_draws", "of_known_sum",
+           "simulated", "simulated_ratio", "table_method", "table_release"]
 
 #: What a certificate says of rows that it cannot see.
 DISJOINT = ("that no row here trained the model that is evaluated: not checked; where one did, "
@@ -77,10 +77,16 @@ def table_release(method, name, budget, columns, codes, sizes, *, random_state, 
                            "l2 norm by which a replaced row moves the table: one from a cell and "
                            "one to another")],
         public=["number of rows", *public, "all parameters", DISJOINT], released=["counts"])
-    # The number of rows is public: what the noise adds to it is taken off every cell.
-    table = table + (budget.n_samples - table.sum()) / table.size
+    return (of_known_sum(table, budget.n_samples),
+            table_noise(1, mu_of(certificate.noise_multiplier)), certificate)
+
+
+def of_known_sum(table, n_samples):
+    """Return noisy counts of a number of rows that is public, read-only."""
+    # What the noise adds to it is taken off every cell.
+    table = table + (n_samples - table.sum()) / table.size
     table.flags.writeable = False
-    return table, table_noise(1, mu_of(certificate.noise_multiplier)), certificate
+    return table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,9 +143,16 @@ class TableEvaluation:
         """Return a metric of tables, its error from draws; `hidden` is that of bins, in one."""
         return simulated(metric(self.counts), metric(self._draws()), bounds, hidden)
 
-    def _share(self, parts, bounds=(0.0, 1.0), hidden=0.0):
-        """Return a ratio of tables; `parts` gives its part and its whole, of one table or many."""
-        return simulated_ratio(parts(self.counts), parts(self._draws()), bounds, hidden)
+    def _share(self, parts, bounds=(0.0, 1.0), hidden=0.0, corrected=False):
+        """Return a ratio of tables; `parts` gives its part and its whole, of one table or many.
+
+        A part that noise moves to one side is corrected by what the draws add to it on average.
+        """
+        (part, whole), (draws, wholes) = parts(self.counts), parts(self._draws())
+        if corrected:
+            off = np.mean(draws, axis=0) - part
+            part, draws = part - off, draws - off
+        return simulated_ratio((part, whole), (draws, wholes), bounds, hidden)
 
 
 def simulated(value, draws, bounds, hidden=0.0):

@@ -9,8 +9,6 @@ from sklearn import metrics
 
 from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics import BinaryEvaluation, MulticlassEvaluation
-from dpsk.metrics._scores import ScoreBins
-from dpsk.metrics._table import simulated_ratio
 
 DRAWS = 60
 #: A coverage of .93 fails with a chance below 1e-8.
@@ -65,23 +63,3 @@ def test_shares_of_many_classes_are_covered_where_noise_puts_them_beyond_their_r
     assert DRAWS - missed >= LEAST
     recalls = metrics.recall_score(y, guesses, average=None)
     assert np.all(np.abs(found.recall().value - recalls) < 0.3)
-
-
-def test_a_ratio_to_a_hidden_whole_says_that_nothing_is_known():
-    draws = 10.0 * np.random.default_rng(0).normal(size=(2, 800))
-    for whole in (-5.0, 0.0, 5.0):
-        estimate = simulated_ratio((3.0, whole), (draws[0] + 3.0, draws[1] + whole), (0.0, 1.0))
-        assert estimate.value == 0.5 and estimate.interval() == (0.0, 1.0)
-    # A whole that is known leaves the error of the part.
-    estimate = simulated_ratio((300.0, 1000.0), (300.0 + draws[0], np.full(800, 1000.0)),
-                               (0.0, 1.0))
-    assert estimate.value == pytest.approx(0.3)
-    assert estimate.standard_error == pytest.approx(0.01, rel=0.1)
-
-
-def test_the_middle_of_a_range_of_scores_is_an_edge():
-    rng = np.random.default_rng(0)
-    for low, width in np.round(rng.uniform([-5.0, 0.1], [5.0, 9.0], size=(2000, 2)), 2).tolist():
-        high = round(low + width, 2)
-        bins = ScoreBins.of("auto", (low, high), 16)
-        assert bins.middle in bins.inner and np.all(np.diff(bins.edges) > 0.0)
