@@ -24,12 +24,12 @@ REGRESSED = {"bike": ((-1.0, 1.0), 0.5), "adult_hours": ((1.0, 99.0), 40.0)}
 HEADER = """# Private evaluation
 
 `python -m benchmarks.utility.evaluation`: a model fitted to the training part at epsilon 1; its
-test part, delta 1/n^2, bins by the public rule, {draws} draws of the noise. Of each metric: the
+test part, delta 1/n^2, default bins, {draws} draws of the noise. Of each metric: the
 95 % quantile of the error against the exact metric of the same rows / the mean stated standard
-error / how often the stated 95 % interval covers the exact metric. 200 draws leave 1.5 points of
-doubt in a coverage. Calibration: of five groups, the largest error of a share of positives against
-that of the exact histogram, and the coverage of all five. Residuals are compared with the exact
-metrics of clipped ones; "beyond" is the share that the bound cuts.
+error / how often the stated 95 % interval covers the exact metric. {draws} draws leave {doubt:.1f}
+points of doubt in a coverage. Calibration: of five groups, the largest error of a share of
+positives against that of the exact histogram, and the coverage of all five. Residuals are
+compared with the exact metrics of clipped ones; "beyond" is the share that the bound cuts.
 
 ![curves of two epsilons on Adult](evaluation.png)
 """
@@ -54,10 +54,12 @@ ERRORS = {
 
 
 def cell(exact, estimates):
-    """Return a cell of a table: error, stated error, coverage."""
-    errors = [np.max(np.abs(each.value - exact)) for each in estimates]
-    covered = [np.mean((each.interval()[0] <= exact) & (exact <= each.interval()[1]))
-               for each in estimates]
+    """Return a cell of a table: error, stated error, coverage; one exact metric, or one each."""
+    exacts = exact if isinstance(exact, list) else [exact] * len(estimates)
+    errors = [np.max(np.abs(each.value - own))
+              for own, each in zip(exacts, estimates, strict=True)]
+    covered = [np.mean((each.interval()[0] <= own) & (own <= each.interval()[1]))
+               for own, each in zip(exacts, estimates, strict=True)]
     stated = np.mean([np.mean(each.standard_error) for each in estimates])
     return f"{np.quantile(errors, 0.95):.4f} / {stated:.4f} / {np.mean(covered):.3f}"
 
@@ -82,12 +84,14 @@ def histogram_lines(name, draws):
         found = [BinaryEvaluation.from_predictions(y, p, epsilon=epsilon,
                                                    random_state=NoiseSeed(seed))
                  for seed in range(draws)]
-        bins = found[0].bins
-        whole = BinaryEvaluation.from_predictions(y, p, epsilon=np.inf, bins=bins.inner)
+        # Bins follow the noise too.
+        whole = [BinaryEvaluation.from_predictions(y, p, epsilon=np.inf, bins=each.bins.inner)
+                 for each in found]
         cells = [cell(exact[key], [metric(each) for each in found])
                  for key, (_, metric) in SCALARS.items()]
-        cells.append(cell(calibration(whole).value, [calibration(each) for each in found]))
-        yield f"| {epsilon:g} | {len(bins)} | {' | '.join(cells)} |"
+        cells.append(cell([calibration(each).value for each in whole],
+                          [calibration(each) for each in found]))
+        yield f"| {epsilon:g} | {len(found[0].bins)} | {' | '.join(cells)} |"
     yield ""
 
 
@@ -147,7 +151,8 @@ def main():
     warnings.simplefilter("ignore")
     if given.picture:
         draw(given.picture)
-    lines = [HEADER.format(draws=given.draws)]
+    doubt = 100.0 * np.sqrt(0.95 * 0.05 / given.draws)
+    lines = [HEADER.format(draws=given.draws, doubt=doubt)]
     for title, names, table in (("Scores of two classes", CLASSIFIED, histogram_lines),
                                 ("Residuals", REGRESSED, residual_lines)):
         lines += [f"## {title}", ""]

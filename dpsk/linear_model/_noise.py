@@ -29,6 +29,7 @@ from dpsk._charging import Carried, Prepaid, open_budgets
 from dpsk._data.errors import without_warnings
 from dpsk._data.weights import class_factors
 from dpsk._defaults.budgets import USUAL_RESIDUAL
+from dpsk._objective.losses import CappedPoisson
 from dpsk._privacy.closed_forms import gaussian_epsilon, gaussian_mu
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk._progress import without_callbacks
@@ -43,6 +44,8 @@ __all__ = ["NoiseFacts", "noise_by_replays", "why_unknown"]
 
 #: A table that stands for a larger one has so many rows, and so many for each column.
 _FEWEST_ROWS, _ROWS_A_COLUMN = 5000, 50
+#: The share of the coefficients that fits to rows drawn by them find again at least.
+_LEAST_FOUND = 0.5
 #: The share of a coefficient in directions that noise hides, up to which its noise is known.
 _MOST_HIDDEN = 0.05
 #: Standard deviations of noise above 0 from which on a moment is one.
@@ -105,6 +108,8 @@ def why_unknown(model: Any) -> str | None:
         return "the fit had sample_weight, whose law was not released."
     if hasattr(model, "group_weights_"):
         return "which rows are in which group was not released."
+    if isinstance(model._scalar_loss(), CappedPoisson):
+        return "the spread of counts about their predictions was not released."
     if model.penalty in ("l1", "elasticnet"):
         return f"penalty={model.penalty!r} hides how far from 0 a coefficient would be without it."
     if not _is_of_this_package(type(model)):
@@ -120,8 +125,10 @@ def _is_of_this_package(kind):
         getattr(sys.modules.get(place), kind.__qualname__, None) is kind)
 
 
-def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray]:
+def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] | str:
     """Return standard deviations of `coef_` and `intercept_` over fits to one synthetic table.
+
+    Or why they are not those of the model's fit: it would not find its coefficients again.
 
     NaN for coefficients of which noise hides a part: they follow the noise of the map. Nothing is
     charged, as no row of data is read.
@@ -141,11 +148,36 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray]:
         with _paid_beforehand(replay):
             without_warnings(replay.fit, X, y, **known)
         found.append((replay.coef_, replay.intercept_))
+    differ = _why_replays_differ(model, X, np.array([coef for coef, _ in found], np.float64))
+    if differ is not None:
+        return differ
     coefs, intercepts = (np.std(np.array(values, np.float64), axis=0, ddof=1)
                          for values in zip(*found, strict=True))
     unclear = hidden > _MOST_HIDDEN
     coefs[..., unclear[:model.n_features_in_]] = np.nan
     return coefs, intercepts * np.nan if model.fit_intercept and unclear[-1] else intercepts
+
+
+def _why_replays_differ(model, X, coefs):
+    """Return why fits, (n_draws, ...), are not like that of the model they should find, or None.
+
+    By what coefficients predict on synthetic rows, about its mean.
+    """
+    fits = coefs.reshape(len(coefs), -1, coefs.shape[-1])
+    wanted = np.atleast_2d(model.coef_).astype(np.float64)
+    if len(wanted) > 1:
+        # A shift of all classes predicts nothing.
+        fits, wanted = (each - each.mean(axis=-2, keepdims=True) for each in (fits, wanted))
+    covariance = np.atleast_2d(np.cov(X, rowvar=False))
+    mean = fits.mean(axis=0)
+    energy, noise = (float(np.einsum("...i,ij,...j->", each, covariance, each)) for each in (
+        wanted, fits - mean))
+    if not noise < energy * (len(fits) - 1):
+        return "it explains all that the coefficients predict."
+    if not _LEAST_FOUND <= float((mean @ covariance * wanted).sum()) / energy <= 1.0 / _LEAST_FOUND:
+        return ("a penalty, few steps or a clip hold coefficients back, by how much was not "
+                "released.")
+    return None
 
 
 def _stand_in(facts, n_features):

@@ -209,10 +209,9 @@ class SummarizesCoefficients:
                              "a linear model.")
         check_integer("n_draws", n_draws, low=10, high=10**5, remedy="an int >= 10")
         unknown = why_unknown(self)
-        if unknown is None:
-            stds = noise_by_replays(self, n_draws)
-        else:
-            n_draws = 0
+        stds = unknown or noise_by_replays(self, n_draws)
+        if isinstance(stds, str):
+            unknown, n_draws = stds, 0
             stds = (np.full(np.shape(self.coef_), np.nan),
                     np.full(np.shape(self.intercept_), np.nan)[()])
         classes = getattr(self, "classes_", ())

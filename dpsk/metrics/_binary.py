@@ -17,9 +17,10 @@ from dpsk.metrics._inputs import (
     score_range_of,
     scores_of,
 )
+from dpsk.metrics._score_release import score_release
 from dpsk.metrics._score_table import ScoreTable
 from dpsk.metrics._scores import ScoreBins
-from dpsk.metrics._table import checked_budget, table_method, table_release
+from dpsk.metrics._table import checked_budget, table_method
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,12 +39,12 @@ __all__ = ["BinaryEvaluation", "check_binary"]
 class BinaryEvaluation(ScoreTable):
     r"""How well scores tell two classes apart, from one noisy histogram.
 
-    Make one by `from_estimator` or `from_predictions`. What is released are the counts
+    Make one by `from_estimator` or `from_predictions`. They release the counts
 
-    .. math:: N_{yb} = \#\{i : y_i = y,\ \mathrm{bin}(s_i) = b\} + \sigma Z_{yb}, \qquad
-              \sigma = \sqrt2 / \mu,
+    .. math:: N_{yb} = \#\{i : y_i = y,\ \mathrm{bin}(s_i) = b\} + \sigma Z_{yb}
 
-    of rows by label and bin of their score. Every metric below follows from them, costs nothing
+    of rows by label and bin of their score, with bins that follow the scores, and for
+    probabilities a sum of squared losses. Every metric below follows from them, costs nothing
     more, and comes as an `Estimate`: a value with its standard error.
 
     Attributes
@@ -51,7 +52,7 @@ class BinaryEvaluation(ScoreTable):
     counts : ndarray of float64, shape (2, n_bins)
         Noisy counts, read-only: the negative label first, bins rising.
     bins : ScoreBins
-        `bins.edges` are public, shape (n_bins + 1,).
+        `bins.edges` are released, or public where the caller gave bins; shape (n_bins + 1,).
     noise_scale : float
         Standard deviation of the noise on a count.
     n_samples : int
@@ -62,6 +63,10 @@ class BinaryEvaluation(ScoreTable):
         Of the release.
     of_population : bool
         Whether standard errors hold that of a sample of rows; see `for_population`.
+    squared_loss : float
+        Noisy sum of what squared losses of probabilities are more than in the centers of bins.
+    loss_noise : float
+        Standard deviation of the noise on it.
 
     See Also
     --------
@@ -70,15 +75,17 @@ class BinaryEvaluation(ScoreTable):
 
     Notes
     -----
-    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the counts are
-    (epsilon, delta)-indistinguishable: a replaced row takes 1 from a cell and adds 1 to another.
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, all that is
+    released is (epsilon, delta)-indistinguishable: a replaced row takes 1 from a cell and adds 1
+    to another, in the counts and at each width by which bins were chosen, and its loss is clipped.
     The number of rows, the labels and all parameters are public. The guarantee is for the rows
     that evaluate. Rows that trained the model pay for that beside it; keep the two apart by
     index, or add both certificates.
 
-    *Bins.* About ``0.65 (n mu)^0.4``, a multiple of 4. Rows of one bin are ties. What that
-    hides shrinks as the square of a bin, so metrics are extrapolated from these bins and from
-    the two ways to pair them, and a standard error holds the steps between.
+    *Bins.* About ``0.65 (n mu)^0.4``. A twentieth of mu^2 pays for noisy counts of fine public
+    cells, of which bins are made that hide and cost little. Numbers that many rows have are bins
+    of their own, and ties. What the order within other bins adds to the ROC area and to the
+    average precision is estimated, and a standard error holds as much.
 
     References
     ----------
@@ -169,11 +176,11 @@ class BinaryEvaluation(ScoreTable):
         pos_label : label or None, default=None
             None: the greater of the two.
         score_range : (float, float) or None, default=(0.0, 1.0)
-            Public bounds on scores; None: scores of any size, told apart by their logistic map,
-            which suits those between -6 and 6.
+            Public bounds on scores; None: scores of any size.
         bins : "auto", int or sequence of float, default="auto"
-            Their number, or the public edges between them. Metrics at a threshold are sharpest
-            where that is an edge.
+            "auto": edges follow the scores. Else the number of public bins, or the public edges
+            between them. Metrics at a threshold are sharpest where that is an edge; the middle
+            of the range is one by default.
         random_state : None, int or NoiseSeed, default=None
             Only a NoiseSeed has an effect: noise that repeats.
 
@@ -197,11 +204,12 @@ class BinaryEvaluation(ScoreTable):
         budget = checked_budget(len(codes), 1, epsilon, delta, random_state)
         made = ScoreBins.of(bins, score_range, histogram_bins(budget))
         shown = classes if positive == 1 else classes[::-1]
-        table, scale, certificate = table_release(
-            table_method(cls, shown, made), "noisy histogram of scores", budget,
-            made.codes(scores), codes if positive == 1 else 1 - codes, (2, len(made)),
+        found, certificate = score_release(
+            table_method(cls, shown, made), "noisy histogram of scores", budget, made,
+            isinstance(bins, str), scores, codes if positive == 1 else 1 - codes,
             random_state=random_state, public=[labels_fact(classes, labels, source="y_true")])
-        return cls(table, scale, len(codes), shown, certificate, False, made)
+        return cls(found.counts, found.noise, len(codes), shown, certificate, False, found.bins,
+                   found.loss, found.loss_noise)
 
 
 def check_binary(classes, pos_label, bins, score_range):

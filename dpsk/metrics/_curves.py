@@ -6,8 +6,8 @@ taken as it is, without bias; for curves cumulative counts are made to increase.
 
 import numpy as np
 
-__all__ = ["average_precision", "brier", "hidden_positives", "monotone", "positives_above",
-           "positives_of", "ratio", "roc_area", "steps", "tied_pairs"]
+__all__ = ["hidden_positives", "monotone", "pairs", "positives_above",
+           "positives_of", "precisions", "ratio", "tied_pairs", "won_pairs"]
 
 
 def ratio(part, whole):
@@ -15,51 +15,58 @@ def ratio(part, whole):
     return np.clip(part / np.maximum(whole, 1.0), 0.0, 1.0)
 
 
-def steps(metric, counts, edges):
-    """Return a third of how much less a metric of neighboring bins in pairs is, for both pairings.
+def pairs(counts):
+    """Return the number of pairs of a positive and a negative row."""
+    return counts.sum(axis=-1).prod(axis=-1)
 
-    The metric is a function of counts and edges whose error is as the square of a bin: so much
-    is missing.
+
+def won_pairs(counts):
+    """Return in how many pairs the positive row scores higher; rows of one bin are ties, a half.
     """
-    size, whole = counts.shape[-1], metric(counts, edges)
-    found = []
-    for first in (np.arange(0, size, 2), np.append(0, np.arange(1, size, 2))):
-        pairs = np.add.reduceat(counts, first, axis=-1)
-        found.append((whole - metric(pairs, np.append(edges[first], edges[-1]))) / 3.0)
-    return found
-
-
-def roc_area(counts, edges):
-    """Return the area under the ROC curve; rows of one bin are ties."""
     negative, positive = counts[..., 0, :], counts[..., 1, :]
     below = np.cumsum(negative, axis=-1) - negative / 2.0
-    pairs = np.maximum(negative.sum(axis=-1), 1.0) * np.maximum(positive.sum(axis=-1), 1.0)
-    return np.clip((positive * below).sum(axis=-1) / pairs, 0.0, 1.0)
+    return (positive * below).sum(axis=-1)
 
 
-def tied_pairs(counts):
-    """Return the share of pairs of a positive and a negative row that are in one bin."""
-    negative, positive = counts[..., 0, :], counts[..., 1, :]
-    pairs = np.maximum(negative.sum(axis=-1), 1.0) * np.maximum(positive.sum(axis=-1), 1.0)
-    return (negative * positive).sum(axis=-1) / pairs
+def tied_pairs(counts, share=1.0):
+    """Return the share of pairs of a positive and a negative row that are in one bin.
+
+    Times a share of each bin.
+    """
+    return (counts.prod(axis=-2) * share).sum(axis=-1) / np.maximum(pairs(counts), 1.0)
 
 
-def average_precision(counts, edges):
-    """Return the mean precision at the positives, in the middle of a bin for all of it."""
-    counts = np.maximum(counts, 0.0)
-    falling = counts[..., ::-1]
-    middle = np.cumsum(falling, axis=-1) - falling / 2.0
-    precision = middle[..., 1, :] / np.maximum(middle.sum(axis=-2), 0.5)
-    positive = falling[..., 1, :]
-    return ratio((positive * precision).sum(axis=-1), positive.sum(axis=-1))
+def precisions(counts, tied, order):
+    """Return the sum of precision over the positives.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (..., 2, n_bins)
+    tied : ndarray of shape (n_bins,)
+        Shares of bins whose rows are ties: precision there is that below the bin.
+    order : float or ndarray of shape (n_bins,)
+        How far positives come first within other bins: 1 before all negatives, 0 as often as not,
+        -1 after them.
+    """
+    falling, tied = counts[..., ::-1], tied[::-1]
+    negative, positive = falling[..., 0, :], falling[..., 1, :]
+    before = np.cumsum(falling, axis=-1) - falling
+    order = np.broadcast_to(order, tied.shape)[::-1]
+    found = tied * _precision(before, positive, negative)
+    # Simpson's rule along the positives of a bin.
+    for place, weight in ((0.02, 1.0 / 6.0), (0.5, 4.0 / 6.0), (1.0, 1.0 / 6.0)):
+        part = _precision(before, place * positive, place * negative)
+        ends = [_precision(before, place * positive, end * negative) for end in (0.0, 1.0)]
+        part = part + np.maximum(order, 0.0) * (ends[0] - part) + np.minimum(order, 0.0) * (
+            part - ends[1])
+        found = found + weight * (1.0 - tied) * part
+    return (positive * found).sum(axis=-1)
 
 
-def brier(counts, edges):
-    """Return the mean square between label and probability, all of a bin in its middle."""
-    places = (edges[:-1] + edges[1:]) / 2.0
-    losses = np.stack([places**2, (1.0 - places)**2])
-    return np.clip((counts * losses).sum(axis=(-1, -2))
-                   / np.maximum(counts.sum(axis=(-1, -2)), 1.0), 0.0, 1.0)
+def _precision(before, positive, negative):
+    """Return the share of positives among rows before a bin and some of its own."""
+    held = before[..., 1, :] + positive
+    return np.clip(held / np.maximum(held + before[..., 0, :] + negative, 0.5), 0.0, 1.0)
 
 
 def positives_above(counts):
@@ -72,12 +79,12 @@ def positives_above(counts):
 
 
 def positives_of(counts, fraction):
-    """Return the share of all positives that a fraction of all rows holds, the highest scores."""
-    every, positive = _cumulative(counts)
+    """Return how many positives a fraction of all rows holds, those of the highest scores."""
+    above = positives_above(counts)
+    every, positive = monotone(above.sum(axis=-2)), above[..., 1, :]
     flat = zip(every.reshape(-1, every.shape[-1]), positive.reshape(-1, every.shape[-1]),
                strict=True)
-    found = [np.interp(fraction * rows[-1], rows, held) / max(held[-1], 1.0)
-             for rows, held in flat]
+    found = [np.interp(fraction * rows[-1], rows, held) for rows, held in flat]
     return np.reshape(found, every.shape[:-1])
 
 

@@ -166,8 +166,7 @@ class MulticlassEvaluation(TableEvaluation):
         accuracy : Estimate
             A number in [0, 1].
         """
-        return self._estimate(lambda counts: np.clip(
-            _right(counts).sum(axis=-1) / self.n_samples, 0.0, 1.0))
+        return self._estimate(lambda counts: _right(counts).sum(axis=-1) / self.n_samples)
 
     def recall(self) -> Estimate:
         """Return the share of every label's rows that are predicted so, an `Estimate`.
@@ -177,7 +176,7 @@ class MulticlassEvaluation(TableEvaluation):
         recall : Estimate
             Arrays of shape (n_classes,), in [0, 1].
         """
-        return self._estimate(_recall)
+        return self._share(lambda counts: (_right(counts), counts.sum(axis=-1)))
 
     def precision(self) -> Estimate:
         """Return the share of every prediction's rows that are right, an `Estimate`.
@@ -187,7 +186,7 @@ class MulticlassEvaluation(TableEvaluation):
         precision : Estimate
             Arrays of shape (n_classes,), in [0, 1].
         """
-        return self._estimate(lambda counts: _curves.ratio(_right(counts), counts.sum(axis=-2)))
+        return self._share(lambda counts: (_right(counts), counts.sum(axis=-2)))
 
     def balanced_accuracy(self) -> Estimate:
         """Return the mean recall of all labels, an `Estimate`.
@@ -197,7 +196,8 @@ class MulticlassEvaluation(TableEvaluation):
         accuracy : Estimate
             A number in [0, 1].
         """
-        return self._estimate(lambda counts: _recall(counts).mean(axis=-1))
+        return self._estimate(lambda counts: _curves.ratio(
+            _right(counts), counts.sum(axis=-1)).mean(axis=-1))
 
     def f1(self) -> Estimate:
         """Return the harmonic mean of precision and recall of every label, an `Estimate`.
@@ -207,13 +207,9 @@ class MulticlassEvaluation(TableEvaluation):
         f1 : Estimate
             Arrays of shape (n_classes,), in [0, 1].
         """
-        return self._estimate(lambda counts: _curves.ratio(
+        return self._share(lambda counts: (
             2.0 * _right(counts), counts.sum(axis=-1) + counts.sum(axis=-2)))
 
 
 def _right(counts):
     return np.diagonal(counts, axis1=-2, axis2=-1)
-
-
-def _recall(counts):
-    return _curves.ratio(_right(counts), counts.sum(axis=-1))

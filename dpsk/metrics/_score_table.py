@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpsk._parameters import check_integer, check_real
+from dpsk._defaults.evaluation import LOSS_REACH, ORDER
+from dpsk._parameters import check_real
 from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics import _curves
+from dpsk.metrics._curve_table import CurveTable
 from dpsk.metrics._estimate import Estimate
-from dpsk.metrics._scores import ScoreBins
-from dpsk.metrics._table import TableEvaluation
-
-if TYPE_CHECKING:
-    from dpsk._typing import FloatArray
+from dpsk.metrics._scores import expected_losses
 
 __all__ = ["ScoreTable"]
 
@@ -25,16 +23,20 @@ _MANY_TIES = 1.0 / 3.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScoreTable(TableEvaluation):
+class ScoreTable(CurveTable):
     """A noisy histogram of scores, the negative label first, and its metrics.
 
     Attributes
     ----------
-    bins : ScoreBins
-        Public.
+    squared_loss : float
+        Noisy sum over rows of the squared loss of a probability less that of the middle of its
+        bin; 0 where scores are no probabilities.
+    loss_noise : float
+        Standard deviation of the noise on it.
     """
 
-    bins: ScoreBins
+    squared_loss: float = 0.0
+    loss_noise: float = 0.0
 
     def prevalence(self) -> Estimate:
         """Return the share of rows that are positive, an `Estimate`.
@@ -44,8 +46,7 @@ class ScoreTable(TableEvaluation):
         share : Estimate
             A number in [0, 1].
         """
-        return self._estimate(lambda counts: np.clip(
-            counts[..., 1, :].sum(axis=-1) / self.n_samples, 0.0, 1.0))
+        return self._estimate(lambda counts: counts[..., 1, :].sum(axis=-1) / self.n_samples)
 
     def confusion_matrix(self, threshold: float | None = None) -> Estimate:
         """Return noisy counts of rows by label and prediction, an `Estimate`.
@@ -77,8 +78,8 @@ class ScoreTable(TableEvaluation):
         accuracy : Estimate
             A number in [0, 1].
         """
-        return self._at(threshold, lambda cells: np.clip(
-            (cells[..., 0, 0] + cells[..., 1, 1]) / self.n_samples, 0.0, 1.0))
+        return self._at(threshold, lambda cells: (
+            cells[..., 0, 0] + cells[..., 1, 1]) / self.n_samples)
 
     def balanced_accuracy(self, threshold: float | None = None) -> Estimate:
         """Return the mean of the shares of either label that are predicted right, an `Estimate`.
@@ -93,9 +94,7 @@ class ScoreTable(TableEvaluation):
         accuracy : Estimate
             A number in [0, 1].
         """
-        return self._at(threshold, lambda cells: 0.5 * (
-            _curves.ratio(cells[..., 0, 0], cells[..., 0, :].sum(axis=-1))
-            + _curves.ratio(cells[..., 1, 1], cells[..., 1, :].sum(axis=-1))))
+        return self._share_at(threshold, _balanced)
 
     def recall(self, threshold: float | None = None) -> Estimate:
         """Return the share of positive rows that are predicted so, an `Estimate`.
@@ -110,7 +109,7 @@ class ScoreTable(TableEvaluation):
         recall : Estimate
             A number in [0, 1].
         """
-        return self._at(threshold, lambda cells: _curves.ratio(
+        return self._share_at(threshold, lambda cells: (
             cells[..., 1, 1], cells[..., 1, :].sum(axis=-1)))
 
     def precision(self, threshold: float | None = None) -> Estimate:
@@ -126,7 +125,7 @@ class ScoreTable(TableEvaluation):
         precision : Estimate
             A number in [0, 1].
         """
-        return self._at(threshold, lambda cells: _curves.ratio(
+        return self._share_at(threshold, lambda cells: (
             cells[..., 1, 1], cells[..., :, 1].sum(axis=-1)))
 
     def f1(self, threshold: float | None = None) -> Estimate:
@@ -142,7 +141,7 @@ class ScoreTable(TableEvaluation):
         f1 : Estimate
             A number in [0, 1].
         """
-        return self._at(threshold, lambda cells: _curves.ratio(
+        return self._share_at(threshold, lambda cells: (
             2.0 * cells[..., 1, 1], cells[..., :, 1].sum(axis=-1) + cells[..., 1, :].sum(axis=-1)))
 
     def roc_auc(self) -> Estimate:
@@ -155,7 +154,14 @@ class ScoreTable(TableEvaluation):
         area : Estimate
             A number in [0, 1].
         """
-        return self._extrapolated(_curves.roc_area, self._warned_ties("roc_auc") / 4.0)
+        order, spread = self._order(1.0, ORDER)
+
+        def won(counts):
+            inside = (counts.prod(axis=-2) * spread).sum(axis=-1)
+            return _curves.won_pairs(counts) + order * inside / 2.0, _curves.pairs(counts)
+
+        hidden = order * _curves.tied_pairs(self.counts, spread) / 2.0
+        return self._share(won, hidden=math.hypot(hidden, self._warned_ties("roc_auc") / 4.0))
 
     def average_precision(self) -> Estimate:
         """Return the average precision, an `Estimate`.
@@ -166,7 +172,18 @@ class ScoreTable(TableEvaluation):
             A number in [0, 1].
         """
         self._warned_ties("average_precision")
-        return self._extrapolated(_curves.average_precision)
+        order, _ = self._order(0.5)
+        crowded = self._crowded
+        ties = self._tied + crowded
+
+        def precise(counts, order=order, ties=ties):
+            return _curves.precisions(counts, ties, order), counts[..., 1, :].sum(axis=-1)
+
+        some, none, most = (
+            float(_curves.ratio(*precise(self.counts, *given))) for given in (
+                (order,), (0.0,), (np.where(crowded > 0.0, 1.0, order), self._tied)))
+        return self._share(precise, hidden=math.hypot(some - none, (most - some) / 2.0),
+                           corrected=True)
 
     def brier_score(self) -> Estimate:
         """Return the mean square between label and probability, an `Estimate`.
@@ -181,8 +198,13 @@ class ScoreTable(TableEvaluation):
         ValueError
             If scores are not probabilities: if their range is not (0, 1).
         """
-        self._check_probabilities("brier_score")
-        return self._extrapolated(_curves.brier)
+        self.bins.check_probabilities("brier_score")
+        losses, off = expected_losses(self.bins)
+        cut = np.maximum(off - LOSS_REACH, 0.0) if self.bins.tied else np.zeros_like(off)
+        hidden = (np.maximum(self.counts, 0.0) * cut).sum() / 4.0
+        return self._estimate(
+            lambda counts: ((counts * losses).sum(axis=(-2, -1)) + self.squared_loss)
+            / self.n_samples, hidden=math.hypot(self.loss_noise, hidden) / self.n_samples)
 
     def lift(self, fraction: float = 0.1) -> Estimate:
         """Return how many times more positives the best rows hold than all do, an `Estimate`.
@@ -200,165 +222,72 @@ class ScoreTable(TableEvaluation):
         fraction = check_real("fraction", fraction, low=0, high=1, open_low=True,
                               remedy="a number in (0, 1]")
 
-        def lift(counts):
-            return _curves.positives_of(counts, fraction) / fraction
+        def held(counts):
+            return (_curves.positives_of(counts, fraction),
+                    fraction * counts[..., 1, :].sum(axis=-1))
 
-        return self._estimate(lift, (0.0, 1.0 / fraction),
-                              _curves.hidden_positives(self.counts, fraction) / fraction)
-
-    def roc_curve(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the ROC curve at the edges of bins.
-
-        Returns
-        -------
-        fpr, tpr : ndarray of shape (n_bins + 1,)
-            Increasing: cumulative noisy counts, made so by the middle of the nearest increasing
-            curves above and below.
-        thresholds : ndarray of shape (n_bins + 1,)
-            Decreasing, the first infinite.
-        """
-        negative, positive = self._rates(self.counts)
-        return negative, positive, self._thresholds()
-
-    def precision_recall_curve(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return precision and recall at the edges of bins.
-
-        Returns
-        -------
-        precision, recall : ndarray of shape (n_bins + 1,)
-            Recall falls from 1 to 0, where precision is 1.
-        thresholds : ndarray of shape (n_bins,)
-            Increasing.
-        """
-        above = _curves.monotone(_curves.positives_above(self.counts))
-        precision, recall = _precision_recall(above)
-        return precision[::-1], recall[::-1], self.bins.edges[:-1]
-
-    def calibration_curve(self, n_bins: int = 5) -> tuple[Estimate, FloatArray]:
-        """Return how often rows are positive whose probability is about the same.
-
-        Parameters
-        ----------
-        n_bins : int, default=5
-            Groups of about as many neighboring bins each, at most the number of bins.
-
-        Returns
-        -------
-        prob_true : Estimate
-            Arrays of shape (n_bins,).
-        prob_pred : ndarray of shape (n_bins,)
-            The mean of the middles of bins, weighted by noisy counts.
-
-        Raises
-        ------
-        ValueError
-            If scores are not probabilities, or `n_bins` is out of range.
-        """
-        self._check_probabilities("calibration_curve")
-        most = len(self.bins)
-        n_bins = check_integer("n_bins", n_bins, low=1, high=most, remedy=f"an int in [1, {most}]")
-        starts = np.linspace(0, most, n_bins, endpoint=False).astype(int)
-
-        def shares(counts):
-            groups = np.add.reduceat(counts, starts, axis=-1)
-            return _curves.ratio(groups[..., 1, :], groups.sum(axis=-2))
-
-        edges = self.bins.edges
-        # Noise must not move a mean out of its group, nor leave it without weight.
-        weights = np.maximum(self.counts.sum(axis=0), 1.0)
-        middles = weights * (edges[:-1] + edges[1:]) / 2.0
-        return (self._estimate(shares),
-                np.add.reduceat(middles, starts) / np.add.reduceat(weights, starts))
-
-    def roc_band(self, level: float = 0.95,
-                 n_points: int = 101) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return the ROC curve with a band around it.
-
-        Parameters
-        ----------
-        level : float in (0, 1), default=0.95
-            How often the band covers the curve at one point.
-        n_points : int, default=101
-            Of the grid between 0 and 1.
-
-        Returns
-        -------
-        fpr, tpr, low, high : ndarray of shape (n_points,)
-            False positive rates, and true ones with the ends of the band.
-        """
-        grid = np.linspace(0.0, 1.0, n_points)
-        return (grid, *self._band(level, lambda counts: np.interp(grid, *self._rates(counts))))
-
-    def precision_recall_band(
-            self, level: float = 0.95,
-            n_points: int = 101) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return precision by recall with a band around it.
-
-        Parameters
-        ----------
-        level : float in (0, 1), default=0.95
-            How often the band covers the curve at one point.
-        n_points : int, default=101
-            Of the grid between 0 and 1.
-
-        Returns
-        -------
-        recall, precision, low, high : ndarray of shape (n_points,)
-            Recall, and precision with the ends of the band.
-        """
-        grid = np.linspace(0.0, 1.0, n_points)
-
-        def curve(counts):
-            above = _curves.monotone(_curves.positives_above(counts))
-            precision, recall = _precision_recall(above)
-            return np.interp(grid, recall, precision)
-
-        return (grid, *self._band(level, curve))
-
-    def _band(self, level, curve):
-        value = curve(self.counts)
-        error = np.std([curve(counts) for counts in self._draws()], axis=0)
-        low, high = Estimate(value, error, (0.0, 1.0)).interval(level)
-        return value, low, high
-
-    def _rates(self, counts):
-        above = _curves.monotone(_curves.positives_above(counts))
-        return above / above[:, -1:]
-
-    def _thresholds(self):
-        """Return the edges from which up rows are predicted positive, falling; the first is none.
-        """
-        edges = self.bins.edges
-        return np.append(np.inf, edges[-2::-1])
+        return self._share(held, (0.0, 1.0 / fraction),
+                           _curves.hidden_positives(self.counts, fraction) / fraction)
 
     def _at(self, threshold, metric, bounds=(0.0, 1.0)):
         """Return a metric of the cells (..., label, prediction) at a threshold."""
+        at, ends = self._cells(threshold)
+        low, high = (metric(end) for end in ends)
+        return self._estimate(lambda counts: metric(at(counts)), bounds,
+                              np.abs(high - low) / 8.0)
+
+    def _share_at(self, threshold, parts):
+        """Return a ratio of such cells; `parts` gives its part and its whole."""
+        at, ends = self._cells(threshold)
+        low, high = (_curves.ratio(*parts(end)) for end in ends)
+        return self._share(lambda counts: parts(at(counts)), hidden=abs(high - low) / 8.0)
+
+    def _cells(self, threshold):
+        """Return what makes such cells of counts, and those of a bin that is cut at either end."""
         threshold = self.bins.middle if threshold is None else check_real(
             "threshold", threshold, remedy="None, or a finite number")
         share = self.bins.above(threshold)
 
-        def at(share):
-            return lambda counts: metric(np.stack(
-                [counts @ (1.0 - share), counts @ share], axis=-1))
+        def at(counts, share=share):
+            return np.stack([counts @ (1.0 - share), counts @ share], axis=-1)
 
         cut = (share > 0.0) & (share < 1.0)
-        hidden = 0.0
-        if cut.any():
-            ends = [at(np.where(cut, end, share))(self.counts) for end in (0.0, 1.0)]
-            hidden = np.abs(ends[1] - ends[0]) / 8.0
-        return self._estimate(at(share), bounds, hidden)
+        return at, [at(self.counts, np.where(cut, end, share)) for end in (0.0, 1.0)]
+
+    def _order(self, power, factor=1.0):
+        """Return how far positives come first within bins, and the share of a bin that is no tie.
+
+        Bins of which many hold rows of both labels are wide, and tell the more of rows within
+        them the more they tell of each other.
+        """
+        pairs = max(float(_curves.pairs(self.counts)), 1.0)
+        tells = 2.0 * float(_curves.won_pairs(self.counts)) / pairs - 1.0
+        wide = float(np.clip(_curves.tied_pairs(self.counts), 0.0, 1.0))
+        order = factor * np.clip(tells, -1.0, 1.0) * wide**power
+        return float(np.clip(order, -1.0, 1.0)), 1.0 - self._tied - self._crowded
+
+    @property
+    def _tied(self):
+        return np.array(self.bins.tied or [0.0] * len(self.bins))
+
+    @property
+    def _crowded(self):
+        return np.array(self.bins.crowded or [0.0] * len(self.bins))
 
     def _warned_ties(self, what):
-        """Return the share of pairs of rows that are ties, and warn, or 0 where these are few.
+        """Return the share of pairs of rows whose order is not known, and warn where it is large.
 
-        Beyond, bins are too wide for what is extrapolated from them. Half the share is by how
-        much the order of ties can move an area, which two standard errors are to span.
+        Half the share is by how much the order can move an area, which two standard errors are to
+        span. Public bins count where noisy counts say that they are too wide for their neighbors
+        to tell.
         """
-        share = float(_curves.tied_pairs(self.counts))
+        public = not self.bins.crowded
+        held = 1.0 if public else self._crowded
+        share = float(np.clip(_curves.tied_pairs(self.counts, held), 0.0, 1.0))
         # Draws take longer than the area itself, and few tables have that many ties.
-        if (share <= _MANY_TIES
-                or share - 2.0 * np.std(_curves.tied_pairs(self._draws())) <= _MANY_TIES):
-            return 0.0
+        if (share <= _MANY_TIES or share - 2.0 * np.std(
+                _curves.tied_pairs(self._draws(), held)) <= _MANY_TIES):
+            return 0.0 if public else share
         warnings.warn(
             f"{what}: scores crowd into few bins, by the noisy counts, so that it is known "
             "roughly only; give bins= edges where scores are, such as [-0.2, -0.1, 0.0, 0.1], or "
@@ -367,23 +296,9 @@ class ScoreTable(TableEvaluation):
             PrivacyWarning, stacklevel=3)
         return share
 
-    def _extrapolated(self, metric, hidden=0.0):
-        """Return a metric of counts and edges whose error is as the square of a bin."""
-        edges = self.bins.edges
 
-        def extrapolated(counts):
-            return metric(counts, edges) + np.mean(_curves.steps(metric, counts, edges), axis=0)
-
-        return self._estimate(extrapolated,
-                              hidden=np.hypot(hidden, np.hypot(
-                                  *_curves.steps(metric, self.counts, edges))))
-
-    def _check_probabilities(self, what):
-        self.bins.check_probabilities(what)
-
-
-def _precision_recall(above):
-    """Return precision and recall of cumulative counts, recall rising from 0."""
-    precision = above[1] / np.maximum(above.sum(axis=0), 1e-300)
-    precision[above.sum(axis=0) <= 0.0] = 1.0
-    return precision, above[1] / above[1, -1]
+def _balanced(cells):
+    """Return the mean recall of both labels as one ratio, of products of their sizes."""
+    sizes = cells.sum(axis=-1)
+    return ((cells[..., 0, 0] * sizes[..., 1] + cells[..., 1, 1] * sizes[..., 0]) / 2.0,
+            sizes.prod(axis=-1))

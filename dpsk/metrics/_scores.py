@@ -1,7 +1,7 @@
 """Scores to bins with public edges."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import logit
@@ -9,9 +9,13 @@ from scipy.special import logit
 from dpsk._data.errors import discreetly
 from dpsk._parameters import check_integer, check_real
 
-__all__ = ["ScoreBins", "require_probabilities"]
+__all__ = ["ScoreBins", "codes_of", "expected_losses", "require_probabilities"]
 
 _MOST_BINS = 1 << 12
+#: What share of the rows of bins beside may be in one, unseen.
+_HIDDEN = 0.02
+#: Rows of one cell count where they are more than this share of a bin.
+_MOST_OF_A_BIN = 0.5
 
 
 @dataclass(frozen=True)
@@ -24,11 +28,19 @@ class ScoreBins:
         The edges between bins, increasing. A score on an edge is in the upper bin.
     low, high : float
         The outer ends; scores beyond are in the outer bins.
+    tied, crowded : tuple of float
+        How much of a bin is of one number, and of numbers that cells do not tell apart from one,
+        as shares of pairs of its rows; empty where bins are public.
+    places : tuple of float
+        Where scores of a bin are, about; empty where bins are public.
     """
 
     inner: tuple
     low: float
     high: float
+    tied: tuple = ()
+    crowded: tuple = ()
+    places: tuple = ()
 
     @classmethod
     def of(cls, bins, score_range, n_bins):
@@ -42,18 +54,64 @@ class ScoreBins:
             bins = n_bins
         if isinstance(bins, str) or not hasattr(bins, "__iter__"):
             count = check_integer("bins", bins, low=2, high=_MOST_BINS, remedy=_REMEDY)
-            places = np.sin(np.arange(1, count) * (math.pi / 2.0 / count))**2
-            # So that the middle is where users look for it.
-            places = np.round(places, 12)
+            places = np.round(np.sin(np.arange(1, count) * (math.pi / 2.0 / count))**2, 12)
             inner = logit(places) if score_range is None else low + (high - low) * places
+            # So that the middle is where users look for it, to the last bit.
+            inner[places == 0.5] = cls((), low, high).middle
         else:
             inner = discreetly("bins", np.asarray, bins, np.float64)
             inside = inner.ndim == 1 and 0 < len(inner) < _MOST_BINS and bool(
                 np.all(np.isfinite(inner)) and np.all(np.diff(inner) > 0)
-                and low < inner[0] and inner[-1] < high)
+                and low < inner[0] and inner[-1] <= high)
             if not inside:
                 raise ValueError(f"bins={bins!r}: must be {_REMEDY}.")
         return cls(tuple(inner.tolist()), low, high)
+
+    def following(self, first, rows, cells, alone):
+        """Return bins of this range that are unions of cells.
+
+        Parameters
+        ----------
+        first : ndarray of int
+            The first cells of all bins but the lowest, rising.
+        rows : ndarray of shape (n_cells,)
+            About how many rows cells hold.
+        cells : ScoreCells
+        alone : ndarray of bool, shape (n_cells,)
+            Cells of rows of one number, or nearly.
+        """
+        starts = np.append(0, first)
+        found = np.add.reduceat(rows, starts)
+        held = np.maximum(found, 1e-300)
+        tied, crowded = (
+            np.maximum.reduceat(np.where(kind, rows, 0.0), starts) / held
+            for kind in (alone & cells.exact, alone & ~cells.exact))
+        tied, crowded = (np.where(share > _MOST_OF_A_BIN, share**2, 0.0)
+                         for share in (tied, crowded))
+        made = replace(self, inner=tuple(cells.edges[first - 1].tolist()),
+                       tied=tuple(tied.tolist()), crowded=tuple(crowded.tolist()))
+        if not math.isfinite(self.low):
+            return made
+        ends = np.concatenate([[self.low], cells.edges, [self.high]])
+        total = np.add.reduceat(rows * (ends[:-1] + ends[1:]) / 2.0, starts)
+        # Rows that noise hid are rather beside many others than far from all.
+        lower, upper = (_HIDDEN * np.append(part, 0.0) for part in (found[:-1], found[1:]))
+        lower = np.roll(lower, 1)
+        edges = made.edges
+        places = (total + lower * edges[:-1] + upper * edges[1:]) / np.maximum(
+            found + lower + upper, 1e-300)
+        return replace(made, places=tuple(np.clip(places, edges[:-1], edges[1:]).tolist()))
+
+    @property
+    def centers(self):
+        """ndarray : where scores of bins are, about; their middles where bins are public."""
+        edges = self.edges
+        return np.array(self.places) if self.places else (edges[:-1] + edges[1:]) / 2.0
+
+    @property
+    def of_probabilities(self):
+        """bool : whether scores are taken as probabilities."""
+        return (self.low, self.high) == (0.0, 1.0)
 
     def __len__(self):
         return len(self.inner) + 1
@@ -65,7 +123,7 @@ class ScoreBins:
 
     def check_probabilities(self, what):
         """Raise a ValueError unless scores are taken as probabilities, of which `what` is."""
-        if (self.low, self.high) != (0.0, 1.0):
+        if not self.of_probabilities:
             raise ValueError(f"score_range=({self.low:g}, {self.high:g}): {what} is one of "
                              "probabilities; evaluate those of predict_proba, whose score_range "
                              "is (0, 1).")
@@ -77,7 +135,7 @@ class ScoreBins:
 
     def codes(self, scores):
         """Return the bin of every score; what is not a number is in the lowest."""
-        return np.searchsorted(self.inner, np.where(np.isnan(scores), -np.inf, scores), "right")
+        return codes_of(scores, self.inner)
 
     def above(self, threshold):
         """Return the share of every bin that is at or above a threshold, by length."""
@@ -91,6 +149,21 @@ class ScoreBins:
             inside = math.isfinite(left) and math.isfinite(right)
             share[place] = (right - threshold) / (right - left) if inside else 0.5
         return share
+
+
+def codes_of(scores, inner):
+    """Return between which edges every score is; what is not a number is below all of them."""
+    return np.searchsorted(inner, np.where(np.isnan(scores), -np.inf, scores), "right")
+
+
+def expected_losses(bins):
+    """Return squared losses in the centers of bins, by label, and how far off those of rows are.
+
+    Both of shape (2, n_bins), the second of the most.
+    """
+    targets = np.array([[0.0], [1.0]])
+    expected, ends = (bins.centers - targets)**2, (bins.edges - targets)**2
+    return expected, np.maximum(np.abs(ends[:, :-1] - expected), np.abs(ends[:, 1:] - expected))
 
 
 def require_probabilities(what, score_range):

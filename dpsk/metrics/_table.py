@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import ndtri
 
 from dpsk._data.source import Rows
 from dpsk._estimator import warn_of_weak_budget
@@ -23,8 +24,8 @@ from dpsk.metrics._estimate import Estimate
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["DISJOINT", "TableEvaluation", "checked_budget", "normal_draws", "simulated",
-           "table_method", "table_release"]
+__all__ = ["DISJOINT", "TableEvaluation", "checked_budget", "normal_draws", "of_known_sum",
+           "simulated", "simulated_ratio", "table_method", "table_release"]
 
 #: What a certificate says of rows that it cannot see.
 DISJOINT = ("that no row here trained the model that is evaluated: not checked; where one did, "
@@ -32,6 +33,8 @@ DISJOINT = ("that no row here trained the model that is evaluated: not checked; 
 #: So many draws of the known noise give a standard error to a fortieth; of large tables, whose
 #: metrics are sums of many cells, there are fewer, down to the least.
 _DRAWS, _LEAST_DRAWS, _MOST_NORMALS = 800, 20, 1 << 23
+#: Errors in an interval of 95 %, to either side.
+_REACH = float(ndtri(0.975))
 
 
 def checked_budget(n_samples, n_columns, epsilon, delta, random_state):
@@ -74,10 +77,16 @@ def table_release(method, name, budget, columns, codes, sizes, *, random_state, 
                            "l2 norm by which a replaced row moves the table: one from a cell and "
                            "one to another")],
         public=["number of rows", *public, "all parameters", DISJOINT], released=["counts"])
-    # The number of rows is public: what the noise adds to it is taken off every cell.
-    table = table + (budget.n_samples - table.sum()) / table.size
+    return (of_known_sum(table, budget.n_samples),
+            table_noise(1, mu_of(certificate.noise_multiplier)), certificate)
+
+
+def of_known_sum(table, n_samples):
+    """Return noisy counts of a number of rows that is public, read-only."""
+    # What the noise adds to it is taken off every cell.
+    table = table + (n_samples - table.sum()) / table.size
     table.flags.writeable = False
-    return table, table_noise(1, mu_of(certificate.noise_multiplier)), certificate
+    return table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,15 +143,53 @@ class TableEvaluation:
         """Return a metric of tables, its error from draws; `hidden` is that of bins, in one."""
         return simulated(metric(self.counts), metric(self._draws()), bounds, hidden)
 
+    def _share(self, parts, bounds=(0.0, 1.0), hidden=0.0, corrected=False):
+        """Return a ratio of tables; `parts` gives its part and its whole, of one table or many.
+
+        A part that noise moves to one side is corrected by what the draws add to it on average.
+        """
+        (part, whole), (draws, wholes) = parts(self.counts), parts(self._draws())
+        if corrected:
+            off = np.mean(draws, axis=0) - part
+            part, draws = part - off, draws - off
+        return simulated_ratio((part, whole), (draws, wholes), bounds, hidden)
+
 
 def simulated(value, draws, bounds, hidden=0.0):
     """Return the Estimate of a value whose metric was drawn under the known noise."""
     # Around the value, not around their own mean: ratios of few rows are off to one side.
     error = np.hypot(np.sqrt(np.mean((draws - value)**2, axis=0)), hidden)
-    value = np.clip(value, *bounds)
-    if np.ndim(value) == 0:
-        value, error = float(value), float(error)
-    return Estimate(value, error, bounds)
+    return Estimate(*_scalars(np.clip(value, *bounds), error), bounds)
+
+
+def _scalars(*values):
+    """Return arrays as they are, and what is one number as a float."""
+    return [float(value) if np.ndim(value) == 0 else value for value in values]
+
+
+def simulated_ratio(parts, draws, bounds, hidden=0.0):
+    """Return the Estimate of a ratio whose part and whole were drawn under the known noise.
+
+    Its interval of 95 % holds every ratio r of which ``part - r whole`` is within 1.96 of its own
+    errors of 0, by Fieller: it covers as often where noise hides the whole, and then is wide. It
+    reaches beyond `bounds` by half of them at most, and the value is its middle.
+    """
+    (part, whole), (off_part, off_whole) = parts, (draws[0] - parts[0], draws[1] - parts[1])
+    if not (np.any(off_part) or np.any(off_whole)):
+        value = np.clip(part / np.maximum(whole, 1.0), *bounds)
+        return Estimate(*_scalars(value, hidden + np.zeros_like(value)), bounds)
+    # Of a r^2 - 2 b r + c <= 0, whose r are those ratios where a is positive.
+    a = whole**2 - _REACH**2 * np.mean(off_whole**2, axis=0)
+    b = part * whole - _REACH**2 * np.mean(off_part * off_whole, axis=0)
+    c = part**2 - _REACH**2 * (np.mean(off_part**2, axis=0) + (hidden * whole)**2)
+    more = 0.5 * (bounds[1] - bounds[0])
+    ends, known = (bounds[0] - more, bounds[1] + more), a > 0.0
+    a = np.where(known, a, 1.0)
+    half = np.sqrt(np.maximum(b**2 - a * c, 0.0)) / a
+    low, high = (np.where(known, np.clip(b / a + side * half, *ends), end)
+                 for side, end in zip((-1.0, 1.0), ends, strict=True))
+    return Estimate(*_scalars(np.clip((low + high) / 2.0, *bounds), (high - low) / 2.0 / _REACH),
+                    bounds)
 
 
 def _centered(shape, purpose):

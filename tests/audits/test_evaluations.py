@@ -10,9 +10,17 @@ import numpy as np
 import pytest
 from audit_settings import LEVEL
 
+from dpsk._data.source import Rows
+from dpsk._defaults.evaluation import LOSS_WEIGHT
+from dpsk._mechanism.session import Session
 from dpsk._privacy.closed_forms import gaussian_mu
+from dpsk._privacy.events import gaussian
+from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.noise.streams import open_stream
+from dpsk._statistics.scores import noisy_widths
 from dpsk.auditing import mu_lower_bound
 from dpsk.metrics import BinaryEvaluation, RegressionEvaluation
+from dpsk.metrics._scores import expected_losses
 
 EPSILON, DELTA, N = 8.0, 1e-3, 40
 MU = gaussian_mu(EPSILON, DELTA)
@@ -24,6 +32,22 @@ def histogram(y, scores, epsilon=EPSILON):
                                              bins=8).counts
 
 
+def widths(y, scores, epsilon=EPSILON):
+    """Return what bins that follow the scores are chosen by, at all of the budget."""
+    mu = gaussian_mu(epsilon, DELTA) if np.isfinite(epsilon) else np.inf
+    session = Session(open_stream(None, None), Ledger(gaussian(mu)))
+    return np.concatenate([each.ravel() for each in noisy_widths(
+        Rows((10 * scores).astype(int)[:, None], y.astype(int)), 3, 3, mu, session)])
+
+
+def counts_and_loss(y, scores, epsilon=EPSILON):
+    """Return counts and the sum of losses, each in the unit of its noise."""
+    found = BinaryEvaluation.from_predictions(y, scores, epsilon=epsilon, delta=DELTA, bins=8)
+    _, off = expected_losses(found.bins)
+    return np.append(found.counts.ravel(),
+                     found.squared_loss * LOSS_WEIGHT / (2.0 * off.max()))
+
+
 def moments(y, guesses, epsilon=EPSILON):
     return N * RegressionEvaluation.from_predictions(
         y, guesses, epsilon=epsilon, delta=DELTA, residual_bound=1.0).moments
@@ -31,6 +55,8 @@ def moments(y, guesses, epsilon=EPSILON):
 
 #: A release, and the last row of two tables, as far apart as can be.
 PAIRS = {"histogram": (histogram, (0, 0.0), (1, 1.0)),
+         "widths": (widths, (0, 0.0), (1, 1.0)),
+         "losses": (counts_and_loss, (0, 0.8535), (1, 0.3089)),
          "moments": (moments, (0.0, 0.0), (1.1, 0.0))}
 every_pair = pytest.mark.parametrize("release, one, other", PAIRS.values(), ids=PAIRS)
 

@@ -29,12 +29,22 @@ def with_last(y, values, label, value):
 @pytest.mark.parametrize("score_range", [(0, 1), None])
 def test_a_row_moves_the_histogram_by_the_root_of_two_at_most(noise_times, score_range):
     noise_times(0.0)
-    tables = [BinaryEvaluation.from_predictions(
-        *with_last(*scores(), label, value), labels=[0, 1], score_range=score_range).counts
+    found = [BinaryEvaluation.from_predictions(
+        *with_last(*scores(), label, value), labels=[0, 1], score_range=score_range, bins=8)
         for label, value in itertools.product([0, 1], HOSTILE)]
+    tables = [each.counts for each in found]
     moved = [np.linalg.norm(one - other) for one, other in itertools.combinations(tables, 2)]
     assert max(moved) == pytest.approx(np.sqrt(2.0), rel=1e-12)
     assert all(table.sum() == pytest.approx(N) for table in tables)
+    mu = gaussian_mu(1.0, 1.0 / N**2)
+    if score_range is None:
+        assert found[0].noise_scale == pytest.approx(np.sqrt(2.0) / mu, rel=1e-6)
+        return
+    # Counts and losses together, each in the unit of its noise.
+    whole = [np.append(each.counts.ravel() / each.noise_scale,
+                       each.squared_loss / each.loss_noise) for each in found]
+    moved = max(np.linalg.norm(one - other) for one, other in itertools.combinations(whole, 2))
+    assert 0.97 * mu < moved <= mu * (1.0 + 1e-9)
 
 
 def test_a_row_moves_the_table_of_labels_by_the_root_of_two_at_most(noise_times):
@@ -68,9 +78,12 @@ EVALUATIONS = {
     "moments": lambda **more: RegressionEvaluation.from_predictions(
         *scores(), residual_bound=1.0, **more)}
 every_evaluation = pytest.mark.parametrize("make", EVALUATIONS.values(), ids=EVALUATIONS)
+#: Those whose bins are fixed, and those of bins that follow the scores, which are two releases.
+PRICED = EVALUATIONS | {
+    "following": lambda **more: BinaryEvaluation.from_predictions(*scores(), **more)}
 
 
-@every_evaluation
+@pytest.mark.parametrize("make", PRICED.values(), ids=PRICED)
 def test_the_certificate_is_that_of_one_gaussian_release_at_the_budget(make):
     certificate = make(epsilon=0.7, delta=1e-4).privacy_
     mu = gaussian_mu(0.7, 1e-4)

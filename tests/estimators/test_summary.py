@@ -111,6 +111,16 @@ def test_large_tables_are_stood_for_by_small_ones():
     assert (ratios < law.isf(RARE) * 1.6**2).all()
 
 
+@pytest.mark.parametrize("params, words", [
+    ({"alpha": 1.0}, "hold coefficients back"), ({"epsilon": 0.05}, "explains all")])
+def test_fits_that_would_not_find_their_model_again_tell_nothing(params, words):
+    """Under a strong penalty a tenth of the deviation would be told."""
+    model = DPLogisticRegression(**{"epsilon": 8.0, "delta": 1e-5, **params})
+    X, y = table(model)
+    summaries = [clone(model).fit(X, y).summary(10) for _ in range(3)]
+    assert any(words in (summary.unknown or "") for summary in summaries)
+
+
 def test_noise_of_collinear_columns_is_not_told():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 3))

@@ -1,0 +1,127 @@
+r"""Noisy statistics of scores by label: counts at several widths, and counts with a sum of losses.
+
+Counts at L widths: cells, neighbors of them together, and so on. A row stands in one cell at each
+width, so replacing it takes 1 from a cell and adds 1 to another L times, ``sqrt(2 L)`` at most.
+
+A loss in an interval of length r is summed at a weight w / r beside a table of counts. Replacing
+a row moves the table by sqrt(2) and the weighted sum by w at most, together by
+
+    sqrt(2 + w^2).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpsk._data.blocks import row_blocks
+from dpsk._mechanism.sensitivity import Sensitivity
+from dpsk._privacy.events import gaussian
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._mechanism.session import Batch, Session
+    from dpsk._typing import FloatArray, IntArray
+
+__all__ = ["counts_noise", "loss_noise", "noisy_counts_and_loss", "noisy_widths", "widths_noise"]
+
+#: Counts, losses and their noise are multiples of this: sums show no finer bits.
+_UNIT = 2.0**-20
+
+
+def widths_noise(n_widths: int, mu: float) -> float:
+    """Return the standard deviation of the noise on a count at any of the widths; public."""
+    return math.sqrt(2.0 * n_widths) / mu
+
+
+def counts_noise(weight: float, mu: float) -> float:
+    """Return the standard deviation of the noise on a count beside a sum of losses; public."""
+    return math.sqrt(2.0 + weight**2) / mu
+
+
+def loss_noise(weight: float, reach: float, mu: float) -> float:
+    """Return the standard deviation of the noise on a sum of losses in [-reach, reach]; public."""
+    return 2.0 * reach / weight * counts_noise(weight, mu)
+
+
+def noisy_widths(rows: RowSource, n_joined: int, n_widths: int, mu: float,
+                 session: Session) -> list[FloatArray]:
+    """Return noisy counts by label and cell, at each width, the widest first.
+
+    Parameters
+    ----------
+    rows : RowSource
+        The first feature is the row's cell, one of ``n_joined**n_widths``; targets are 0 or 1.
+    n_joined : int
+        So many cells are one of the next width.
+    n_widths : int
+    mu : float
+        What the answer may cost; infinite without noise.
+    session : Session
+    """
+    n_cells = n_joined**n_widths
+    shapes = [(2, n_joined**(place + 1)) for place in range(n_widths)]
+
+    def counted(batch: Batch) -> FloatArray:
+        cells = np.zeros(2 * n_cells)
+        for part in row_blocks(len(rows), rows.n_features):
+            block = rows.take(part)
+            own = block.X[:, 0].astype(np.int64) + n_cells * block.y.astype(np.int64)
+            cells += np.bincount(own, minlength=len(cells))
+        return np.concatenate([cells.reshape(*shape, -1).sum(axis=-1).ravel()
+                               for shape in shapes])
+
+    moved = Sensitivity(math.sqrt(2.0 * n_widths), unit=_UNIT)
+    noisy = session(gaussian(mu), counted, moved)
+    ends = np.cumsum([math.prod(shape) for shape in shapes])
+    return [part.reshape(shape) for part, shape in
+            zip(np.split(noisy, ends[:-1]), shapes, strict=True)]
+
+
+def noisy_counts_and_loss(rows: RowSource, bins: IntArray, expected: FloatArray | None,
+                          reach: float, weight: float, mu: float,
+                          session: Session) -> tuple[FloatArray, float]:
+    """Return a noisy table of counts (label, bin), and a noisy sum of the rows' losses.
+
+    Parameters
+    ----------
+    rows : RowSource
+        Features are the row's cell and, unless `expected` is None, its loss; targets are 0 or 1.
+    bins : ndarray of int, shape (n_cells,)
+        The bin of every cell, rising; public, or released before.
+    expected : ndarray of shape (2, n_bins), or None
+        Losses by label and bin, which are taken off a row's loss; as public as the bins. None:
+        only counts are released, and 0 stands for the sum.
+    reach : float
+        What is left of a loss is clipped to [-reach, reach]; as public as the bins.
+    weight : float
+        Of what is left beside the counts, > 0; public.
+    mu : float
+        What both may cost together; infinite without noise.
+    session : Session
+    """
+    n_bins = int(bins[-1]) + 1
+
+    def summed(batch: Batch) -> Any:
+        table, losses = np.zeros(2 * n_bins), 0.0
+        for part in row_blocks(len(rows), rows.n_features):
+            block = rows.take(part)
+            places = bins[block.X[:, 0].astype(np.int64)] + n_bins * block.y.astype(np.int64)
+            table += np.bincount(places, minlength=len(table))
+            if expected is not None:
+                left = np.clip(block.X[:, 1] - expected.ravel()[places], -reach, reach)
+                # In whole units every sum is exact, and no loss is beyond the reach.
+                losses += np.trunc(left / _UNIT).sum()
+        return table if expected is None else (table, np.array([losses * _UNIT]))
+
+    if expected is None:
+        table = session(gaussian(mu), summed, Sensitivity(math.sqrt(2.0), unit=_UNIT))
+        return table.reshape(2, n_bins), 0.0
+    moved = math.sqrt(2.0 + weight**2)
+    table, loss = session(gaussian(mu), summed, Sensitivity(moved, unit=_UNIT),
+                          Sensitivity(moved * 2.0 * reach / weight, unit=_UNIT))
+    return table.reshape(2, n_bins), float(loss[0])

@@ -1,0 +1,162 @@
+"""Curves of a noisy histogram of scores by label, all of them post-processing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpsk._parameters import check_integer
+from dpsk.metrics import _curves
+from dpsk.metrics._estimate import Estimate
+from dpsk.metrics._scores import ScoreBins
+from dpsk.metrics._table import TableEvaluation
+
+if TYPE_CHECKING:
+    from dpsk._typing import FloatArray
+
+__all__ = ["CurveTable"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CurveTable(TableEvaluation):
+    """A noisy histogram of scores, the negative label first, and its curves.
+
+    Attributes
+    ----------
+    bins : ScoreBins
+        Public, or released.
+    """
+
+    bins: ScoreBins
+
+    def roc_curve(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the ROC curve at the edges of bins.
+
+        Returns
+        -------
+        fpr, tpr : ndarray of shape (n_bins + 1,)
+            Increasing: cumulative noisy counts, made so by the middle of the nearest increasing
+            curves above and below.
+        thresholds : ndarray of shape (n_bins + 1,)
+            Decreasing, the first infinite.
+        """
+        negative, positive = self._rates(self.counts)
+        return negative, positive, self._thresholds()
+
+    def precision_recall_curve(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return precision and recall at the edges of bins.
+
+        Returns
+        -------
+        precision, recall : ndarray of shape (n_bins + 1,)
+            Recall falls from 1 to 0, where precision is 1.
+        thresholds : ndarray of shape (n_bins,)
+            Increasing.
+        """
+        above = _curves.monotone(_curves.positives_above(self.counts))
+        precision, recall = _precision_recall(above)
+        return precision[::-1], recall[::-1], self.bins.edges[:-1]
+
+    def calibration_curve(self, n_bins: int = 5) -> tuple[Estimate, FloatArray]:
+        """Return how often rows are positive whose probability is about the same.
+
+        Parameters
+        ----------
+        n_bins : int, default=5
+            Groups of about as many neighboring bins each; where there are fewer bins, so many.
+
+        Returns
+        -------
+        prob_true : Estimate
+            Arrays of shape (n_groups,), at most n_bins.
+        prob_pred : ndarray of shape (n_groups,)
+            The mean of the centers of bins, weighted by noisy counts.
+
+        Raises
+        ------
+        ValueError
+            If scores are not probabilities, or `n_bins` is out of range.
+        """
+        self.bins.check_probabilities("calibration_curve")
+        n_bins = check_integer("n_bins", n_bins, low=1, remedy="an int >= 1")
+        starts = np.unique(np.linspace(0, len(self.bins), n_bins, endpoint=False).astype(int))
+
+        def shares(counts):
+            groups = np.add.reduceat(counts, starts, axis=-1)
+            return groups[..., 1, :], groups.sum(axis=-2)
+
+        # Noise must not move a mean out of its group, nor leave it without weight.
+        weights = np.maximum(self.counts.sum(axis=0), 1.0)
+        middles = weights * self.bins.centers
+        return (self._share(shares),
+                np.add.reduceat(middles, starts) / np.add.reduceat(weights, starts))
+
+    def roc_band(self, level: float = 0.95,
+                 n_points: int = 101) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return the ROC curve with a band around it.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.95
+            How often the band covers the curve at one point.
+        n_points : int, default=101
+            Of the grid between 0 and 1.
+
+        Returns
+        -------
+        fpr, tpr, low, high : ndarray of shape (n_points,)
+            False positive rates, and true ones with the ends of the band.
+        """
+        grid = np.linspace(0.0, 1.0, n_points)
+        return (grid, *self._band(level, lambda counts: np.interp(grid, *self._rates(counts))))
+
+    def precision_recall_band(
+            self, level: float = 0.95,
+            n_points: int = 101) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return precision by recall with a band around it.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default=0.95
+            How often the band covers the curve at one point.
+        n_points : int, default=101
+            Of the grid between 0 and 1.
+
+        Returns
+        -------
+        recall, precision, low, high : ndarray of shape (n_points,)
+            Recall, and precision with the ends of the band.
+        """
+        grid = np.linspace(0.0, 1.0, n_points)
+
+        def curve(counts):
+            above = _curves.monotone(_curves.positives_above(counts))
+            precision, recall = _precision_recall(above)
+            return np.interp(grid, recall, precision)
+
+        return (grid, *self._band(level, curve))
+
+    def _band(self, level, curve):
+        value = curve(self.counts)
+        error = np.std([curve(counts) for counts in self._draws()], axis=0)
+        low, high = Estimate(value, error, (0.0, 1.0)).interval(level)
+        return value, low, high
+
+    def _rates(self, counts):
+        above = _curves.monotone(_curves.positives_above(counts))
+        return above / above[:, -1:]
+
+    def _thresholds(self):
+        """Return the edges from which up rows are predicted positive, falling; the first is none.
+        """
+        edges = self.bins.edges
+        return np.append(np.inf, edges[-2::-1])
+
+
+def _precision_recall(above):
+    """Return precision and recall of cumulative counts, recall rising from 0."""
+    precision = above[1] / np.maximum(above.sum(axis=0), 1e-300)
+    precision[above.sum(axis=0) <= 0.0] = 1.0
+    return precision, above[1] / above[1, -1]

@@ -1,0 +1,221 @@
+"""Bins that follow the scores, from noisy counts of cells at several widths; post-processing.
+
+Counts of all rows are brought to cells from the widest to the finest, as even as cells are thought
+likely to be unless noise explains less. Shares of positives are those of a few groups of rows.
+Bins are then those of the least ``noise + m * ties`` among all unions of neighboring cells, noise
+and ties those of an area under the ROC curve and of an average precision, m such that there are
+about as many bins as the public rule asks for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpsk._defaults.evaluation import GROUPS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dpsk._typing import BoolArray, FloatArray, IntArray
+
+__all__ = ["lone", "planned_bins", "row_counts"]
+
+#: Unions of cells that are looked at hold no fewer rows than this share, for speed.
+_FINEST = 1.0 / 200.0
+#: What a bin adds to the noise of an area at least, as the square of a rank; and what ties at the
+#: top count for in an average precision beside an area.
+_LEAST_NOISE, _AT_TOP = 0.1, 0.2
+#: What a bin costs that is too wide: more than all others do.
+_MUCH = 1e8
+#: How many times more rows than both cells beside together a lone cell holds.
+_LONE = 3.0
+#: The share of a bin that a lone cell is to hold for a bin of its own, and in the highest two.
+_MOST, _MUCH_AT_TOP = 0.5, 0.2
+#: Halvings of an interval of multipliers, from the least to the most.
+_HALVINGS, _MULTIPLIERS = 14, (1e-2, 1e6)
+
+
+def planned_bins(levels: list[FloatArray], n_samples: int, noises: tuple[float, float],
+                 n_bins: int, likely: FloatArray, middle: int,
+                 too_wide: Callable[..., BoolArray]) -> tuple[IntArray, FloatArray]:
+    """Return the first cells of all bins but the lowest, and about how many rows cells hold.
+
+    Parameters
+    ----------
+    levels : list of ndarray of shape (2, size)
+        Noisy counts by label and cell, the widest cells first.
+    n_samples : int
+    noises : (float, float)
+        Deviations of the noise on these counts, and on those of bins to come.
+    n_bins : int
+        About so many bins.
+    likely : ndarray of shape (n_cells,)
+        Shares that are thought likely before.
+    middle : int
+        A first cell that is kept.
+    too_wide : callable, (cells, ndarray of bool) -> ndarray of bool
+        Whether bins from one cell to before another may hold only few rows, a square array.
+    """
+    noise, later = noises
+    rows = row_counts([level.sum(axis=0) for level in levels], n_samples, np.sqrt(2.0) * noise,
+                      likely)
+    counts = _by_label(levels, rows, n_samples, noise)
+    first = _candidates(rows, n_samples, middle)
+    added, ties = _costs(np.add.reduceat(counts, first, axis=1), later)
+    ends = np.append(first, len(rows))
+    held = np.append(0.0, np.cumsum(rows))[ends]
+    many = held - held[:, None] > later
+    added, kept = np.where(many & too_wide(ends, many), _MUCH, added), ends == middle
+    low, high = np.log(_MULTIPLIERS)
+    for _ in range(_HALVINGS):
+        chosen = _best(added + np.exp((low + high) / 2.0) * ties, kept)
+        if len(chosen) - 1 == n_bins:
+            break
+        low, high = ((low + high) / 2.0, high) if len(chosen) - 1 < n_bins else (
+            low, (low + high) / 2.0)
+    return _with_atoms(first[chosen[1:-1]], rows, later), rows
+
+
+def lone(rows: FloatArray) -> BoolArray:
+    """Return which cells hold many more rows than those beside: rows of one number, or nearly."""
+    beside = np.convolve(rows, [1.0, 0.0, 1.0], "same")
+    return rows > _LONE * beside
+
+
+def _with_atoms(first, rows, noise):
+    """Return first cells of bins, of which lone cells that hold much of a bin are bins alone.
+
+    Much is most, but less in the highest two, as precision there is that of few rows.
+    """
+    starts, ends = np.append(0, first), np.append(first, len(rows))
+    found, single = list(first), lone(rows)
+    for place, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        most = start + int(np.argmax(rows[start:end]))
+        below, above = rows[start:most].sum(), rows[most + 1:end].sum()
+        much = _MOST if place < len(starts) - 2 else _MUCH_AT_TOP
+        if single[most] and rows[most] > much * (below + rows[most] + above):
+            found += [edge for edge, beside in ((most, below), (most + 1, above))
+                      if beside > noise]
+    return np.unique(found)
+
+
+def row_counts(levels: list[FloatArray], n_samples: int, noise: float,
+               likely: FloatArray) -> FloatArray:
+    """Return about how many rows cells hold, from noisy counts of them, shape (n_cells,).
+
+    Children of a cell sum to it, none is negative, and they are brought to what is likely by as
+    much as noise explains of the difference (James and Stein).
+    """
+    joined = len(levels[0])
+    levels, variances = _summed(levels, noise)
+    prior = np.zeros(len(levels[-1]))
+    prior[:len(likely)] = likely
+    known = np.array([float(n_samples)])
+    for level, variance in zip(levels, variances, strict=True):
+        found = level.reshape(-1, joined)
+        shares = prior.reshape(len(level), -1).sum(axis=1).reshape(-1, joined)
+        shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
+        expected = known[:, None] * shares
+        off = found + (known - found.sum(axis=1))[:, None] / joined - expected
+        square = np.maximum((off**2).sum(axis=1, keepdims=True), 1e-300)
+        kept = np.maximum(1.0 - (joined - 1.0) * variance / square, 0.0)
+        known = _projected(expected + kept * off, known).ravel()
+    known = known[:len(likely)]
+    return known * (n_samples / max(known.sum(), 1e-300))
+
+
+def _summed(levels, noise):
+    """Return counts of every width that know of finer ones, and the variances of their noise."""
+    joined, variance = len(levels[0]), noise**2
+    found, variances = [levels[-1]], [variance]
+    for level in levels[-2::-1]:
+        finer = found[0].reshape(-1, joined).sum(axis=1)
+        share = joined * variance / max(joined * variance + noise**2, 1e-300)
+        variance = share * noise**2
+        found.insert(0, share * level + (1.0 - share) * finer)
+        variances.insert(0, variance)
+    return found, variances
+
+
+def _projected(values, totals):
+    """Return the nearest rows of values that are not negative and have these sums."""
+    falling = -np.sort(-values, axis=1)
+    over = np.cumsum(falling, axis=1) - totals[:, None]
+    count = np.maximum((falling * np.arange(1, values.shape[1] + 1) > over).sum(axis=1), 1)
+    cut = np.take_along_axis(over, count[:, None] - 1, axis=1) / count[:, None]
+    return np.maximum(values - cut, 0.0)
+
+
+def _by_label(levels, rows, n_samples, noise):
+    """Return about how many rows of either label cells hold, shape (2, n_cells).
+
+    Shares of positives rise with the score over a few groups; what noise hides of a share is left
+    out of the choice of bins, so that no group is taken to be of one label without need.
+    """
+    joined = levels[0].shape[1]
+    found, _ = _summed([level[1] for level in levels], noise)
+    known = found[0]
+    for level in found[1:]:
+        finer = level.reshape(-1, joined)
+        known = (finer + (known - finer.sum(axis=1))[:, None] / joined).ravel()
+    places = (np.cumsum(rows) - rows / 2.0) / n_samples
+    group = np.searchsorted(np.sin(np.arange(1, GROUPS) * (np.pi / 2.0 / GROUPS))**2, places)
+    held = np.maximum(np.bincount(group, rows, GROUPS), 1e-9)
+    shares = _rising(np.bincount(group, known[:len(rows)], GROUPS) / held, held)
+    unknown = np.clip(np.sqrt(joined) * noise / held, 1e-3, 0.5)
+    positive = np.clip(shares, unknown, 1.0 - unknown)[group] * rows
+    return np.stack([rows - positive, positive])
+
+
+def _rising(values, weights):
+    """Return the nearest values that do not fall, by squares with weights."""
+    blocks = []
+    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+        blocks.append((value, weight, 1))
+        while len(blocks) > 1 and blocks[-2][0] >= blocks[-1][0]:
+            (one, its, size), (other, own, more) = blocks[-2:]
+            blocks[-2:] = [((one * its + other * own) / (its + own), its + own, size + more)]
+    return np.repeat([value for value, _, _ in blocks], [size for _, _, size in blocks])
+
+
+def _candidates(rows, n_samples, middle):
+    """Return the first cells of unions that bins may be made of."""
+    first, held = [0], 0.0
+    for cell, count in enumerate(rows.tolist()):
+        if cell == middle or (cell > first[-1] and held + count > _FINEST * n_samples):
+            first.append(cell)
+            held = 0.0
+        held += count
+    return np.unique(first)
+
+
+def _costs(counts, noise):
+    """Return what bins from one edge to another add to noise, and to ties; two square arrays."""
+    sizes = np.maximum(counts.sum(axis=1), 1.0)
+    below = np.concatenate([np.zeros((2, 1)), np.cumsum(counts, axis=1) / sizes[:, None]], axis=1)
+    area = (np.diff(below[1]) * (below[0, :-1] + below[0, 1:])).sum() / 2.0
+    negative, positive = (below[:, :, None] + below[:, None, :]) / 2.0
+    # In a unit of what a bin may add at most, or about.
+    weights = (sizes.min() / sizes)**2
+    added = (np.maximum((negative - area)**2, _LEAST_NOISE) * weights[1]
+             + np.maximum((1.0 - positive - area)**2, _LEAST_NOISE) * weights[0])
+    ties = np.prod(below[:, None, :] - below[:, :, None], axis=0)
+    above = np.maximum(sizes[1] * (1.0 - positive) + sizes[0] * (1.0 - negative), noise)
+    return added, ties * (1.0 + _AT_TOP * sizes[0] / above)
+
+
+def _best(costs, kept: BoolArray):
+    """Return the edges of the bins that cost least together, rising, those that are kept in it."""
+    best, before, start = np.zeros(len(costs)), np.zeros(len(costs), np.int64), 0
+    for end in range(1, len(costs)):
+        whole = best[start:end] + costs[start:end, end]
+        before[end] = start + int(np.argmin(whole))
+        best[end] = whole[before[end] - start]
+        if kept[end]:
+            start = end
+    chosen = [len(costs) - 1]
+    while chosen[-1]:
+        chosen.append(before[chosen[-1]])
+    return np.array(chosen[::-1])

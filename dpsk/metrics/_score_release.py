@@ -1,0 +1,169 @@
+"""Release of scores by label: bins that follow the scores, counts, and a sum of losses."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpsk._data.source import Rows
+from dpsk._defaults.evaluation import JOINED, LOSS_REACH, LOSS_WEIGHT, WIDTHS, WIDTHS_SHARE
+from dpsk._estimator import warn_of_weak_budget
+from dpsk._fit import run_private
+from dpsk._mechanism.core import Composite, Share, Statistic, mu_of
+from dpsk._privacy.certificate import Enforced
+from dpsk._statistics.scores import (
+    counts_noise,
+    loss_noise,
+    noisy_counts_and_loss,
+    noisy_widths,
+    widths_noise,
+)
+from dpsk.metrics._score_cells import ScoreCells
+from dpsk.metrics._score_plan import lone, planned_bins
+from dpsk.metrics._scores import ScoreBins, codes_of, expected_losses
+from dpsk.metrics._table import DISJOINT, of_known_sum
+
+if TYPE_CHECKING:
+    from dpsk._mechanism.session import Session
+
+__all__ = ["ReleasedScores", "ScoreRelease", "score_release"]
+
+
+@dataclass(frozen=True)
+class ReleasedScores:
+    """Released statistics of scores, and the deviations of their noise.
+
+    Parameters
+    ----------
+    bins : ScoreBins
+    counts : ndarray of shape (2, n_bins)
+    noise : float
+    loss : float
+        Sum of squared losses less those of the middles of bins.
+    loss_noise : float
+    """
+
+    bins: ScoreBins
+    counts: np.ndarray
+    noise: float
+    loss: float
+    loss_noise: float
+
+
+@dataclass(frozen=True)
+class ScoreRelease(Composite):
+    """Counts of cells at several widths where bins follow them; then counts by label and bin.
+
+    Parameters
+    ----------
+    bins : ScoreBins
+        Public; their number is about that of bins that follow the scores, their range the same.
+    follows : bool
+        Whether bins follow the scores.
+    n_samples : int
+    """
+
+    bins: ScoreBins
+    follows: bool
+    n_samples: int
+
+    @property
+    def with_loss(self) -> bool:
+        """bool : whether scores are probabilities, whose squared losses are summed."""
+        return self.bins.of_probabilities
+
+    @property
+    def share(self) -> float:
+        """float : of mu^2, what the choice of bins costs."""
+        return WIDTHS_SHARE if self.follows else 0.0
+
+    @property
+    def parts(self) -> tuple[Share, ...]:
+        """tuple of Mechanism : counts of cells, and those of bins."""
+        return (Share(Statistic(noisy_widths), self.share),
+                Share(Statistic(noisy_counts_and_loss), 1.0 - self.share))
+
+    def _too_wide(self, cells):
+        """Return what says of the ends of bins that losses of their rows may be clipped."""
+        if not self.with_loss:
+            return lambda ends, many: np.zeros_like(many)
+        edges = np.concatenate([[0.0], cells.edges, [1.0]])
+
+        def too_wide(ends, many):
+            places = edges[ends]
+            below, above = places[:, None], places
+            return (above - below) * np.maximum(above + below, 2.0 - above - below) > (
+                2.0 * LOSS_REACH)
+
+        return too_wide
+
+    def run(self, data: Any, session: Session, noise_multiplier: float) -> ReleasedScores:
+        """Return what is released; `data` are rows of cell and loss."""
+        widths, counts = self.parts
+        weight = LOSS_WEIGHT if self.with_loss else 0.0
+        mu = mu_of(counts.own(noise_multiplier))
+        noise = counts_noise(weight, mu)
+        bins, joined = self.bins, np.arange(len(self.bins))
+        if self.follows:
+            cells = ScoreCells.of(bins)
+            levels = widths.run((data, JOINED, WIDTHS), session, noise_multiplier)
+            first, rows = planned_bins(
+                levels, self.n_samples,
+                (widths_noise(WIDTHS, mu_of(widths.own(noise_multiplier))), noise), len(bins),
+                cells.likely, cells.middle, self._too_wide(cells))
+            joined = np.searchsorted(first, np.arange(len(rows)), "right")
+            bins = bins.following(first, rows, cells, lone(rows))
+        expected, reach = None, 1.0
+        if self.with_loss:
+            expected, off = expected_losses(bins)
+            reach = min(float(off.max()), LOSS_REACH if self.follows else 1.0)
+        table, loss = counts.run((data, joined, expected, reach, LOSS_WEIGHT), session,
+                                 noise_multiplier)
+        return ReleasedScores(bins, of_known_sum(table, self.n_samples), noise, loss,
+                              loss_noise(weight, reach, mu) if self.with_loss else 0.0)
+
+
+def score_release(method, name, budget, bins, follows, scores, codes, *, random_state, public):
+    """Return the ReleasedScores of rows, and the certificate.
+
+    Parameters
+    ----------
+    method : Method
+    name : str
+    budget : Budget
+    bins : ScoreBins
+        Public.
+    follows : bool
+        Whether other bins, of about that number, are to follow the scores.
+    scores, codes : ndarray of shape (n,)
+        The score of every row, and its label, 0 or 1.
+    random_state : None, int or NoiseSeed
+    public : list of str
+    """
+    warn_of_weak_budget(budget)
+    mechanism = ScoreRelease(bins, follows, budget.n_samples)
+    features = np.empty((len(codes), 1 + mechanism.with_loss))
+    features[:, 0] = codes_of(scores, ScoreCells.of(bins).edges if follows else bins.inner)
+    if mechanism.with_loss:
+        # A score that is no number is the lowest, here as in the bins.
+        features[:, 1] = (np.nan_to_num(np.clip(scores, 0.0, 1.0), nan=0.0) - codes)**2
+    rows = Rows(features, codes)
+    enforced = [Enforced("cells", math.sqrt(2.0), "derived",
+                         "l2 norm by which a replaced row moves the table: one from a cell and "
+                         "one to another")]
+    if follows:
+        enforced.append(Enforced(
+            "widths", math.sqrt(2.0 * WIDTHS), "derived",
+            "l2 norm by which a replaced row moves counts of cells at all widths"))
+    if mechanism.with_loss:
+        enforced.append(Enforced(
+            "weighted losses", LOSS_WEIGHT, "enforced",
+            "by how much a replaced row moves their sum beside the table, clipped"))
+    released, certificate = run_private(
+        method, name, budget, mechanism, rows, rows, random_state=random_state, verbose=0,
+        enforced=enforced, public=["number of rows", *public, "all parameters", DISJOINT],
+        released=["bins"] * follows + ["counts"] + ["squared_loss"] * mechanism.with_loss)
+    return released, certificate

@@ -1,0 +1,271 @@
+"""Releases of scores: sensitivity, noise, price, exact sums; bins, and errors of metrics."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from dpsk._data import blocks
+from dpsk._data.source import Rows
+from dpsk._defaults.evaluation import JOINED, LOSS_WEIGHT, WIDTHS, WIDTHS_SHARE
+from dpsk._mechanism.session import Session
+from dpsk._privacy.events import Gaussian, tally
+from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.noise import samplers
+from dpsk._privacy.noise.streams import KeyedStream
+from dpsk._statistics.scores import (
+    counts_noise,
+    loss_noise,
+    noisy_counts_and_loss,
+    noisy_widths,
+    widths_noise,
+)
+from dpsk.metrics._score_cells import ScoreCells
+from dpsk.metrics._score_plan import lone, planned_bins, row_counts
+from dpsk.metrics._score_release import ScoreRelease
+from dpsk.metrics._scores import ScoreBins
+from dpsk.metrics._table import normal_draws, simulated_ratio
+
+FEW, N_WIDTHS, N, REACH = 3, 3, 30, 0.3
+CELLS = FEW**N_WIDTHS
+BINS = np.repeat(np.arange(9), 3)
+EXPECTED = np.stack([np.linspace(0.0, 1.0, 9), np.linspace(1.0, 0.0, 9)])
+HOSTILE = [-np.inf, -1e300, 0.0, 1e-300, 0.3, 1.0, 1e300, np.inf]
+
+
+@pytest.fixture
+def noiseless(monkeypatch):
+    monkeypatch.setattr(samplers, "standard_normal", lambda stream, shape: np.zeros(shape))
+
+
+def opened(plan):
+    ledger = Ledger(plan)
+    return Session(KeyedStream(bytes(range(16))), ledger), ledger
+
+
+def table(n=N):
+    rng = np.random.default_rng(0)
+    return (np.column_stack([rng.integers(CELLS, size=n), rng.uniform(size=n)]),
+            rng.integers(2, size=n))
+
+
+def widths(X, y, mu=1.0):
+    found = noisy_widths(Rows(X, y), FEW, N_WIDTHS, mu, opened(Gaussian(mu))[0])
+    return np.concatenate([each.ravel() for each in found])
+
+
+def counts_and_loss(X, y, mu=1.0):
+    counts, loss = noisy_counts_and_loss(Rows(X, y), BINS, EXPECTED, REACH, LOSS_WEIGHT, mu,
+                                         opened(Gaussian(mu))[0])
+    # Each in the unit of its noise.
+    return np.append(counts.ravel(), loss * LOSS_WEIGHT / (2.0 * REACH))
+
+
+def counts_alone(X, y, mu=1.0):
+    return noisy_counts_and_loss(Rows(X[:, :1], y), BINS, None, 1.0, LOSS_WEIGHT, mu,
+                                 opened(Gaussian(mu))[0])[0].ravel()
+
+
+every_release = pytest.mark.parametrize("release, scale", [
+    (widths, lambda mu: widths_noise(N_WIDTHS, mu)),
+    (counts_and_loss, lambda mu: counts_noise(LOSS_WEIGHT, mu)),
+    (counts_alone, lambda mu: counts_noise(0.0, mu))])
+
+
+@every_release
+def test_a_hostile_row_moves_a_release_by_what_is_priced_at_most_and_as_far(
+        noiseless, release, scale):
+    X, y = table(6)
+    found = []
+    for cell, loss, label in itertools.product((0, 7, CELLS - 1), HOSTILE, (0, 1)):
+        found.append(release(np.vstack([X[:-1], [cell, loss]]), np.append(y[:-1], label)))
+    furthest = max(np.linalg.norm(one - other)
+                   for one, other in itertools.combinations(found, 2))
+    # Sums of losses are cut to whole units.
+    assert furthest == pytest.approx(scale(1.0), rel=1e-5) and furthest <= scale(1.0)
+    assert scale(0.5) == pytest.approx(2.0 * scale(1.0))
+
+
+@every_release
+def test_2000_neighbors_are_no_farther_apart_than_is_priced(noiseless, release, scale):
+    rng = np.random.default_rng(1)
+    X, y = table(40)
+    before = release(X, y)
+    for _ in range(2000):
+        row, cell, loss, label = (rng.integers(40), rng.integers(CELLS), rng.normal(),
+                                  rng.integers(2))
+        other, labels = X.copy(), y.copy()
+        other[row], labels[row] = (cell, loss), label
+        assert np.linalg.norm(release(other, labels) - before) <= scale(1.0) * (1.0 + 1e-12)
+
+
+@every_release
+def test_noise_has_the_stated_scale(release, scale, monkeypatch):
+    X, y = table()
+    noisy = release(X, y, 0.25)
+    monkeypatch.setattr(samplers, "standard_normal", lambda stream, shape: np.zeros(shape))
+    exact = release(X, y, 0.25)
+    monkeypatch.setattr(samplers, "standard_normal", lambda stream, shape: np.ones(shape))
+    np.testing.assert_allclose(release(X, y, 0.25) - exact, scale(0.25), atol=1e-5)
+    assert np.all(noisy != exact)
+
+
+def test_sums_are_those_of_the_rows_in_any_order_and_block(noiseless, monkeypatch):
+    X, y = table(500)
+    found, sums = widths(X, y), counts_and_loss(X, y)
+    cells = X[:, 0].astype(int)
+    np.testing.assert_array_equal(found[-2 * CELLS:-CELLS],
+                                  np.bincount(cells[y == 0], minlength=CELLS))
+    np.testing.assert_array_equal(found[:FEW], [np.sum((cells // 9 == each) & (y == 0))
+                                                   for each in range(FEW)])
+    np.testing.assert_array_equal(sums[:9], np.bincount(BINS[cells[y == 0]], minlength=9))
+    left = np.clip(X[:, 1] - EXPECTED[y, BINS[cells]], -REACH, REACH).sum()
+    assert sums[-1] * 2.0 * REACH / LOSS_WEIGHT == pytest.approx(left, abs=500 * 2.0**-20)
+    order = np.random.default_rng(1).permutation(500)
+    others = [(X[order], y[order])]
+    monkeypatch.setattr(blocks, "_ENTRIES", 70)
+    for other in (*others, (X, y)):
+        np.testing.assert_array_equal(widths(*other), found)
+        np.testing.assert_array_equal(counts_and_loss(*other), sums)
+
+
+@pytest.mark.parametrize("follows", [False, True])
+@pytest.mark.parametrize("score_range", [(0.0, 1.0), (0.0, 2.0), None])
+def test_a_release_charges_what_it_declares(follows, score_range):
+    bins = ScoreBins.of("auto", score_range, 8)
+    cells = len(ScoreCells.of(bins).likely) if follows else len(bins)
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(cells, size=500), rng.uniform(size=500)])
+    rows = Rows(X[:, :1 + bins.of_probabilities], rng.integers(2, size=500))
+    mechanism = ScoreRelease(bins, follows, 500)
+    weight = LOSS_WEIGHT if bins.of_probabilities else 0.0
+    for noise_multiplier in (0.3, 2.0, 40.0):
+        event = mechanism(noise_multiplier)
+        session, ledger = opened(event)
+        found = mechanism.run(rows, session, noise_multiplier)
+        assert tally(ledger.spent) == tally(event)
+        assert found.counts.shape == (2, len(found.bins))
+        assert found.bins.middle in found.bins.inner
+        share = 1.0 - WIDTHS_SHARE * follows
+        assert found.noise == pytest.approx(
+            math.sqrt(2.0 + weight**2) * noise_multiplier / math.sqrt(share))
+        if weight:
+            assert 0.0 < found.loss_noise <= 2.0 * 0.5 / weight * found.noise
+
+
+def test_the_noise_of_losses_is_that_of_the_counts_in_their_unit():
+    assert loss_noise(0.3, 0.2, 0.7) == pytest.approx(counts_noise(0.3, 0.7) * 2.0 * 0.2 / 0.3)
+    assert widths_noise(WIDTHS, 1.0) == pytest.approx(math.sqrt(2.0 * WIDTHS))
+
+
+RANGES = [(0.0, 1.0), (0.0, 100.0), (-0.2, 0.9), None]
+SIZE = JOINED**WIDTHS
+
+
+def made(score_range):
+    bins = ScoreBins.of("auto", score_range, 12)
+    return bins, ScoreCells.of(bins)
+
+
+def levels_of(cells, y, scores, noise, seed=0):
+    rng = np.random.default_rng(seed)
+    own = np.searchsorted(cells.edges, scores, "right")
+    counts = np.stack([np.bincount(own[y == each], minlength=SIZE) for each in (0, 1)])
+    levels = [counts.reshape(2, JOINED**(each + 1), -1).sum(axis=-1) for each in range(WIDTHS)]
+    return [level + noise * rng.normal(size=level.shape) for level in levels]
+
+
+def planned(cells, levels, n, noise, n_bins=12):
+    return planned_bins(levels, n, (noise, 0.3 * noise), n_bins, cells.likely, cells.middle,
+                        lambda ends, many: np.zeros_like(many))
+
+
+@pytest.mark.parametrize("score_range", RANGES)
+def test_cells_rise_hold_the_middle_and_tell_numbers_that_scores_are_rounded_to(score_range):
+    bins, cells = made(score_range)
+    assert len(cells.edges) + 1 == len(cells.exact) == len(cells.likely) <= SIZE
+    assert np.all(np.diff(cells.edges) > 0.0) and np.all(cells.likely >= 0.0)
+    assert cells.edges[cells.middle - 1] == bins.middle
+    low, high = score_range or (-20.0, 20.0)
+    numbers = low + (high - low) * np.arange(101) / 100.0 if score_range else np.arange(-20, 21.0)
+    numbers[np.argmin(np.abs(numbers - bins.middle))] = bins.middle
+    own = np.searchsorted(cells.edges, numbers, "right")
+    assert np.all(cells.exact[own]) and len(set(own)) == len(numbers)
+    beside = np.searchsorted(cells.edges, (numbers[1:] + numbers[:-1]) / 2.0, "right")
+    assert not np.any(cells.exact[beside])
+
+
+def test_cells_tell_sharp_and_crowded_scores_apart():
+    for score_range, scores in (((0.0, 1.0), [1e-7, 1e-6, 1e-4, 0.495, 0.498, 1.0 - 1e-6]),
+                                (None, [-1e4, -3e-4, 1e-4, 2e-4, 0.31, 0.33, 30.0, 300.0])):
+        _, cells = made(score_range)
+        assert len(set(np.searchsorted(cells.edges, scores, "right"))) == len(scores)
+
+
+def test_counts_of_rows_sum_to_all_and_are_as_likely_where_nothing_is_known():
+    _, cells = made((0.0, 1.0))
+    rng = np.random.default_rng(0)
+    hidden = [1e6 * rng.normal(size=JOINED**(each + 1)) for each in range(WIDTHS)]
+    rows = row_counts(hidden, 1000, 1e6, cells.likely)
+    assert rows.sum() == pytest.approx(1000.0) and rows.min() >= 0.0
+    calm = [0.01 * level for level in hidden]
+    rows = row_counts(calm, 1000, 1e6, cells.likely)
+    np.testing.assert_allclose(rows, 1000.0 * cells.likely / cells.likely.sum(), rtol=1e-9,
+                               atol=1e-9)
+
+
+@pytest.mark.parametrize("noise", [1e-6, 20.0, 1e5])
+@pytest.mark.parametrize("score_range", RANGES)
+def test_bins_are_about_as_many_as_asked_for_and_keep_the_middle(noise, score_range):
+    _, cells = made(score_range)
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=5000)
+    scores = rng.normal(size=5000) + y if score_range is None else (
+        score_range[0] + (score_range[1] - score_range[0]) * rng.beta(2 + y, 3 - y))
+    first, rows = planned(cells, levels_of(cells, y, scores, noise), 5000, noise)
+    assert cells.middle in first and np.all(np.diff(first) > 0) and 0 < first[0]
+    assert 8 <= len(first) + 1 <= 16 and rows.sum() == pytest.approx(5000.0)
+
+
+def test_bins_follow_crowded_scores_and_part_numbers_that_many_rows_have():
+    _, cells = made((0.0, 1.0))
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=5000)
+    crowded = 0.5 + 0.02 * np.tanh(rng.normal(size=5000) + y)
+    first, _ = planned(cells, levels_of(cells, y, crowded, 20.0), 5000, 20.0)
+    held = np.bincount(np.searchsorted(cells.edges[first - 1], crowded, "right"))
+    assert held.max() < 0.25 * 5000
+    atoms = np.array([0.25, 0.26, 0.7])[rng.integers(3, size=5000)]
+    first, rows = planned(cells, levels_of(cells, y, atoms, 20.0), 5000, 20.0)
+    bins = ScoreBins.of("auto", (0.0, 1.0), 12).following(first, rows, cells, lone(rows))
+    assert len(set(bins.codes([0.25, 0.26, 0.7]))) == 3
+    own = bins.codes([0.25, 0.26, 0.7])
+    assert np.all(np.array(bins.tied)[own] > 0.7) and np.all(np.array(bins.crowded)[own] < 0.3)
+    np.testing.assert_allclose(bins.centers[own], [0.25, 0.26, 0.7], atol=0.01)
+
+
+def test_a_metric_of_a_large_table_keeps_its_draws_within_memory():
+    assert len(normal_draws((2, 16), "noise")) == 800
+    assert len(normal_draws((600, 600), "noise")) < 30
+    normal_draws.cache_clear()
+
+
+def test_a_ratio_to_a_hidden_whole_says_that_nothing_is_known():
+    draws = 10.0 * np.random.default_rng(0).normal(size=(2, 800))
+    for whole in (-5.0, 0.0, 5.0):
+        estimate = simulated_ratio((3.0, whole), (draws[0] + 3.0, draws[1] + whole), (0.0, 1.0))
+        assert estimate.value == 0.5 and estimate.interval() == (0.0, 1.0)
+    # A whole that is known leaves the error of the part.
+    estimate = simulated_ratio((300.0, 1000.0), (300.0 + draws[0], np.full(800, 1000.0)),
+                               (0.0, 1.0))
+    assert estimate.value == pytest.approx(0.3)
+    assert estimate.standard_error == pytest.approx(0.01, rel=0.1)
+
+
+def test_the_middle_of_a_range_of_scores_is_an_edge():
+    rng = np.random.default_rng(0)
+    for low, width in np.round(rng.uniform([-5.0, 0.1], [5.0, 9.0], size=(2000, 2)), 2).tolist():
+        high = round(low + width, 2)
+        bins = ScoreBins.of("auto", (low, high), 16)
+        assert bins.middle in bins.inner and np.all(np.diff(bins.edges) > 0.0)

@@ -1,0 +1,65 @@
+"""Error bars hold at the ends of a metric's range, and where noise hides what it is a share of."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+from sklearn import metrics
+
+from dpsk.exceptions import PrivacyWarning
+from dpsk.metrics import BinaryEvaluation, MulticlassEvaluation
+
+DRAWS = 60
+#: A coverage of .93 fails with a chance below 1e-8.
+LEAST = binom.ppf(1e-8, DRAWS, 0.93)
+#: Metrics of two classes that are one number, and their exact values.
+EXACT = {
+    "prevalence": lambda y, p: y.mean(),
+    "accuracy": lambda y, p: metrics.accuracy_score(y, p >= 0.5),
+    "balanced_accuracy": lambda y, p: metrics.balanced_accuracy_score(y, p >= 0.5),
+    "precision": lambda y, p: metrics.precision_score(y, p >= 0.5),
+    "recall": lambda y, p: metrics.recall_score(y, p >= 0.5),
+    "f1": lambda y, p: metrics.f1_score(y, p >= 0.5)}
+
+
+def scored(positives, n=3000):
+    """Return labels, a few of them positive, and probabilities that are nearly right."""
+    rng = np.random.default_rng(0)
+    y = (np.arange(n) < positives).astype(int)
+    p = np.where(y, 0.8, 0.2) + 0.1 * rng.uniform(size=n)
+    p[:max(1, positives // 100)] = 0.3
+    return y, p
+
+
+def outside(estimate, exact):
+    low, high = estimate.interval()
+    assert np.all((estimate.bounds[0] <= estimate.value) & (estimate.value <= estimate.bounds[1]))
+    return np.any((exact < low - 1e-12) | (high + 1e-12 < exact))
+
+
+@pytest.mark.parametrize("positives, epsilon", [(900, 1.0), (30, 1.0), (30, 0.2)])
+def test_shares_of_two_classes_are_covered_where_noise_puts_them_beyond_their_range(
+        positives, epsilon):
+    y, p = scored(positives)
+    missed = dict.fromkeys(EXACT, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)
+        for _ in range(DRAWS):
+            found = BinaryEvaluation.from_predictions(y, p, epsilon=epsilon, bins=16)
+            for name, exact in EXACT.items():
+                missed[name] += outside(getattr(found, name)(), exact(y, p))
+    assert DRAWS - max(missed.values()) >= LEAST, missed
+
+
+def test_shares_of_many_classes_are_covered_where_noise_puts_them_beyond_their_range():
+    y = np.arange(3000) % 5
+    guesses = y.copy()
+    guesses[:9] = (1 + y[:9]) % 5
+    missed = 0
+    for _ in range(DRAWS):
+        found = MulticlassEvaluation.from_predictions(y, guesses)
+        missed += outside(found.accuracy(), 1.0 - 9 / 3000)
+    assert DRAWS - missed >= LEAST
+    recalls = metrics.recall_score(y, guesses, average=None)
+    assert np.all(np.abs(found.recall().value - recalls) < 0.3)
