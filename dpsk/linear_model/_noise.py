@@ -108,7 +108,7 @@ def why_unknown(model: Any) -> str | None:
         return "the fit had sample_weight, whose law was not released."
     if hasattr(model, "group_weights_"):
         return "which rows are in which group was not released."
-    if isinstance(model._scalar_loss(), CappedPoisson):
+    if not is_classifier(model) and isinstance(model._scalar_loss(), CappedPoisson):
         return "the spread of counts about their predictions was not released."
     if model.penalty in ("l1", "elasticnet"):
         return f"penalty={model.penalty!r} hides how far from 0 a coefficient would be without it."
@@ -170,11 +170,11 @@ def _why_replays_differ(model, X, coefs):
         fits, wanted = (each - each.mean(axis=-2, keepdims=True) for each in (fits, wanted))
     covariance = np.atleast_2d(np.cov(X, rowvar=False))
     mean = fits.mean(axis=0)
-    energy, noise = (float(np.einsum("...i,ij,...j->", each, covariance, each)) for each in (
-        wanted, fits - mean))
+    energy, noise = (float((each @ covariance * each).sum()) for each in (wanted, fits - mean))
     if not noise < energy * (len(fits) - 1):
         return "it explains all that the coefficients predict."
-    if not _LEAST_FOUND <= float((mean @ covariance * wanted).sum()) / energy <= 1.0 / _LEAST_FOUND:
+    share = float((mean @ covariance * wanted).sum()) / energy
+    if not _LEAST_FOUND <= share <= 1.0 / _LEAST_FOUND:
         return ("a penalty, few steps or a clip hold coefficients back, by how much was not "
                 "released.")
     return None
