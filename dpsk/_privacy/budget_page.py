@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import math
+import shlex
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -181,7 +182,8 @@ def _check(certificate: Any, ledger: str) -> str:
         "'>Save the certificate</a> as <code>certificate.json</code>.",
         f"Ask for the ledger of the budget, the file <code>{html.escape(ledger)}</code>. The "
         "program wrote a line in it before each result was computed.",
-        "Run <pre>python -m dpsk.verify certificate.json " + html.escape(ledger) + "</pre> It "
+        "Run <pre>python -m dpsk.verify certificate.json " + html.escape(shlex.quote(ledger)) +
+        "</pre> It "
         "computes all costs again, compares every release with the ledger, and says whether "
         "results were computed since. It needs no data.",
         "Compare what it prints with this page. A file can be made by anybody: check who signed "
