@@ -24,11 +24,11 @@ __all__ = ["BUDGET_RULES", "assumptions", "check_same", "facts_of", "read_charge
 
 _ALWAYS = (
     "all releases were made of the same rows, as a budget is for one data set",
-    "which rows a fit was given, its columns, bounds and other parameters followed from nothing "
-    "about the rows but what was released inside of the budget",
+    "rows, columns, bounds and other parameters of each fit were chosen without a look at the "
+    "data, but for results that were released inside of the budget",
     "nothing else was made of these rows: exact scores, fits by other packages and fits outside "
     "of the budget are not in it",
-    "the ledger is the only one of this budget: it was not copied, and spent from twice")
+    "nobody copied the ledger to spend the budget twice")
 _STAYS = "a row that is replaced stays in its group, in releases that protect groups"
 _UNSAID = ("nothing but what is listed was taken as public, and no noise repeats under a seed, in "
            "releases of which the ledger does not say it")

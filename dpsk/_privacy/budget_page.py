@@ -85,7 +85,7 @@ def _summary(certificate: Any) -> Iterator[str]:
            f"probability of anything that somebody may find in the results "
            f"{_change(certificate.epsilon, delta)}.")
     yield ("It holds whatever else somebody knows, also where a result decided what was computed "
-           "next. It includes results that the budget may still allow.")
+           "next. It also covers results that may still be computed within this budget.")
     if any(charge.reproducible for charge in charges):
         yield ("Noise of some results repeats under a seed: they are not private for anybody who "
                "knows or guesses it. See what is assumed.")
@@ -166,13 +166,14 @@ def _table(certificate: Any) -> str:
 
 
 def _public(certificate: Any) -> str:
-    return ("<p>The guarantee does not hide this:</p>\n" + _list(facts_of(certificate.charges)) +
+    return ("<p>The guarantee does not protect the following:</p>\n" +
+            _list(facts_of(certificate.charges)) +
             "<p>This page also shows the day and the cost of every result.</p>")
 
 
 def _assumed(certificate: Any) -> str:
-    return ("<p>Nobody can see from the results whether this is so. Ask whoever computed "
-            "them:</p>\n" + _list(certificate.assumed))
+    return ("<p>The guarantee holds only if all of the following is true. The results do not "
+            "show whether it is: ask whoever computed them.</p>\n" + _list(certificate.assumed))
 
 
 def _check(certificate: Any, ledger: str) -> str:
