@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from dpsk._charging import check_against
 from dpsk._privacy.budget_certificate import BudgetCertificate
 from dpsk._privacy.certificate import Certificate
+from dpsk._privacy.certificate_fields import from_text, printable, rounded_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,13 +43,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, ArithmeticError, RecursionError) as error:
         print(f"REFUSED: {error}", file=sys.stderr)
         return 1
-    print("\n".join(lines))
+    print("\n".join(map(printable, lines)))
     return 0
 
 
 def _checked(path, ledger):
     """Return what was found, in sentences; an error where something is not as it says."""
-    data = json.loads(path.read_text(encoding="utf-8"))
+    data = from_text(path.read_text(encoding="utf-8"))
     if not (isinstance(data, dict) and "charges" in data):
         found = Certificate.from_dict(data)
         if ledger is not None:
@@ -59,7 +59,8 @@ def _checked(path, ledger):
     certificate = BudgetCertificate.from_dict(data)
     count = len(certificate.charges)
     lines = [f"{path}: {certificate.guarantee} follows from its {_results(count)}; made "
-             f"{certificate.date}"]
+             f"{certificate.date}; charged so far: epsilon "
+             f"{rounded_up(certificate.charged_epsilon, 4)}"]
     if ledger is None:
         return [*lines, "not compared with a ledger: that these are all, and that none was "
                         "changed, is the word of whoever made the file"]

@@ -7,6 +7,7 @@ import math
 import os
 import platform
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dpsk._privacy.charges import Charge
@@ -131,7 +132,7 @@ class Account:
         if pages.torn is not None:
             pages.append(_declared(pages.torn, self.path))
         self._mark = pages.mark
-        return [Charge.from_dict(json.loads(each)) for each in pages.records[1:]]
+        return _charges(pages.records[1:], self.terms)
 
     def sum(self, charges: Iterable[Charge]) -> tuple[float, ...]:
         """Return what charges cost together, in what the filter counts."""
@@ -211,15 +212,18 @@ def check_against(certificate: BudgetCertificate, path: str | os.PathLike[str]) 
         if pages.torn is not None:
             records.append(_declared(pages.torn, path))
         terms, charges = json.loads(records[0]), certificate.charges
+        if not isinstance(terms, dict):
+            raise ValueError(f"path={path!r}: is the ledger of no budget; compare with that of "
+                             "this one.")
         for name in ("epsilon", "delta", "kind", "disclosure", "unit", "name"):
-            stated, held = getattr(certificate, name), terms.get(name, 0.0)
-            if stated != held:
+            stated, of_ledger = getattr(certificate, name), terms.get(name, 0.0)
+            if stated != of_ledger:
                 raise ValueError(f"{name}={stated!r}: the ledger {path!r} is of a budget with "
-                                 f"{name}={held!r}; compare with the ledger of this one.")
-        later = len(records) - 1 - len(charges)
-        for place, (charge, record) in enumerate(
-                zip(charges, records[1:], strict=False), 1):
-            if charge != Charge.from_dict(json.loads(record)):
+                                 f"{name}={of_ledger!r}; compare with the ledger of this one.")
+        held = _charges(records[1:], terms)
+        later = len(held) - len(charges)
+        for place, (charge, found) in enumerate(zip(charges, held, strict=False), 1):
+            if charge != found:
                 raise ValueError(f"release {place}: is {charge.name!r}, and not what line "
                                  f"{place + 1} of the ledger {path!r} says; ask for the "
                                  "certificate that the budget makes.")
@@ -227,7 +231,16 @@ def check_against(certificate: BudgetCertificate, path: str | os.PathLike[str]) 
             raise ValueError(f"checksum={certificate.checksum!r}: the ledger {path!r} is not that "
                              "which the certificate was made from, or lost lines since; ask for "
                              "the whole file.")
+        # The guarantee is of later charges too, so these have to find room in it.
+        replace(certificate, charges=tuple(held),
+                date=max(certificate.date, *(each.date for each in held), "")).verify()
         return later
+
+
+def _charges(records: Iterable[str], terms: dict[str, Any]) -> list[Charge]:
+    """Return the charges of records of a budget."""
+    of_groups = terms.get("unit") == "group"
+    return [Charge.from_dict(json.loads(each), of_groups) for each in records]
 
 
 def _line(terms):

@@ -26,7 +26,9 @@ from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.certificate_fields import (
     GROUP_RELATION,
     RELATION,
+    from_text,
     html_table,
+    printable,
     require,
     rounded_up,
     same_keys,
@@ -304,7 +306,7 @@ class BudgetCertificate:
         ValueError
             If the text has other keys, or values that do not follow from its charges.
         """
-        return cls.from_dict(json.loads(text))
+        return cls.from_dict(from_text(text))
 
     def verify(self) -> BudgetCertificate:
         """Return this certificate if the budget admits its charges.
@@ -360,8 +362,8 @@ class BudgetCertificate:
     def __str__(self) -> str:
         lines = list(self._lines())
         width = 2 + max(len(name) for name, _ in lines)
-        return "\n".join([self._title(), *(f"  {name + ':':<{width}}{text}"
-                                           for name, text in lines)])
+        return "\n".join([printable(self._title()), *(
+            f"  {name + ':':<{width}}{printable(text)}" for name, text in lines)])
 
     def _repr_html_(self) -> str:
         return html_table(self._title(), self._lines())

@@ -24,16 +24,18 @@ __all__ = ["BUDGET_RULES", "assumptions", "check_same", "facts_of", "read_charge
 
 _ALWAYS = (
     "all releases were made of the same rows, as a budget is for one data set",
-    "which rows a fit was given, its columns, bounds and other parameters followed from nothing "
-    "about the rows but what was released inside of the budget",
+    "rows, columns, bounds and other parameters of each fit were chosen without a look at the "
+    "data, but for results that were released inside of the budget",
     "nothing else was made of these rows: exact scores, fits by other packages and fits outside "
     "of the budget are not in it",
-    "the ledger is the only one of this budget: it was not copied, and spent from twice")
+    "nobody copied the ledger to spend the budget twice")
 _STAYS = "a row that is replaced stays in its group, in releases that protect groups"
+_UNSAID = ("nothing but what is listed was taken as public, and no noise repeats under a seed, in "
+           "releases of which the ledger does not say it")
 _SEEDED = "nobody knows or guesses the seed, in releases whose noise repeats under one"
 #: A fact that is a claim, of a fit or of one of its steps.
 _CLAIM = re.compile(r"(?:.*: )?that ")
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _CHECKSUM = re.compile(r"[0-9a-f]{32}")
 #: How far numbers that are solved for may be off on another machine, or by another version.
 _CLOSE, _LOSSES = 1e-6, 1e-2
@@ -69,6 +71,8 @@ def assumptions(unit: str, charges: Sequence[Charge]) -> tuple[str, ...]:
         lines.append(SAME_GROUPS)
     lines += [f"{text} ({_numbers(found)})" for text, found in (
         (_STAYS, [unit == "row" and charge.of_groups for charge in charges]),
+        # A line that was cut, or is of a version that wrote no more.
+        (_UNSAID, [not charge.public for charge in charges]),
         (_SEEDED, [charge.reproducible for charge in charges])) if any(found)]
     return (*lines, *_stated(charges, True))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import math
+import shlex
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -84,7 +85,7 @@ def _summary(certificate: Any) -> Iterator[str]:
            f"probability of anything that somebody may find in the results "
            f"{_change(certificate.epsilon, delta)}.")
     yield ("It holds whatever else somebody knows, also where a result decided what was computed "
-           "next. It includes results that the budget may still allow.")
+           "next. It also covers results that may still be computed within this budget.")
     if any(charge.reproducible for charge in charges):
         yield ("Noise of some results repeats under a seed: they are not private for anybody who "
                "knows or guesses it. See what is assumed.")
@@ -165,13 +166,14 @@ def _table(certificate: Any) -> str:
 
 
 def _public(certificate: Any) -> str:
-    return ("<p>The guarantee does not hide this:</p>\n" + _list(facts_of(certificate.charges)) +
+    return ("<p>The guarantee does not protect the following:</p>\n" +
+            _list(facts_of(certificate.charges)) +
             "<p>This page also shows the day and the cost of every result.</p>")
 
 
 def _assumed(certificate: Any) -> str:
-    return ("<p>Nobody can see from the results whether this is so. Ask whoever computed "
-            "them:</p>\n" + _list(certificate.assumed))
+    return ("<p>The guarantee holds only if all of the following is true. The results do not "
+            "show whether it is: ask whoever computed them.</p>\n" + _list(certificate.assumed))
 
 
 def _check(certificate: Any, ledger: str) -> str:
@@ -181,7 +183,8 @@ def _check(certificate: Any, ledger: str) -> str:
         "'>Save the certificate</a> as <code>certificate.json</code>.",
         f"Ask for the ledger of the budget, the file <code>{html.escape(ledger)}</code>. The "
         "program wrote a line in it before each result was computed.",
-        "Run <pre>python -m dpsk.verify certificate.json " + html.escape(ledger) + "</pre> It "
+        "Run <pre>python -m dpsk.verify certificate.json " + html.escape(shlex.quote(ledger)) +
+        "</pre> It "
         "computes all costs again, compares every release with the ledger, and says whether "
         "results were computed since. It needs no data.",
         "Compare what it prints with this page. A file can be made by anybody: check who signed "

@@ -20,7 +20,9 @@ from dpsk._privacy.certificate_fields import (
     RELATION,
     Enforced,
     check_accounting,
+    from_text,
     html_table,
+    printable,
     read_epsilon,
     rebuilt_bounds,
     require,
@@ -316,13 +318,13 @@ class Certificate:
         ValueError
             If the text has other keys, or values that do not follow from its events.
         """
-        return cls.from_dict(json.loads(text))
+        return cls.from_dict(from_text(text))
 
     def __str__(self) -> str:
         width = 2 + max(len(name) for name, _ in self._lines())
         title = self._title()
-        body = (f"  {name + ':':<{width}}{text}" for name, text in self._lines())
-        return "\n".join([title, *body])
+        body = (f"  {name + ':':<{width}}{printable(text)}" for name, text in self._lines())
+        return "\n".join([printable(title), *body])
 
     def _repr_html_(self) -> str:
         return html_table(self._title(), self._lines())

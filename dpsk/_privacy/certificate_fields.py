@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import math
 from dataclasses import dataclass, fields
 from decimal import ROUND_CEILING, Context
@@ -25,7 +26,9 @@ __all__ = [
     "SAME_GROUPS",
     "Enforced",
     "check_accounting",
+    "from_text",
     "html_table",
+    "printable",
     "read_epsilon",
     "rebuilt_bounds",
     "require",
@@ -164,6 +167,26 @@ def tupled(value: object) -> object:
 def require(ok: bool, name: str, value: object, rule: str) -> None:
     if not ok:
         raise ValueError(f"{name}={value!r}: must be {rule}.")
+
+
+def from_text(text: str) -> Any:
+    """Return what JSON text holds; a ValueError where a key is there twice.
+
+    A reader may see the first of them, and this program the last.
+    """
+    return json.loads(text, object_pairs_hook=_once)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    require(len(found) == len(pairs), "keys", [key for key, _ in pairs], "there once each")
+    return found
+
+
+def printable(text: str) -> str:
+    """Return text in one line, as a name could otherwise print lines or hide some."""
+    return text if text.isprintable() else "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def html_table(title: str, lines: Iterable[tuple[str, str]]) -> str:

@@ -52,10 +52,11 @@ class Charge:
                 "reproducible": self.reproducible}
 
     @classmethod
-    def from_dict(cls, data: Any) -> Charge:
+    def from_dict(cls, data: Any, of_groups: bool = False) -> Charge:
         """Rebuild a charge from its record; a ValueError if it is none.
 
-        Only name and event have to be there: a record whose end was cut has no more.
+        Only name and event have to be there: a record whose end was cut has no more. `of_groups`
+        holds where the record does not say it: a budget of groups has admitted nothing else.
         """
         require(isinstance(data, dict) and "event" in data and "name" in data, "charge", data,
                 "a dictionary with an event and a name")
@@ -64,7 +65,7 @@ class Charge:
                 public, "a list of strings")
         # A ledger is read before every charge, so it is read fast.
         require(type(name) is type(date) is str, "name and date", (name, date), "strings")
-        flags = data.get("of_groups", False), data.get("reproducible", False)
+        flags = data.get("of_groups", of_groups), data.get("reproducible", False)
         require(type(flags[0]) is type(flags[1]) is bool, "of_groups and reproducible", flags,
                 "True or False")
         return cls(name, event_from_dict(data["event"]), date, tuple(public), *flags)

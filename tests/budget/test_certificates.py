@@ -23,6 +23,7 @@ from dpsk import (
     accounting,
     make_dp_pipeline,
     privacy_report,
+    verify,
 )
 from dpsk.accounting import BudgetCertificate, Disclosure, Gaussian, Pure, SampledGaussian, total
 from dpsk.exceptions import BudgetExceededError
@@ -365,3 +366,25 @@ def test_a_report_on_a_budget_needs_no_fits_that_were_planned():
         budget.certificate().assumed[1], "")
     assert "followed from what an earlier one released" in privacy_report(
         {"all": budget, "more": model().fit(X, Y)}).model_card()
+
+
+@pytest.mark.parametrize("unit", ["row", "group"])
+def test_lines_that_were_cut_or_say_less_have_a_certificate(tmp_path, unit):
+    path = tmp_path / "a.budget"
+    groups = np.arange(len(X)) // 2 if unit == "group" else None
+    with PrivacyBudget(2.0, DELTA, unit=unit, path=path):
+        model().fit(X, Y, groups=groups)
+        model().fit(X, Y, groups=groups)
+    path.write_bytes(path.read_bytes()[:-9])
+    again = PrivacyBudget.load(path)
+    certificate = again.certificate()
+    assert (certificate.spent, certificate.charges[1].date) == (again.spent, "")
+    assert certificate.spent["mu^2"] == 2 * certificate.prices[0]["mu^2"]
+    assert any("the ledger does not say it (release 2)" in line for line in certificate.assumed)
+    (tmp_path / "a.json").write_text(certificate.to_json())
+    assert verify.main([str(tmp_path / "a.json"), str(path)]) == 0
+
+
+def test_the_command_on_the_page_takes_the_name_of_the_ledger_as_one_word():
+    text = PrivacyBudget(1.0, DELTA).certificate().to_html("all people; rm x")
+    assert "certificate.json &#x27;all people; rm x&#x27;</pre>" in text

@@ -1,6 +1,7 @@
 """``python -m dpsk.verify`` accepts what the ledger says, and nothing else."""
 
 import copy
+import hashlib
 import json
 import os
 import runpy
@@ -133,6 +134,48 @@ def test_another_ledger_and_one_that_lost_lines_are_refused(made, tmp_path, caps
     (tmp_path / "notes").write_text("something else")
     assert run(path, tmp_path / "notes") == 1
     assert "is a file of something else" in capsys.readouterr().err
+
+
+def _ledger(records):
+    """Return the lines of a ledger whose checksums are right."""
+    lines, before = [], ""
+    for record in records:
+        before = hashlib.sha256(f"{before} {record}".encode()).hexdigest()[:32]
+        lines.append(f"{before} {record}\n")
+    return "".join(lines)
+
+
+@pytest.mark.parametrize("record", [
+    "no JSON", "[]", '{"event": {"kind": "Gaussian", "mu": 9.0}, "name": "more than is left"}'])
+def test_lines_that_came_later_have_to_be_charges_with_room_in_the_budget(made, record, capsys):
+    _, ledger, path = made
+    records = [line.partition(" ")[2] for line in ledger.read_text().splitlines()]
+    assert _ledger(records) == ledger.read_text()
+    ledger.write_text(_ledger([*records, record]))
+    assert run(path, ledger) == 1
+    assert "REFUSED" in capsys.readouterr().err
+    ledger.write_text(_ledger([record]))
+    assert run(path, ledger) == 1
+
+
+def test_a_key_that_is_there_twice_is_refused(made, capsys):
+    """A person reads the first guarantee, and a program the last."""
+    _, ledger, path = made
+    path.write_text('{"epsilon": 0.01,' + path.read_text()[1:])
+    assert run(path, ledger) == 1
+    assert "once each" in capsys.readouterr().err
+
+
+def test_names_print_no_lines_of_their_own(tmp_path, capsys):
+    budget = PrivacyBudget(1.0, DELTA, name="x\n  guarantee: (0.1, 0)\x1b[2J\u202e")
+    text = str(budget.certificate())
+    assert "x\\n  guarantee: (0.1, 0)\\x1b[2J\\u202e" in text
+    assert all(line.isprintable() for line in text.splitlines())
+    fitted = type("A\nledger: holds the same", (DPLogisticRegression,), {})(
+        epsilon=0.3, delta=1e-6, data_norm=1.0, classes=[0, 1]).fit(np.eye(60), np.arange(60) % 2)
+    (tmp_path / "fit.json").write_text(fitted.privacy_.to_json())
+    assert run(tmp_path / "fit.json") == 0
+    assert "\n" not in capsys.readouterr().out.strip()
 
 
 def test_the_certificate_of_a_fit_is_checked_as_well(tmp_path, capsys):
