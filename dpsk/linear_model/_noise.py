@@ -74,7 +74,7 @@ class NoiseFacts(NamedTuple):
         Whether rows had weights, beside those of classes.
     is_grouped : bool
         Whether groups of rows are protected.
-    moment_std : (float, float) or None
+    square_std, mean_std : float or None
         Of the noise on a mean square and on a mean, of rows in the unit of their bound.
     """
 
@@ -85,13 +85,15 @@ class NoiseFacts(NamedTuple):
     is_gaussian: bool
     is_weighted: bool
     is_grouped: bool
-    moment_std: tuple[float, float] | None
+    square_std: float | None
+    mean_std: float | None
 
     @classmethod
     def of(cls, problem: Any, name: str, solver: Any, stage: Any, is_weighted: bool) -> Any:
         """Return those of a fit by a solver of some name, after a stage or None."""
+        stds = getattr(stage, "noise_stds", None) or (None, None)
         return cls(problem.n_samples, name, problem.epsilon, problem.delta, solver.is_gaussian,
-                   is_weighted, problem.grouped, getattr(stage, "noise_stds", None))
+                   is_weighted, problem.grouped, *stds)
 
 
 def why_unknown(model: Any) -> str | None:
@@ -246,7 +248,7 @@ def _synthetic_rows(model, moment, n_rows, draws):
 
 def _deviations(model, vectors):
     """Return standard deviations of the noise on a moment along each direction."""
-    own, beside = model._noise_facts.moment_std
+    own, beside = model._noise_facts.square_std, model._noise_facts.mean_std
     features = np.square(vectors[:model.n_features_in_]).sum(axis=0)
     # The constant's own moment is public, or nearly; its products with features are noisy.
     return np.sqrt((own * features)**2 + 4.0 * beside**2 * features * (1.0 - features))
