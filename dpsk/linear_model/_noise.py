@@ -47,7 +47,7 @@ _FEWEST_ROWS, _ROWS_A_COLUMN = 5000, 50
 #: The share of the coefficients that fits to rows drawn by them find again at least.
 _LEAST_FOUND = 0.5
 #: The share of a coefficient in directions that noise hides, up to which its noise is known.
-_MOST_HIDDEN = 0.05
+_MOST_HIDDEN = 0.02
 #: Standard deviations of noise above 0 from which on a moment is one.
 _SURE = 3.0
 #: Of noise with negative values raised to 0, in standard deviations: the density of 0.
