@@ -34,7 +34,7 @@ EXEMPT = {
                     "accounting without rows"),
     **dict.fromkeys(("PrivacyBudget", "BudgetExceededError", "PrivacyWarning", "NoiseSeed",
                      "NpyFiles", "ParquetFiles"), "no call on rows"),
-    **dict.fromkeys(("PrivacyReport", "privacy_report", "PrivacyPlan", "PrivacyPlanDisplay",
+    **dict.fromkeys(("CoefficientSummary", "PrivacyReport", "privacy_report", "PrivacyPlan", "PrivacyPlanDisplay",
                      "plan_privacy", "DPShapeDisplay", "Estimate", "CrossValidation"),
                     "reads what was released, or public numbers"),
     **dict.fromkeys(("get_scorer", "get_scorer_names", "make_dp_pipeline"),

@@ -90,7 +90,7 @@ class ExactMinimizer(Solver):
         return ExactAnswers()
 
     def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
-        objective = Objective(oracle, penalty, self.is_square, theta)
+        objective = Objective(oracle, penalty, self.is_square)
         # Products are small: threads of them would wait for each other.
         with one_blas_thread():
             point, n_iter = self._minimum(objective, theta)
@@ -102,6 +102,7 @@ class ExactMinimizer(Solver):
         """Return a minimizer and the number of steps."""
         smooth, done, limit = objective.penalty.is_smooth, 0, self.max_iter or 0
         few, hessian = bool(self.is_small), bool(self.uses_hessian)
+        first = objective.value(objective.penalty.prox(theta, 1.0))
         if smooth and not self.is_square:
             share = (_ROUGH if few else _FINE) if hessian else _FINEST
             most = _FIRST_STEPS if hessian else 100 * limit
@@ -111,6 +112,6 @@ class ExactMinimizer(Solver):
         if not smooth and not hessian:
             return accelerated(objective, objective.penalty.prox, theta, 100 * limit)
         if hessian and (self.is_square or not smooth or few):
-            theta, more = newton(objective, theta, limit)
+            theta, more = newton(objective, theta, limit, first)
             done += more
         return theta, done

@@ -24,23 +24,15 @@ __all__ = ["Objective", "accelerated", "newton", "quasi_newton", "shortest"]
 _ROUND = 15
 #: The share of the bound on Hessians that their coordinates do not fall below; measured.
 _FLOOR = 1e-4
-#: How often Newton's method goes on from a point that its Hessian does not tell of.
-_HIDDEN_ROUNDS = 10
-#: The share of the objective that a step may bring with the next one by the same Hessian.
-_NEAR = 1e-5
 
 
 class Objective:
-    """The mean loss that an oracle answers for, with the differentiable part of a penalty.
+    """The mean loss that an oracle answers for, with the differentiable part of a penalty."""
 
-    `rounding` is nothing beside the objective at the start.
-    """
-
-    def __init__(self, oracle, penalty, is_square, start):
+    def __init__(self, oracle, penalty, is_square=False):
         self.penalty = penalty
         self._oracle, self.is_square = oracle, is_square
         self._majorant = self._seen = self._square = None
-        self.rounding = 1e-14 * abs(self.value(penalty.prox(start, 1.0)))
 
     def value(self, theta: FloatArray) -> float:
         """Return all of the objective at `theta`, a float."""
@@ -107,52 +99,41 @@ class Objective:
         return hessian + 0.1 * np.kron(self.majorant(theta), np.eye(outputs))
 
 
-def newton(objective: Objective, theta: FloatArray,
-           max_iter: int) -> tuple[FloatArray, int]:
-    """Return the minimizer by (proximal) Newton steps, and how many were made."""
-    theta, done = objective.penalty.prox(theta, 1.0), 0
-    for _ in range(_HIDDEN_ROUNDS):
-        theta, more, model = _newton(objective, theta, max_iter - done)
-        done += more
-        better = None if model is None else model.beyond_rounding()
-        if better is None:
-            break
-        theta = better
-    return theta, done
+def newton(objective: Objective, theta: FloatArray, max_iter: int,
+           scale: float | None = None) -> tuple[FloatArray, int]:
+    """Return the minimizer by (proximal) Newton steps, and how many were made.
 
-
-def _newton(objective, theta, max_iter):
-    """Return where Newton's method ends, the number of steps, and the last model, if it is there.
+    `scale` is an objective beside which what rounding leaves of others is nothing; None: at theta.
     """
-    value, last, done, model = objective.value(theta), np.inf, 0, None
-    rounding = objective.rounding
-    while done < max_iter and value > rounding:
+    theta = objective.penalty.prox(theta, 1.0)
+    value, last = objective.value(theta), np.inf
+    scale, done, model = scale or abs(value), 0, None
+    while done < max_iter and value > 1e-14 * scale:
         done += 1
         fresh = model is None
         model = _Model(objective, theta) if model is None else model.moved(theta)
         step = model.step()
         decrement = model.decrement(step)
-        settled = decrement <= 1e-9 * max(abs(value), 1e5 * rounding)
+        settled = decrement <= 1e-9 * max(abs(value), 1e-9 * scale)
         # Rounding is reached where full steps bring no progress.
-        if not decrement > 1e-14 * rounding:
-            return theta, done, model
+        if not decrement > 1e-28 * scale:
+            break
         if settled and decrement > 0.25 * last:
             if fresh:
-                return theta, done, model
+                break
             model = None
             continue
-        near = decrement <= min(_NEAR * abs(value), 0.1 * last)
         last = decrement
         if settled:
             # The Hessian hardly changes any more.
             theta, value = theta + step, objective.value(theta + step)
             continue
         found = _searched(objective, theta, value, step, decrement)
-        if found is None and fresh:
-            return theta, done, model
-        theta, value = found or (theta, value)
-        model = model if found and (near or objective.is_square) else None
-    return theta, done, None
+        if found is None:
+            break
+        theta, value = found
+        model = model if objective.is_square else None
+    return theta, done
 
 
 def _searched(objective, theta, value, step, decrement):
@@ -222,30 +203,6 @@ class _Model:
             rest = self._rest(self._theta) - self._rest(self._theta + step)
         return rest - float(np.vdot(self._gradient, step))
 
-    def beyond_rounding(self):
-        """Return a better point along directions that rounding hides from the Hessian, or None.
-
-        Nearly collinear features have such; the loss itself tells how far to go.
-        """
-        if not self._penalty.is_smooth:
-            return None
-        parts, hidden = self._parts, self._parts.inverse.hidden()
-        moves = np.vstack([hidden, -parts.free(parts.cross.T @ hidden)])
-        value, slopes = self._objective.value(self._theta), moves.T @ self._gradient.ravel()
-        if not 0.5 * slopes @ slopes > 1e-9 * value + self._objective.rounding:
-            return None
-
-        def along(lengths):
-            point = self._theta + (moves @ lengths).reshape(self._theta.shape)
-            found, gradient = self._objective.smooth(point)
-            return found / value, moves.T @ gradient.ravel() / value
-
-        found = minimize(along, np.zeros(len(slopes)), jac=True, method="L-BFGS-B",
-                         options={"ftol": 1e-12, "gtol": 1e-12})
-        if not found.fun < 1.0 - 1e-9:
-            return None
-        return self._theta + (moves @ found.x).reshape(self._theta.shape)
-
     def _rest(self, theta):
         """Return what of the penalty is not differentiable."""
         return (self._penalty.value(theta)
@@ -268,7 +225,8 @@ def quasi_newton(objective: Objective, theta: FloatArray, max_iter: int, *,
     that `ends` there, or at the start of one.
     """
     done, scale = 0, objective.smooth(theta)[0]
-    while scale > objective.rounding and done < max_iter:
+    lowest = 1e-14 * scale
+    while scale > lowest and done < max_iter:
         there, back = _coordinates(objective.metric(theta, done > 0)) if scales else (_same, _same)
 
         def smooth(flat, start=theta, scale=scale, there=there, back=back):
@@ -321,22 +279,15 @@ def shortest(objective: Objective, theta: FloatArray) -> FloatArray:
         parts = (objective.square(theta) if objective.is_square else
                  _Eliminated(objective.metric(theta), own))
         surplus = parts.inverse.within_null_space(theta.reshape(len(theta), -1)[:own])
-        shorter = theta - np.concatenate(
+        theta = theta - np.concatenate(
             [surplus, -parts.free(parts.cross.T @ surplus)]).reshape(shape)
-        theta = _no_worse(objective, shorter, theta) if surplus.any() else theta
     if theta.ndim == 1:
         return theta
     first = own if penalty.smoothness or not penalty.is_smooth else 0
     centered = theta.copy()
     centered[first:] -= centered[first:].mean(axis=1, keepdims=True)
-    return _no_worse(objective, centered, theta)
-
-
-def _no_worse(objective, point, other):
-    """Return a point, or the other one if that is better by more than rounding."""
-    value = objective.value(other)
-    most = value + 1e-13 * abs(value) + objective.rounding
-    return point if objective.value(point) <= most else other
+    value = objective.value(theta)
+    return centered if objective.value(centered) <= value + 1e-13 * abs(value) else theta
 
 
 def accelerated(objective: Any, prox: Any, theta: FloatArray, max_iter: Any) -> Any:

@@ -44,8 +44,8 @@ class Inverse:
         self._root = _root(scaled + np.diag(self._scale == 0.0))
         if self._root is None:
             values, self._vectors = np.linalg.eigh(scaled)
-            self._least = 4.0 * len(matrix) * _EPS * max(values, default=0.0)
-            self._values, self._kept = values, values > self._least
+            self._kept = values > 4.0 * len(matrix) * _EPS * max(values, default=0.0)
+            self._values = values
 
     def __call__(self, right: FloatArray) -> FloatArray:
         right = (right.T * self._scale).T
@@ -72,12 +72,6 @@ class Inverse:
             return np.zeros_like(vector)
         return self._scale * (vectors @ inner)
 
-    def hidden(self) -> FloatArray:
-        """Return columns along which rounding hides curvatures, each of at most 1."""
-        if self._root is not None or not self._least > 0.0:
-            return np.zeros((len(self._scale), 0))
-        return self._scale[:, None] * self._vectors[:, ~self._kept] / np.sqrt(self._least)
-
     def within_null_space(self, vector: FloatArray) -> FloatArray:
         """Return the nearest of the vectors that the matrix maps to zero."""
         empty = self._scale == 0
@@ -85,8 +79,6 @@ class Inverse:
         if self._root is None:
             vectors = self._vectors[:, ~self._kept] * self._scale[:, None]
             basis = np.column_stack([vectors, basis])
-        if not basis.size:
-            return np.zeros_like(vector)
         return basis @ lstsq(basis, vector, lapack_driver="gelsy")[0]
 
 
