@@ -55,8 +55,7 @@ class CurveTable(TableEvaluation):
         thresholds : ndarray of shape (n_bins,)
             Increasing.
         """
-        above = _curves.monotone(_curves.positives_above(self.counts))
-        precision, recall = _precision_recall(above)
+        precision, recall = _precision_recall(self.counts)
         return precision[::-1], recall[::-1], self.bins.edges[:-1]
 
     def calibration_curve(self, n_bins: int = 5) -> tuple[Estimate, FloatArray]:
@@ -132,8 +131,7 @@ class CurveTable(TableEvaluation):
         grid = np.linspace(0.0, 1.0, n_points)
 
         def curve(counts):
-            above = _curves.monotone(_curves.positives_above(counts))
-            precision, recall = _precision_recall(above)
+            precision, recall = _precision_recall(counts)
             return np.interp(grid, recall, precision)
 
         return (grid, *self._band(level, curve))
@@ -145,7 +143,7 @@ class CurveTable(TableEvaluation):
         return value, low, high
 
     def _rates(self, counts):
-        above = _curves.monotone(_curves.positives_above(counts))
+        above = _above(counts)
         return above / above[:, -1:]
 
     def _thresholds(self):
@@ -155,8 +153,14 @@ class CurveTable(TableEvaluation):
         return np.append(np.inf, edges[-2::-1])
 
 
-def _precision_recall(above):
-    """Return precision and recall of cumulative counts, recall rising from 0."""
+def _above(counts):
+    """Return how many rows of each label are above every edge, rising."""
+    return _curves.monotone(_curves.positives_above(counts))
+
+
+def _precision_recall(counts):
+    """Return precision and recall at the edges of bins, recall rising from 0."""
+    above = _above(counts)
     precision = above[1] / np.maximum(above.sum(axis=0), 1e-300)
     precision[above.sum(axis=0) <= 0.0] = 1.0
     return precision, above[1] / above[1, -1]
