@@ -61,13 +61,16 @@ def test_networks_see_beside_a_heap():
 @pytest.mark.parametrize("usual", [0.05, 0.14, 0.4])
 def test_rare_events_are_counted(usual):
     """Of counts of which most are 0 the bound was near 0, and the deviance many times the mean's.
+
+    Of 1,200 fits nine had a bound below one count (.6 to .99), all at the rarest, so three of
+    five have it by chance in one run of ten thousand.
     """
     rng = np.random.default_rng(1)
     X = rng.uniform(-1.0, 1.0, (N_ROWS, 4))
     y = rng.poisson(usual * np.exp(X @ [1.0, -0.7, 0.5, 0.0])).astype(float)
     exact = d2_tweedie_score(y, PoissonRegressor(alpha=0.0).fit(X, y).predict(X), power=1)
-    found = [DPPoissonRegressor(epsilon=2.0, data_norm=2.0).fit(X, y) for _ in range(3)]
-    assert all(model.target_bounds_[1] >= 1.0 for model in found)
+    found = [DPPoissonRegressor(epsilon=2.0, data_norm=2.0).fit(X, y) for _ in range(5)]
+    assert np.median([model.target_bounds_[1] for model in found]) >= 1.0
     shares = [d2_tweedie_score(y, model.predict(X), power=1) for model in found]
     assert np.median(shares) > 0.4 * exact
 
