@@ -75,7 +75,7 @@ class Ranged:
             _check_by_rows("feature_range", by_rows)
             range_rule(budget)
 
-        return (not budget.is_private and by_rows) or can_learn(
+        return not budget.is_private or can_learn(
             "feature_range", "auto", None, rule, effect="columns enter as they are")
 
     def _bounds(self, budget, ranged, by_rows):

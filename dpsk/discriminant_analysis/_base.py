@@ -21,5 +21,5 @@ def raised(covariance, noise):
     """
     values, vectors = np.linalg.eigh(covariance)
     edge = noise * math.sqrt(2.0 * len(values))
-    least = max(SCORE_FLOOR * edge, _LEAST * max(float(values[-1]), 0.0), 1e-300)
+    least = max(SCORE_FLOOR * edge, _LEAST * max(float(values[-1]), 0.0), 1e-100)
     return np.maximum(values, least), vectors

@@ -20,6 +20,7 @@ from dpsk._fit import run_private
 from dpsk._mixins import Probabilities, ScoreClassifier
 from dpsk._models.clipping import shortened
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, optional
+from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk._ranged import RANGED_CONSTRAINTS, Ranged
 from dpsk._stages.class_models import smoothed
@@ -89,7 +90,7 @@ class ClassModel(Probabilities, ScoreClassifier, DPEstimator):
             The estimator, fitted.
         """
         self._check_params()
-        rows = self._read_rows(X, y, sample_weight, groups)
+        rows = self._read_rows(X, y, sample_weight, groups).with_weight_bound(1.0)
         classes, rows = encoded_rows(rows, self.classes, type(self).__name__)
         self._check_priors(classes)
         budget = Budget(rows.n_units, rows.n_features, *self._budget(rows.n_units))
@@ -108,6 +109,9 @@ class ClassModel(Probabilities, ScoreClassifier, DPEstimator):
     def _run(self, name, rows, budget, mechanism, data, *, enforced, **facts):
         """Run the mechanism of a fit and return what it found; set the certificate."""
         warn_of_weak_budget(budget, "row" if rows.groups is None else "group")
+        if rows.is_weighted:
+            enforced = [*enforced, Enforced("sample_weight", 1.0, "default",
+                                            "greater weights are lowered to it")]
         found, self.privacy_ = run_private(
             self._method(), name, budget, mechanism, rows, data, random_state=self.random_state,
             verbose=self.verbose, enforced=[*enforced, *self._group_bounds(rows)], **facts)

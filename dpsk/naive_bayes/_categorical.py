@@ -155,7 +155,7 @@ class DPCategoricalNB(DiscreteNB):
                                  "min_categories.")
             _rule(width, budget)
 
-        learns = (not budget.is_private and by_rows) or can_learn(
+        learns = not budget.is_private or can_learn(
             "min_categories", given, _PLAIN, rule, effect="larger codes count as the last")
         return None if learns else (_PLAIN,) * width
 

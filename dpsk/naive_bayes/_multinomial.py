@@ -132,7 +132,7 @@ class DPMultinomialNB(DiscreteNB):
                 raise ValueError("data_norm: with groups no bound is learnt; declare data_norm.")
             spread_rule(budget)
 
-        learns = (not budget.is_private and by_rows) or can_learn(
+        learns = not budget.is_private or can_learn(
             "data_norm", self.data_norm, _PLAIN_NORM, rule)
         return None if learns else _PLAIN_NORM
 
