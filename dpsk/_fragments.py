@@ -271,6 +271,9 @@ privacy_ : Certificate
     are learnt, the noisy mean of the rows, and noisy counts, sums and second moments of the
     classes, which together are one release. The number of rows and features, labels of classes
     and all parameters are public.
+
+    Means and variances are those of rows within their bounds. A learnt bound leaves more rows
+    beyond it the fewer they are: these keep their direction from the mean, not their distance.
 |privacy_counts
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, its label
     included, the fitted attributes are (epsilon, delta)-indistinguishable. Released: bounds that

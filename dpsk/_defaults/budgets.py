@@ -1,5 +1,6 @@
 """Budget allocation of stages and samplers, and when it pays: docs/theory/whitening.md,
-networks.md, quantiles.md, temperature.md and samplers.md say on what each number was found."""
+networks.md, quantiles.md, temperature.md, samplers.md and class_moments.md say on what each number
+was found."""
 
 import math
 
