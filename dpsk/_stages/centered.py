@@ -93,7 +93,7 @@ class Centered(Composite):
         """
         rows, row_map = data
         for name, bound in self._bounds():
-            mapped = rows.mapped(row_map)
+            mapped = rows.viewed(row_map)
             if isinstance(bound, Mechanism):
                 bound = bound.run((mapped,), session, noise_multiplier)
                 if self.budget.is_private:

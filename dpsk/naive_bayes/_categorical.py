@@ -194,7 +194,7 @@ class _Tables(Composite):
                              "larger codes count as the last category")
                     for name, size in zip(names, sizes, strict=True)]
         columns = [(place,) for place in range(len(sizes))]
-        found = tables.run((rows.mapped(_binned(sizes)), sizes, self.n_classes, columns), session,
+        found = tables.run((rows.viewed(_binned(sizes)), sizes, self.n_classes, columns), session,
                            noise_multiplier)
         return found, sizes, table_noise(len(sizes), mu_of(tables.own(noise_multiplier)))
 
