@@ -138,9 +138,8 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
     stream = open_stream(noise_seed(random_state),
                          partial(_context, method, settings, rows, event))
     what = f"{plain(solver)}, noise multiplier {noise_multiplier:.6g}"
-    grouped = rows.groups is not None
     session = _opened(method, what, event, stream, verbose,
-                      (*public, *solver.public_facts(problem)), grouped,
+                      (*public, *solver.public_facts(problem)), rows.groups is not None,
                       declared.n_answers_elsewhere(noise_multiplier))
     # Overflow and the like would otherwise warn depending on the rows.
     with np.errstate(all="ignore"):
@@ -170,8 +169,7 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
                   *(line for stage in stages for line in stage.enforced_bounds(problem))),
         public=(*public, *solver.public_facts(problem)),
         released=(*released, *(stage.attribute for stage in stages if stage.attribute)),
-        arithmetic=oracle.arithmetic,
-        **({"relation": GROUP_RELATION} if grouped else {}))
+        arithmetic=oracle.arithmetic, **_relation_of(rows))
     return Fitted(theta, rest, result.n_iter, certificate, solver,
                   getattr(oracle, "noise_std", None))
 
@@ -216,7 +214,8 @@ def run_private(method, name, budget, mechanism, rows, data, *, random_state, ve
     return found, certify(
         method, name, budget, event=event, noise_multiplier=noise_multiplier,
         source=(stream.description, stream.reproducible),
-        enforced=(*enforced, *session.enforced), public=public, released=released)
+        enforced=(*enforced, *session.enforced), public=public, released=released,
+        **_relation_of(rows))
 
 
 def certify(method, name, budget, *, event=None, noise_multiplier=1.0, source=("none", False),
@@ -254,7 +253,13 @@ def opened_stream(method, settings, rows, event, more="", *, random_state, verbo
     """
     stream = open_stream(noise_seed(random_state),
                          partial(_context, method, settings, rows, event))
-    return _opened(method, settings[-1] + more, event, stream, verbose, public), stream
+    grouped = rows.groups is not None
+    return _opened(method, settings[-1] + more, event, stream, verbose, public, grouped), stream
+
+
+def _relation_of(rows):
+    """Return what a certificate says of neighbors, where these differ in a group of rows."""
+    return {} if rows.groups is None else {"relation": GROUP_RELATION}
 
 
 def _opened(method, name, event, stream, verbose, public, of_groups=False, more=0):
@@ -313,7 +318,8 @@ def _context(method, settings, rows, event):
     yield table_digest(rows)
     if rows.groups is not None:
         yield rows.groups.digest()
-        yield repr(settings[1].queries(settings[0])).encode()
+        if hasattr(settings[1], "queries"):
+            yield repr(settings[1].queries(settings[0])).encode()
     if rows.holdout is not None:
         yield table_digest(rows.holdout)
 

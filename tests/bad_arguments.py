@@ -18,6 +18,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import FunctionTransformer, Normalizer
+from sklearn.utils import get_tags
 
 import dpsk
 from dpsk import metrics
@@ -184,7 +185,8 @@ def _fit_of(make):
         given = {"states": X, "rewards": TARGETS, "next_states": X, "terminal": LABELS == 1}
         return Call(make, params, given, True)
     regresses = is_regressor(made)
-    given = {"X": X, "y": TARGETS if regresses else LABELS}
+    rows = np.abs(X) if get_tags(made).input_tags.positive_only else X
+    given = {"X": rows, "y": TARGETS if regresses else LABELS}
     return Call(make, params, given, True)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 import numpy as np
 from scipy import sparse
@@ -170,6 +170,10 @@ class RowSource(ABC):
     @abstractmethod
     def clipped_by(self, model: Any) -> Any:
         """Return the rows with entries within the model's bound on coordinates."""
+
+    def viewed(self, row_map: Any) -> Any:
+        """Return a source of dense rows as `mapped` does, for sums; held where they have to be."""
+        return self.mapped(row_map)
 
     @abstractmethod
     def mapped(self, row_map: Any) -> Any:
@@ -341,3 +345,42 @@ class Rows(LocalRows):
         if X is self.X:
             return self
         return replace(self, X=X, owned=not sparse.issparse(X) and X.dtype == np.float64)
+
+    def viewed(self, row_map: Any) -> RowSource:
+        return ViewedRows(self.X, self.y, self.weights, self.weight_bound, groups=self.groups,
+                          row_map=row_map)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ViewedRows(Rows):
+    """Rows in memory that are mapped one by one whenever they are read, and not held.
+
+    Parameters
+    ----------
+    row_map : object with width, dtype and dense(X, out)
+        Of a block of features; other parameters are those of `Rows`.
+    """
+
+    row_map: Any = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "n_features", self.row_map.width)
+        object.__setattr__(self, "dtype", np.dtype(self.row_map.dtype))
+        object.__setattr__(self, "is_sparse", False)
+
+    def take(self, part: Any) -> Block:
+        X, y, weights = super().take(part)
+        out = np.empty((X.shape[0], self.row_map.width), self.row_map.dtype)
+        for rows in row_blocks(X.shape[0], self.row_map.width):
+            self.row_map.dense(X[rows], out[rows])
+        return Block(out, y, weights)
+
+    def _refused(self, _: Any) -> Any:
+        raise NotImplementedError("Rows that are not held are read in sums alone.")
+
+    subset: ClassVar[Any] = _refused
+    mapped: ClassVar[Any] = _refused
+    viewed: ClassVar[Any] = _refused
+    clipped_by: ClassVar[Any] = _refused
+    with_features: ClassVar[Any] = _refused

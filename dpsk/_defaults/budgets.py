@@ -1,5 +1,6 @@
 """Budget allocation of stages and samplers, and when it pays: docs/theory/whitening.md,
-networks.md, quantiles.md, temperature.md and samplers.md say on what each number was found."""
+networks.md, quantiles.md, temperature.md, samplers.md and class_moments.md say on what each number
+was found."""
 
 import math
 
@@ -8,8 +9,9 @@ from dpsk._privacy.closed_forms import gaussian_mu
 
 __all__ = ["AMPLE_SIGNAL", "CENTER_SHARES", "CENTER_SIGNAL", "CLEARANCE", "COUNT_SHARE",
            "CURVATURE_SHARE", "EDGE_SHARES", "FALSE_SHARE", "FEW_ROWS_FACTOR", "FOREST_SHARE",
-           "LEAST_FLOOR", "LEAST_SHARE", "MEAN_SHARE", "MOMENT_SHARE", "MOST_COLUMNS",
-           "MOST_MEAN_NOISE", "NARROW_SIGNAL", "NETWORK_MOMENT_SHARE", "NOISE_DEVIATIONS",
+           "INDEPENDENCE_SIGNAL", "LEAST_FLOOR", "LEAST_SHARE", "MEAN_SHARE", "MOMENT_SHARE",
+           "MOST_COLUMNS", "MOST_MEAN_NOISE", "NARROW_SIGNAL", "NETWORK_MOMENT_SHARE",
+           "NOISE_DEVIATIONS",
            "NOISE_FLOOR", "NORM_OCTAVES", "NORM_TAILS", "OCTAVES_CLEARANCE", "OCTAVES_REACH",
            "PURE_OCTAVES", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "RANGE_TAILS",
            "SCORE_FLOOR", "SHARES_SIGNAL", "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_FILLING",
@@ -101,6 +103,9 @@ EDGE_SHARES = (0.02, 0.2), (0.1, 0.4)
 #: The least and the largest share of rows beyond either end of a learnt range, which is moved out:
 #: of a column that enters with it as its unit, twice as wide a range is no loss to speak of.
 RANGE_TAILS = (0.015, 0.4)
+#: Of naive Bayes: the root of the share by which variances of classes are drawn to a common one,
+#: times the root of the signal.
+INDEPENDENCE_SIGNAL = 20.0
 
 
 def mu_of_share(problem, share):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dpsk._models.ranges import RangedRows
     from dpsk._privacy.elementary import Elementary
 
-__all__ = ["Centered", "row_rule", "rows_within", "spread_rule"]
+__all__ = ["Centered", "can_learn_spread", "learnt_norm", "row_rule", "rows_within", "spread_rule"]
 
 #: The square of a smaller one underflows.
 _LEAST_SIGNAL = 1e-100
@@ -93,7 +93,7 @@ class Centered(Composite):
         """
         rows, row_map = data
         for name, bound in self._bounds():
-            mapped = rows.mapped(row_map)
+            mapped = rows.viewed(row_map)
             if isinstance(bound, Mechanism):
                 bound = bound.run((mapped,), session, noise_multiplier)
                 if self.budget.is_private:
@@ -115,13 +115,16 @@ class Centered(Composite):
         yield "data_norm", self.spread or self._learnt(spread_rule)
 
     def _learnt(self, rule):
-        """Return the mechanism of a bound by a rule; without a budget none is needed."""
-        if not self.budget.is_private:
-            return Priced(Composed(()), lambda rows, session: 1.001 * longest(rows) or 1.0)
-        # Noise on a mean is as large as the bound.
-        event, tail = rule(self.budget)
-        return Priced(event, lambda rows, session: released_norm(rows, (event, tail), session,
-                                                                 SHORT))
+        return learnt_norm(self.budget, rule)
+
+
+def learnt_norm(budget: Budget, rule: Any) -> Priced:
+    """Return the mechanism of a bound on rows by a rule; without a budget none is needed."""
+    if not budget.is_private:
+        return Priced(Composed(()), lambda rows, session: 1.001 * longest(rows) or 1.0)
+    # Noise on a mean is as large as the bound.
+    event, tail = rule(budget)
+    return Priced(event, lambda rows, session: released_norm(rows, (event, tail), session, SHORT))
 
 
 def row_rule(budget: Budget) -> tuple[Elementary, float | None]:
@@ -138,6 +141,17 @@ def spread_rule(budget: Budget) -> tuple[Elementary, float | None]:
     least, most = SPREAD_TAILS
     return row_norm_rule(
         budget, (min(most, max(least, SPREAD_SIGNAL * most / budget.signal_to_noise)), most))
+
+
+def can_learn_spread(budget: Budget) -> bool:
+    """Return whether rows suffice for a bound on centered ones, from public facts."""
+    if not budget.is_private:
+        return True
+    try:
+        spread_rule(budget)
+    except ValueError:
+        return False
+    return True
 
 
 def rows_within(norm: float, width: int) -> LinearModel:

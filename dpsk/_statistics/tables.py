@@ -1,7 +1,8 @@
 r"""Noisy tables of counts: of one column, or of two, by class.
 
 A row stands in one cell of every table. Replacing it takes 1 from one cell and adds 1 to another,
-so T tables together move by at most ``sqrt(2 T)``, and do where all of them change.
+so T tables together move by at most ``sqrt(2 T)``, and do where all of them change. A row of
+weight at most 1 adds no more, nor does a group of rows that weigh at most 1 together.
 
 How far a table is from one that is public is the sum of the distances of its cells. Two cells
 move by 1, so one such number moves by at most 2. Less a public number each they are scores; the
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpsk._data.blocks import row_blocks
+from dpsk._data.blocks import block_length
 from dpsk._mechanism.sensitivity import Sensitivity
 from dpsk._privacy.events import gaussian
 
@@ -65,7 +66,7 @@ def noisy_tables(rows: RowSource, sizes: Sequence[int], n_classes: int,
     shapes = [_shape(sizes, n_classes, each) for each in columns]
 
     def counted(batch: Batch) -> FloatArray:
-        return np.concatenate([table.ravel() for table in _counts(rows, shapes, columns)])
+        return rows.added(_all_counts, shapes, columns)
 
     moved = math.sqrt(2.0 * len(columns))
     noisy = session(gaussian(mu), counted, Sensitivity(moved, unit=_UNIT))
@@ -130,14 +131,23 @@ def _shape(sizes: Sequence[int], n_classes: int, columns: tuple[int, ...]) -> tu
     return n_classes, *(sizes[column] for column in columns)
 
 
+def _all_counts(rows: RowSource, shapes: list[tuple[int, ...]],
+                columns: Sequence[tuple[int, ...]]) -> FloatArray:
+    """Return the exact tables of counts, one after another."""
+    return np.concatenate([table.ravel() for table in _counts(rows, shapes, columns)])
+
+
 def _counts(rows: RowSource, shapes: list[tuple[int, ...]],
             columns: Sequence[tuple[int, ...]]) -> list[FloatArray]:
     """Return the exact tables of counts, float64."""
     tables = [np.zeros(math.prod(shape)) for shape in shapes]
-    for part in row_blocks(len(rows), rows.n_features):
+    for part in rows.blocks(block_length(rows.n_features)):
         block = rows.take(part)
+        # Of one that is not a multiple of the unit sums would be rounded.
+        weights = None if block.weights is None else np.trunc(block.weights / _UNIT)
         for table, shape, each in zip(tables, shapes, columns, strict=True):
             cells = np.ravel_multi_index((block.y, *(block.X[:, column] for column in each)),
                                          shape)
-            table += np.bincount(cells, minlength=len(table))
+            found = np.bincount(cells, weights, minlength=len(table))
+            table += found if weights is None else found * _UNIT
     return [table.reshape(shape) for table, shape in zip(tables, shapes, strict=True)]

@@ -11,10 +11,10 @@ from dpsk._objective.saddle.critic import CriticScore
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk._stages.base import Stage
-from dpsk._stages.centered import spread_rule
+from dpsk._stages.centered import can_learn_spread
+from dpsk._stages.class_models import roots
+from dpsk._stages.class_plan import FEW_COLUMNS, GaussianPlan
 from dpsk._stages.counting import shares
-from dpsk.generative._gaussian_plan import FEW_COLUMNS, GaussianPlan
-from dpsk.generative._moments import roots
 
 __all__ = ["Starting", "starting_pays"]
 
@@ -49,9 +49,10 @@ class Starting(Stage):
         plan = self._plan(problem)
         found = plan.run((rows, (), None, None), session, self._multiplier(problem))
         self._bounds = session.enforced
-        given = shares(found.shares * problem.n_samples, problem.n_samples)
+        class_shares, means, covariances, _ = found.laws
+        given = shares(class_shares * problem.n_samples, problem.n_samples)
         self.value = np.array(given)
-        laws = ClassLaws(found.row_map.center, found.basis, found.means, roots(found.covariances))
+        laws = ClassLaws(found.row_map.center, found.basis, means, roots(covariances))
         return replace(problem, loss=CriticScore(given, laws=laws)), rows
 
     def _plan(self, problem):
@@ -60,7 +61,7 @@ class Starting(Stage):
         budget = Budget(problem.n_samples, width, problem.epsilon, problem.delta)
         longest = float(np.sqrt(width))
         return GaussianPlan(budget, self._n_classes, None, width > FEW_COLUMNS, False,
-                            longest, None if _learns(budget) else longest)
+                            longest, None if can_learn_spread(budget) else longest)
 
     def _multiplier(self, problem):
         return 1.0 / mu_of_share(problem, START_SHARE) if problem.is_private else 0.0
@@ -69,13 +70,3 @@ class Starting(Stage):
 def starting_pays(width):
     """Return whether second moments of so many network columns are worth their time."""
     return width <= MOST_COLUMNS
-
-
-def _learns(budget):
-    if not budget.is_private:
-        return True
-    try:
-        spread_rule(budget)
-    except ValueError:
-        return False
-    return True

@@ -11,7 +11,7 @@ from dpsk._docs import documented
 from dpsk._parameters import check_integer, optional
 from dpsk._problem import Budget
 from dpsk._stages.bounds import can_learn
-from dpsk.generative._bounds import bounds_rule
+from dpsk._stages.column_bounds import bounds_rule
 from dpsk.generative._columns import PLAIN_BOUNDS, ColumnSampler, enforced_bounds
 from dpsk.generative._tree_plan import TablePlan, usual_bins
 

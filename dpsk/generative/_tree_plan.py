@@ -13,8 +13,9 @@ from dpsk._mechanism.core import Choices, Composite, Fixed, Share, Statistic, mu
 from dpsk._models.bins import BinnedRows
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
+from dpsk._stages.class_models import class_shares
+from dpsk._stages.column_bounds import bounds_rule, learnt_bounds
 from dpsk._statistics.tables import PairChoices, noisy_tables, table_noise
-from dpsk.generative._bounds import bounds_rule, learnt_bounds
 from dpsk.generative._margins import (
     conditional,
     grown_forest,
@@ -23,7 +24,6 @@ from dpsk.generative._margins import (
     pooled,
     shares_of,
 )
-from dpsk.generative._moments import class_shares
 
 __all__ = ["TableFit", "TablePlan", "usual_bins"]
 

@@ -38,7 +38,7 @@ def check_fit(steps, private, params, y, n_samples):
         if is_classifier(step):
             classes, _ = encode_labels(labels, step.classes, name)
             known._check_classes(classes)
-            if step.class_weight is not None:
+            if getattr(step, "class_weight", None) is not None:
                 class_factors(step.class_weight, classes)
         elif is_regressor(step):
             numeric_targets(labels)

@@ -11,12 +11,13 @@ from audit_settings import EPSILON, LEVEL, N, gaussian_mu
 from scipy.special import logsumexp
 from test_fits import DELTA, normal_threshold
 
-from dpsk import DPGaussianSampler, DPTreeSampler
+from dpsk import DPGaussianSampler, DPTreeSampler, _ranged
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.plans import choice_event
+from dpsk._stages import class_plan, column_bounds
 from dpsk._stages.centering import shrunk
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
-from dpsk.generative import _bounds, _gaussian, _gaussian_plan, _margins
+from dpsk.generative import _margins
 from tests.contracts.tapes import taped
 
 MU, RUNS = gaussian_mu(EPSILON, DELTA), 2500
@@ -122,8 +123,8 @@ def every_pair_is_worth_a_table(monkeypatch):
 @pytest.fixture(autouse=True)
 def ranges_are_learnt_from_few_rows(monkeypatch):
     """Let a fit release the ends of ranges that it may, of a short grid."""
-    monkeypatch.setattr(_bounds, "real_grid", lambda: GRID)
-    for home in (_gaussian, _gaussian_plan):
+    monkeypatch.setattr(column_bounds, "real_grid", lambda: GRID)
+    for home in (_ranged, class_plan):
         monkeypatch.setattr(home, "range_rule", lambda budget: (choice_event(WIDTH), TAIL))
 
 

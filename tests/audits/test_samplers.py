@@ -26,9 +26,9 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import ExponentialChoices
 from dpsk._problem import Budget
+from dpsk._stages import column_bounds
 from dpsk._statistics.class_moments import noisy_class_moments
 from dpsk._statistics.tables import PairChoices, noisy_tables, table_noise
-from dpsk.generative import _bounds
 
 RADIUS, CONSTANT = 2.0, 1.0
 LABELS = np.arange(N) % 3
@@ -95,7 +95,7 @@ def ends(delta, steps, runs, rows=TABLE, epsilon=EPSILON):
         counts[[0, -1]] += [-1, 1]
     column = Rows(np.repeat(NUMBERS, counts)[:, None], np.zeros(sum(COUNTS), int))
     budget, price = Budget(len(column), 1, epsilon, delta), declared.release(noise)
-    bounds = _bounds.learnt_bounds(budget, (0,), lambda _: (price, TAIL))
+    bounds = column_bounds.learnt_bounds(budget, (0,), lambda _: (price, TAIL))
     found = [bounds.run((column,), opened, noise)[0] for _ in range(runs * steps // 2)]
     return np.where(np.array(found) < NUMBERS[1::2], 1.0, -1.0).reshape(runs, steps), 4.0 / noise
 
@@ -103,8 +103,8 @@ def ends(delta, steps, runs, rows=TABLE, epsilon=EPSILON):
 @pytest.fixture
 def plain_ends(monkeypatch):
     """Let ends be the points that were chosen, of a short grid."""
-    monkeypatch.setattr(_bounds, "real_grid", lambda: GRID)
-    monkeypatch.setattr(_bounds, "widened", lambda low, high, tail: (low, high))
+    monkeypatch.setattr(column_bounds, "real_grid", lambda: GRID)
+    monkeypatch.setattr(column_bounds, "widened", lambda low, high, tail: (low, high))
 
 
 def _pair_table(sign):

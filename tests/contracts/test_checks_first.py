@@ -141,7 +141,7 @@ def test_weights_that_one_precision_does_not_hold_cost_nothing(name, dtype):
     weighted = [argument for argument, what, _ in bad_values(call)
                 if argument.endswith("sample_weight") and what == "right"]
     for argument in weighted:
-        of_rows = call.changed("X", X.astype(dtype))
+        of_rows = call.changed("X", call.given["X"].astype(dtype))
         assert tried(of_rows.changed(argument, WEIGHTS))[:2] == (None, 1)
         for weights in (np.where(np.arange(len(X)), WEIGHTS, 1e39), np.full(len(X), 1e-46)):
             error, charged, _ = tried(of_rows.changed(argument, weights))

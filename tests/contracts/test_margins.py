@@ -14,9 +14,20 @@ from dpsk._privacy.events import tally
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk._problem import Budget
 from dpsk._stages.centered import spread_rule
+from dpsk._stages.class_models import (
+    class_models,
+    class_shares,
+    column_models,
+    kept_of,
+    principal,
+    roots,
+    shared_model,
+    smoothed,
+)
+from dpsk._stages.class_plan import GaussianPlan, range_rule
+from dpsk._stages.class_shares import flag_shares, log_distributions
+from dpsk._stages.column_bounds import bounds_rule
 from dpsk._statistics.class_moments import ClassMoments
-from dpsk.generative._bounds import bounds_rule
-from dpsk.generative._gaussian_plan import GaussianPlan, range_rule
 from dpsk.generative._margins import (
     conditional,
     grown_forest,
@@ -24,7 +35,6 @@ from dpsk.generative._margins import (
     nearest,
     pooled,
 )
-from dpsk.generative._moments import class_models, class_shares, principal, roots
 from dpsk.generative._tree_plan import usual_bins
 
 
@@ -141,16 +151,77 @@ def test_a_class_of_noise_alone_has_the_pooled_model_and_one_without_noise_its_o
     moments = np.array([50 * (one + np.outer(mean, mean))
                         for one, mean in zip(own, means, strict=True)])
     exact = ClassMoments(counts, sums, moments, 0.0, 0.0, 0.0)
-    shares, found, covariances = class_models(exact, None, 0.0, 100)
+    shares, found, covariances, noise = class_models(exact, None, 0.0, 100)
     np.testing.assert_allclose(shares, 0.5)
     np.testing.assert_allclose(found, means)
     np.testing.assert_allclose(covariances, own)
+    np.testing.assert_array_equal(noise, 0.0)
     noise = rng.normal(size=(2, 2, 2))
     noise += np.swapaxes(noise, 1, 2)
     noisy = ClassMoments(counts, sums, moments + noise, 0.0, 1e3, 1e4)
-    _, found, covariances = class_models(noisy, None, 0.0, 100)
+    _, found, covariances, left = class_models(noisy, None, 0.0, 100)
     np.testing.assert_array_equal(found, 0.0)
     np.testing.assert_allclose(covariances[0], covariances[1])
+    # Of the mean of two covariances of a hundred rows.
+    np.testing.assert_allclose(left, math.sqrt(2) * 1e4 / 100)
+
+
+def _of_columns(noise):
+    counts, means = np.array([60.0, 40.0]), np.array([[0.5, 0.0], [-0.5, 0.2]])
+    variances = np.array([[0.04, 0.09], [0.09, 0.01]])
+    squares = counts[:, None] * (variances + means**2)
+    return (means, variances), ClassMoments(counts, counts[:, None] * means, squares, noise,
+                                            noise, noise)
+
+
+def test_columns_have_their_own_variances_without_noise_and_common_ones_of_noise_alone():
+    (means, variances), exact = _of_columns(0.0)
+    shares, found, kept, pooled = column_models(exact, 100)
+    np.testing.assert_allclose(shares, [0.6, 0.4])
+    np.testing.assert_allclose(found, means)
+    np.testing.assert_allclose(kept, variances)
+    np.testing.assert_allclose(pooled, [0.06, 0.058])
+    _, found, kept, pooled = column_models(_of_columns(1e4)[1], 100)
+    # What is left unknown of a mean is in its variance, and none is less than the noise.
+    assert np.abs(found).max() < 10.0 and kept.min() >= 1e4 * math.sqrt(2) / 100
+    assert np.ptp(kept / kept.mean()) < 1.0
+
+
+def test_one_covariance_is_that_within_classes():
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(300, 3)), np.arange(300) % 3
+    X[:, 0] += 3.0 * y
+    sums = np.array([X[y == label].sum(axis=0) for label in range(3)])
+    shares, means, covariance, noise = shared_model(
+        ClassMoments(np.bincount(y) * 1.0, sums, X.T @ X, 0.0, 0.0, 0.0), 300)
+    np.testing.assert_allclose(shares, 1 / 3)
+    np.testing.assert_allclose(means, sums / 100)
+    within = sum(np.cov(X[y == label].T, bias=True) for label in range(3)) / 3
+    np.testing.assert_allclose(covariance, within, atol=1e-12)
+    assert noise == 0.0
+
+
+def test_shares_are_smoothed_by_noise_and_counts_without_it():
+    np.testing.assert_allclose(smoothed(np.array([1.0, 0.0]), 0.0), [1.0, 0.0])
+    np.testing.assert_allclose(smoothed(np.array([1.0, 0.0]), 0.5), [0.75, 0.25])
+    counts = np.array([[8.0, 2.0, 0.0], [1.0, 1.0, 8.0]])
+    found = np.exp(log_distributions(counts, 0.0, 1.0))
+    np.testing.assert_allclose(found, (counts + 1.0) / (counts.sum(axis=1) + 3.0)[:, None])
+    noisy = np.exp(log_distributions(counts, 1e6, 1.0))
+    np.testing.assert_allclose(noisy.sum(axis=1), 1.0)
+    assert np.all(noisy > 0.0) and np.abs(np.log(noisy[0] / noisy[1])).max() < 1.0
+    shares = flag_shares(np.array([10.0, 20.0]), np.array([[4.0, 0.0], [5.0, 20.0]]), 0.0, 1.0)
+    np.testing.assert_allclose(shares, [[5 / 12, 1 / 12], [6 / 22, 21 / 22]])
+    noisy = flag_shares(np.array([10.0, 20.0]), np.array([[-40.0, 70.0], [5.0, 20.0]]), 30.0, 0.0)
+    assert np.all((noisy > 0.0) & (noisy < 1.0))
+
+
+@pytest.mark.parametrize("least", [0.0, 1.0])
+def test_of_noise_alone_what_is_kept_is_nothing_or_what_noise_may_hide(least):
+    found, noise = np.zeros(50), np.full(50, 4.0)
+    kept = kept_of(found, np.ones(50), noise, least)
+    signal = least * math.sqrt(2.0 * 50) * 4.0 / 50
+    np.testing.assert_allclose(kept, signal / (signal + 4.0))
 
 
 def test_roots_drop_what_is_negative():

@@ -111,7 +111,8 @@ def variants():
     for name, call in sorted(CALLS.items()):
         yield name, call
         target = type(call.made()).fit if call.is_estimator else call.make
-        told = {"groups": GROUPS, "sample_weight": WEIGHTS, "X": X.astype("f4")}
+        rows = call.given.get("X", X).astype("f4")
+        told = {"groups": GROUPS, "sample_weight": WEIGHTS, "X": rows}
         known = told.keys() & inspect.signature(target).parameters.keys()
         for each in sorted(known):
             call = call.changed(each, told[each])

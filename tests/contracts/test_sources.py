@@ -7,10 +7,12 @@ from sklearn.base import clone
 
 from dpsk import DPLogisticRegression, DPMLPClassifier, DPRidge
 from dpsk._data.chunked import ChunkedRows, HeldChunks
+from dpsk._data.groups import Groups
 from dpsk._data.parted import Threads, in_places
 from dpsk._data.source import Rows
 from dpsk._estimator import DPEstimator
 from dpsk._models import LinearModel, WhitenedModel
+from dpsk._models.ranges import RangedRows
 from dpsk._objective.losses import Logistic
 from dpsk._privacy.ledger import Ledger
 from dpsk._sums.exact_sums import ExactSums
@@ -305,3 +307,23 @@ def test_whitened_sums_of_many_rows_have_one_value(cuts):
     plain = float_sums(model, Logistic(), rows, 0.3)
     # Cut to 18 bits and not to those that 40,000 rows would leave of a double.
     np.testing.assert_allclose(whole.gradient(theta), plain.gradient(theta), rtol=3e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_are_not_held_are_those_that_are(dtype):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(500, 3)).astype(dtype), np.arange(500) % 3
+    row_map = RangedRows(np.full(3, 0.25), np.full(3, -1.0), np.full(3, 2.0), dtype)
+    given = Rows(X, y, rng.uniform(size=500), groups=Groups.of(np.arange(500) // 2))
+    viewed, held = given.viewed(row_map), given.mapped(row_map)
+    for part in (slice(0, 500), slice(7, 90), np.array([3, 3, 499])):
+        for one, other in zip(viewed.take(part), held.take(part), strict=True):
+            np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(viewed.norms(slice(0, 500)), held.norms(slice(0, 500)))
+    assert (viewed.n_features, viewed.dtype, viewed.n_units) == (3, np.dtype(dtype), 250)
+    parts = [part.take(slice(0, len(part))).X for part in viewed.split(3)]
+    np.testing.assert_array_equal(np.concatenate(parts), held.X)
+    np.testing.assert_array_equal(X, given.X)
+    for method in ("subset", "mapped", "viewed", "clipped_by", "with_features"):
+        with pytest.raises(NotImplementedError, match="sums alone"):
+            getattr(viewed, method)(None)

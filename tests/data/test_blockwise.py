@@ -8,6 +8,7 @@ from dpsk.testing import NoiseSeed
 from tests.data.sources import Blocks, FailingBlocks
 from tests.registry import (
     ALL_ESTIMATORS,
+    CLASS_MODELS,
     ESTIMATORS,
     every_estimator,
     make_estimator,
@@ -20,7 +21,7 @@ METHODS = ("predict", "decision_function", "predict_proba", "predict_log_proba")
 CUTS = [0, 7, 7, 30]
 #: What holds others takes what the first of them does.
 others = pytest.mark.parametrize("name", sorted(
-    set(ALL_ESTIMATORS) - {*ESTIMATORS, "DPPipeline", *model_selection.__all__}))
+    set(ALL_ESTIMATORS) - {*ESTIMATORS, *CLASS_MODELS, "DPPipeline", *model_selection.__all__}))
 
 
 @every_estimator

@@ -6,6 +6,7 @@ from sklearn.base import is_classifier
 
 from tests.instruments import fixed_streams
 from tests.registry import (
+    CLASS_MODELS,
     ESTIMATORS,
     coefficients,
     documented_solvers,
@@ -33,11 +34,16 @@ def _cases():
             yield from ((name, solver, variant) for variant in variants)
 
 
-CASES = list(_cases())
+#: Models of classes, which have no solver.
+_OF_CLASSES = [(name, "moments", variant) for name in sorted(CLASS_MODELS)
+               for variant in ("dense", "single", "weights", "groups")]
+CASES = [*_cases(), *_OF_CLASSES]
 
 
 def fitted(name, solver, variant):
     """Return everything trained in one case, and what it cost, as one vector of float64."""
+    if name in CLASS_MODELS:
+        return _of_classes(CLASS_MODELS[name], variant)
     cls = ESTIMATORS[name]
     settings = {"precondition": False} if variant == "raw" else {}
     model = make_estimator(cls, solver, **_BUDGET, **settings)
@@ -54,3 +60,20 @@ def fitted(name, solver, variant):
     parts = [coefficients(model).astype(np.float64), [model.n_iter_],
              [model.privacy_.noise_multiplier]]
     return np.concatenate([np.ravel(part) for part in parts])
+
+
+def _of_classes(cls, variant):
+    """Return the same of a model of classes, whose rows are not negative."""
+    declared = {"feature_range": (0.0, 4.0), "data_norm": 2.0, "min_categories": 5}
+    known = cls._get_param_names()
+    model = cls(**_BUDGET, **{key: value for key, value in declared.items() if key in known})
+    X, y = training_rows(model, n=_ROWS)
+    y = y + (X[:, 1] > 0.5)
+    X = np.abs(X).astype(np.float32 if variant == "single" else np.float64)
+    weights = np.linspace(0.5, 1.0, _ROWS) if variant == "weights" else None
+    groups = np.arange(_ROWS) // 2 if variant == "groups" else None
+    with fixed_streams():
+        model.fit(X, y, sample_weight=weights, groups=groups)
+    parts = [part for name in model.privacy_.released for value in [getattr(model, name)]
+             for part in (value if isinstance(value, list) else [value])]
+    return np.concatenate([np.ravel(np.asarray(part, np.float64)) for part in parts])

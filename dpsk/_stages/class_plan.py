@@ -1,5 +1,6 @@
-"""The releases of a Gaussian sampler: what they cost, in which order, on which rows."""
+"""The releases of Gaussian models of classes: what they cost, in which order, on which rows."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,10 +11,14 @@ from dpsk._models.ranges import RangedRows
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk._stages.centered import Centered, rows_within
-from dpsk._statistics.class_moments import noisy_class_moments
+from dpsk._stages.class_models import class_models, column_models, principal, shared_model
+from dpsk._stages.column_bounds import bounds_rule, learnt_bounds
+from dpsk._statistics.class_moments import (
+    noisy_class_moments,
+    noisy_class_squares,
+    noisy_shared_moments,
+)
 from dpsk._statistics.moments import noisy_second_moment, second_moment_noise
-from dpsk.generative._bounds import bounds_rule, learnt_bounds
-from dpsk.generative._moments import class_models, principal
 
 __all__ = ["FEW_COLUMNS", "GaussianFit", "GaussianPlan", "range_rule"]
 
@@ -24,6 +29,10 @@ _LARGEST = 1e30
 #: How far ranges reach at least from a number that most entries of a column are: so far as one
 #: indicator is from another.
 _REACH = 1.0
+#: What is released of classes, and what is made of it.
+_MOMENTS = {"classes": noisy_class_moments, "all": noisy_shared_moments,
+            "columns": noisy_class_squares}
+_MODELS = {"all": shared_model, "columns": column_models}
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +46,11 @@ class GaussianFit:
     rest : ndarray of shape (d,)
         The second moments of columns beside the subspace.
     basis : ndarray of shape (d, k)
-    shares, means, covariances : ndarray
-        Of the classes, in the subspace.
+    laws : tuple
+        What the model of the classes made of moments in the subspace: their shares and means, and
+        more.
+    count_noise : float
+        Standard deviation of the noise on a share.
     radius : float
         The bound on centered rows that held.
     """
@@ -46,9 +58,8 @@ class GaussianFit:
     row_map: RangedRows
     basis: np.ndarray
     rest: np.ndarray
-    shares: np.ndarray
-    means: np.ndarray
-    covariances: np.ndarray
+    laws: tuple
+    count_noise: float
     radius: float
 
 
@@ -68,6 +79,13 @@ class GaussianPlan(Composite):
         Whether ranges of the columns are learnt, from two quantiles each.
     norm, spread : float or None
         Bounds on rows, and on centered ones; None where they are learnt.
+    of : {"classes", "all", "columns"}
+        Whose second moments are released: matrices of classes, one of all rows beside sums of
+        classes, or squares of columns by class.
+    centers : bool
+        Whether a mean is released and subtracted first.
+    divides : bool
+        Whether models are to divide classes, not to draw rows.
     """
 
     budget: Budget
@@ -77,6 +95,9 @@ class GaussianPlan(Composite):
     learns_ranges: bool
     norm: float | None
     spread: float | None
+    of: str = "classes"
+    centers: bool = True
+    divides: bool = False
 
     @property
     def parts(self):
@@ -86,11 +107,11 @@ class GaussianPlan(Composite):
         moment = (1.0 - mean) * SUBSPACE_SHARE if self.reduces else 0.0
         return (learnt_bounds(self.budget, places, range_rule, _REACH), self._centered,
                 Share(Statistic(noisy_second_moment), moment),
-                Share(Statistic(noisy_class_moments), 1.0 - mean - moment))
+                Share(Statistic(_MOMENTS[self.of]), 1.0 - mean - moment))
 
     @property
     def _centered(self):
-        return Centered(self.budget, self.norm, self.spread)
+        return Centered(self.budget, self.norm, self.spread, self.centers)
 
     def enforced_bounds(self, origin):
         """Return what is enforced on rows where it is not learnt; `origin` of the last bound."""
@@ -111,11 +132,16 @@ class GaussianPlan(Composite):
         if self.reduces:
             model, mu = rows_within(radius, width), mu_of(squares.own(noise_multiplier))
             moment = squares.run((model, mapped), *given)
-            value_noise = second_moment_noise(model, len(rows), mu)
+            value_noise = second_moment_noise(model, rows.n_units, mu)
             basis, values, rest = principal(moment, value_noise, self.n_components)
-        released = classes.run((mapped, self.n_classes, basis, radius), *given)
-        shares, means, covariances = class_models(released, values, value_noise, len(rows))
-        return GaussianFit(row_map, basis, rest, shares, means, covariances, radius)
+        if self.of == "classes":
+            released = classes.run((mapped, self.n_classes, basis, radius), *given)
+        else:
+            released = classes.run((mapped, self.n_classes, radius), *given)
+        total = _total(rows, released)
+        laws = (class_models(released, values, value_noise, total, self.divides)
+                if self.of == "classes" else _MODELS[self.of](released, total))
+        return GaussianFit(row_map, basis, rest, laws, released.count_noise / total, radius)
 
     def _ranges(self, ends, names, session):
         """Return the low and the high ends of ranges, (n_features,) each, and state them."""
@@ -139,3 +165,11 @@ def range_rule(budget):
     least, most = RANGE_TAILS
     return bounds_rule(budget, budget.n_columns, "feature_range",
                        (least / max(1.0, budget.signal_to_noise / AMPLE_SIGNAL), most))
+
+
+def _total(rows, released):
+    """Return what all rows weigh together: their number, or what noisy counts say of weights."""
+    if not rows.is_weighted:
+        return rows.n_units
+    counts = released.counts
+    return max(float(counts.sum()), math.sqrt(len(counts)) * released.count_noise, 1.0)

@@ -18,6 +18,8 @@ __all__ = ["bounds_rule", "learnt_bounds"]
 _LEAST, _LEAST_SHARE = 1e-5, 1e-6
 #: Two points of the grid are next to each other up to this distance and this share of them.
 _NEAR, _NEAR_SHARE = 5e-6, 0.005
+#: Rows whose numbers are taken at once.
+_PART = 1 << 16
 
 
 def bounds_rule(budget, n_learnt, name, tails=TARGET_TAILS):
@@ -68,9 +70,14 @@ def _released(event, tail, reach, rows, place, session):
 
 
 def _ends(rows, place, session):
-    numbers = rows.take(slice(0, len(rows))).X[:, place]
-    low, high = float(numbers.min()), float(numbers.max())
+    lows, highs = np.array(rows.each(_ends_here, place)).T
+    low, high = float(lows.min()), float(highs.max())
     return low, max(high, low + max(_LEAST, _LEAST_SHARE * abs(low)))
+
+
+def _ends_here(rows, place):
+    columns = [rows.take(part).X[:, place] for part in rows.blocks(_PART)]
+    return min(map(np.min, columns)), max(map(np.max, columns))
 
 
 def _column(place, rows, part):

@@ -1,0 +1,390 @@
+"""Fragments of docstrings, as text."""
+
+__all__ = ["TEXT"]
+
+# Entries of numpydoc sections, by the first name in them; "name|kind" is the fragment
+# "name_kind", and "|kind" a text without a head, which may name others. Defaults are those of
+# the signature.
+TEXT = """
+epsilon : float
+    Privacy budget; smaller is more private. ``inf``: no noise, as the certificate and a
+    `dpsk.exceptions.PrivacyWarning` say first; see ``docs/epsilon_inf.md``.
+delta : float or None
+    Probability in the guarantee. None: ``1 / n**2``. Above 1e-3 or 1/n, a
+    `dpsk.exceptions.PrivacyWarning` says that it is weak. 0 asks for pure epsilon.
+delta|gaussian : float or None
+    Probability in the guarantee, > 0. None: ``1 / n**2``. Above 1e-3 or 1/n, a
+    `dpsk.exceptions.PrivacyWarning` says that it is weak.
+fit_prior : bool
+    Whether probabilities of the classes come from released counts; False: they are even.
+class_prior : array-like of shape (n_classes,) or None
+    Public probabilities of the classes, in their sorted order. None: as `fit_prior` says.
+class_log_prior_ : ndarray of shape (n_classes,)
+    Logarithms of the probabilities of the classes.
+class_count_ : ndarray of shape (n_classes,)
+    Noisy counts of the classes, none negative.
+feature_range : "auto", None or (low, high)
+    Ranges of the columns. Entries outside are clipped, and columns enter with their range as the
+    unit. A pair, two numbers or two arrays of shape (n_features,), is public and costs nothing.
+    "auto": ranges come from two quantiles a column, chosen under noise: a fiftieth of the budget
+    each and at most a fifth for all, up to a tenth and two fifths where rows are few; where they
+    are too few for that, as None, with a `dpsk.exceptions.PrivacyWarning`. Beyond 64 columns, and
+    beside a number as `data_norm`, which is in the unit of the rows, "auto" is None. None: columns
+    enter as they are, so they should be of like size.
+data_norm|ranged : "auto", None or float
+    Rows farther than it from the released mean are brought that near, in half ranges where there
+    are ranges; without, rows are scaled down to it for the mean as well. None: a fiftieth of the
+    budget each, and up to a tenth, goes to quantiles of the norms; a ValueError where rows are too
+    few for that. "auto": so where rows suffice, else ``sqrt(n_features)`` with ranges, or 1, with
+    a `dpsk.exceptions.PrivacyWarning`.
+target_bounds : "auto", None or (float, float)
+    Public bounds of the targets, which are clipped to them, or how to get some. None: a
+    fiftieth of the budget each, and up to a tenth, goes to two quantiles chosen under noise,
+    where rows are few up to a half to the octaves that most targets lie in; a ValueError
+    where they are too few for that. "auto": so where rows suffice, else a constant, with a
+    `dpsk.exceptions.PrivacyWarning`. Within declared ones closer bounds are learnt for squares
+    and Huber's loss where rows suffice, unless penalties or sets are in their unit.
+target_bounds|network : (float, float)
+    Public bounds of the targets, which are clipped to them. A constant by default,
+    never read from the data. Within them a noisy mean of targets is released, and where rows
+    suffice their median and unit, so that wide bounds cost little.
+columns : dict or None
+    What is public of columns, by name or position. A list holds the categories of one; a
+    tuple of two numbers its bounds, between which knots are found; a longer tuple its knots.
+    Columns of words that are not named have their frequent categories found under noise. None:
+    nothing is declared but what dtypes say, those of pandas' categories included.
+columns|numbers : dict or None
+    Public bounds of columns, by name or position, such as ``{"age": (0, 120)}``. Numbers beyond
+    count as these in what is learnt, which lies within.
+n_knots : "auto" or int
+    Knots of a column of numbers: 2, 3, 5, 9 and so on, as intervals are halved at medians
+    chosen under noise. "auto": about the cube root of n mu over the number of columns, and
+    over that of pairs of classes.
+max_categories : int or None
+    At most so many categories of a column are found: those whose counts stand out from noise.
+    None: 24, and the others are hashed into 32 public buckets; all are where n is too small to
+    find those of a fiftieth of the rows. Regressors leave out buckets that seem empty.
+missing_indicator : bool or list
+    Columns of numbers with one more feature, 1 where the number is missing; True: all of them.
+    Declared, never told by the rows; knots have weight 0 there, so that norms stay as they are.
+    What is missing among words counts as any other word.
+columns|knots : dict or None
+    What is public of columns, by name or position: a tuple of two numbers holds the bounds of
+    one, between which knots are found; a longer tuple its knots, which costs nothing.
+columns|words : dict or None
+    What is public of columns, by name or position: the list of the categories of one, which
+    costs nothing. Of others frequent categories are found under noise, or hashed. None: nothing
+    is declared but the categories that dtypes of pandas hold.
+interactions : "auto", int or list of (column, column)
+    Pairs of columns whose features are multiplied: how many are chosen under noise by what a
+    first model leaves, for a fifth of the budget, or which. "auto": one for every 5000 of
+    n mu, at most 4; none of regressions below 2000, and of classifiers below 10,000.
+alpha : float
+    Strength of the penalty beside the **mean** loss.
+penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball", "box", "simplex"}
+    "l1" and "elasticnet" need ``alpha > 0``. The last four are sets and ignore `alpha`:
+    coefficients have norm, or size each, at most `radius`, or are not negative and sum to it.
+    The intercept is free, except with "last_iterate" and the perturbations, whose guarantee
+    rests on curvature in every direction, and solvers that move inside a set.
+l1_ratio : float in [0, 1]
+    Share of l1 in ``penalty="elasticnet"``.
+radius : float or None
+    Size of a set; needed there, and refused elsewhere.
+solver|margin : {"auto", %(offered)s}
+    "auto" takes the one whose excess risk, predicted from public numbers, is least: "gd"
+    without a penalty, and where `data_norm` is learnt; with an l2 penalty and `data_norm`
+    declared one of "last_iterate" and the perturbations, or "gd" under heavy noise; inside a
+    set "gd", or "frank_wolfe" on an l1 ball; and at ``delta=0`` outside of sets
+    "objective_perturbation", of classes for two only.
+solver|squares : {"auto", %(offered)s}
+    "auto" takes "gd"; "sufficient_statistics" where a constant is all that is fitted, or n mu is
+    below 100, rows are not whitened, the penalty is l2 and there are at most 2000 features; at
+    ``delta=0``, "objective_perturbation". Inside a set it takes "gd", or "frank_wolfe" where
+    its predicted risk is less and rows are not whitened.
+solver|lasso : {"auto", %(offered)s}
+    "auto" takes "gd" where rows are whitened, else inside the ball whichever of "frank_wolfe"
+    and "gd" has the least predicted risk; without a ball, and outside of sets, "gd", or
+    "sufficient_statistics" where a constant is all that is fitted, and else what DPRidge takes.
+solver|network : {"auto", %(offered)s}
+    "auto" is "sgd".
+precondition : {"auto", True, False}
+    Whether a fifth of the budget goes to a noisy second moment of the rows, which then
+    whitens them in training. "auto": for at most 2000 features, delta > 0, an l2 penalty or
+    none, and where ``n_features + 1 < n mu``; beside an l2 penalty with "gd", "sgd" and
+    "sgda" only.
+    The penalty stays on the coefficients of the rows as they came.
+precondition|scores : {"auto", True, False, "unit_norm"}
+    Whether a fifth of the budget goes to a noisy second moment of the rows, which then
+    whitens them in training. "auto": for at most 2000 features, delta > 0, an l2 penalty or
+    none, and where ``n_features + 1 < n mu``; beside an l2 penalty with "gd", "sgd" and
+    "sgda" only.
+    The penalty stays on the coefficients of the rows as they came. "unit_norm": whitened
+    rows are brought to one length, in prediction too; see Notes.
+precondition|network : {"auto", "whitening", True, False}
+    True: 3 % of ``mu**2`` goes to a noisy mean of the rows, which is then subtracted from
+    them. For it alone rows are scaled down to `data_norm`, or to ``sqrt(n_features)``, the
+    length of a row of features of size 1. "whitening": a fifth of ``mu**2`` goes to a noisy
+    second moment, and up to a tenth to a bound on rows for it where `data_norm` is None;
+    centered rows are whitened by it, and beside hidden layers enter the output by a linear
+    path as well. "auto": "whitening" for "relu", at most 200 features and where
+    ``n_features + 1 < n mu``; else True where the noise on the mean is small beside the bound.
+hidden_layer_sizes : int or sequence of int
+    Numbers of units of the hidden layers; ``()`` for none of them.
+activation : {"relu", "tanh"}
+    Of the hidden layers.
+max_iter, learning_rate, batch_size, clip_norm : number or None
+    None: chosen by a rule that looks at public numbers only, given with each solver.
+data_norm : "auto", None or float
+    Rows of greater l2 norm are scaled down to it in training. None: a fiftieth of the
+    budget, and up to a tenth, goes to a quantile of the norms chosen under noise, where rows
+    are few up to .3 to the octave that most norms lie in; a ValueError where they are too few
+    for that. "auto": so where rows suffice, and beside a penalty with "gd", "sgd", "sgda" and
+    "sufficient_statistics" only; else 1, or where rows are too few for a regression a
+    constant is all that is fitted, with a `dpsk.exceptions.PrivacyWarning`.
+data_norm|network : float or None
+    Rows of greater l2 norm are scaled down to it, in training and in prediction. None:
+    rows enter as they are, but where they are few; see Notes.
+data_norm_inf : float or None
+    Entries of the scaled rows beyond +- it are clipped in training. "accmd" and
+    "frank_wolfe" gain from a small bound. None: `data_norm`.
+fit_intercept : bool
+    Whether to add a constant to the scores.
+class_weight : dict or None
+    Public weights of the classes' losses. "balanced" is refused: class counts are data.
+classes : array-like or None
+    The label set, public. None: the labels that occur in `y`, which are then *taken as
+    public*, as the certificate says.
+solver_options : dict or None
+    Further options of the solver by name, such as ``{"iterate": "last"}`` for "gd"; see "Solvers"
+    in the documentation for those of each.
+solver_options|network : dict or None
+    Further options of the solver by name: for "sgd" ``momentum``, ``decay``, ``adaptive`` (Adam on
+    noised gradients) and ``iterate``; see "Solvers" in the documentation for those of each.
+random_state|sampler : int, NoiseSeed or None
+    None or an int: the noise is fresh in every fit, and rows that are drawn are ruled by the seed
+    of `sample`. A `dpsk.testing.NoiseSeed` repeats the noise, for tests: not private for anyone
+    who knows the seed.
+random_state : int, NoiseSeed or None
+    None or an int rules public draws only (a network's start, random rounds, splits); the
+    noise is fresh in every fit. A `dpsk.testing.NoiseSeed` repeats the noise too, for tests:
+    not private for anyone who knows the seed.
+verbose : int or bool
+    1 prints the plan, which is public, and of a fit of more than a second how many of the
+    planned answers it has asked for.
+terms_ : list of Term
+    What every column adds, and every pair of columns: its `axes`, each with the name, and the
+    knots or categories, of a column, and its `values` there; `centered` are these less their
+    means, and `std` what the noise of the fit does to them, as far as it is known.
+coef_|additive : ndarray of shape (1, n_terms), (n_classes, n_terms), or (n_terms,)
+    The values of all terms, one after another.
+coef_ : ndarray of shape (n_features,)
+    Of the rows as they came.
+coef_|classes : ndarray of shape (1, n_features), or (n_classes, n_features) of several
+    Of the rows as they came.
+intercept_ : float
+    The constant; 0 without one.
+intercept_|classes : ndarray of shape (1,), or (n_classes,) of several
+    The constants; 0 without one.
+data_norm_ : float
+    The bound on rows that held in training, as declared or as released.
+data_norm_|network : float or None
+    The bound that rows are scaled down to, in training and in prediction; None: they enter as
+    they are.
+target_bounds_ : (float, float)
+    The bounds of targets that held in training, as declared or as released.
+preconditioner_ : ndarray or None
+    The released matrix P of shape (n_features + 1, n_features + 1), the last row for the
+    constant; one less without intercept. None where rows were not whitened.
+preconditioner_scales_ : (float, float) or None
+    The length u of a usual row, and the floor f, of P: the released second moment of rows over
+    `data_norm_`, with the constant 1, is ``(P u)^-2 - f``, once P's rows of features are
+    multiplied by `data_norm_`.
+coefs_ : list of ndarray of float32, shapes (inputs, outputs)
+    The weights of every layer.
+intercepts_ : list of ndarray of float32, shapes (outputs,)
+    The biases of every layer.
+center_ : ndarray of float32, shape (n_features_in_,), or None
+    The released mean of rows, already part of `intercepts_`. None where rows were not
+    centered.
+preconditioner_|network : ndarray of float32, shape (n_features_in_, n_features_in_), or None
+    The released matrix P of rows ``(x - center_) P``, already part of the layers. None where
+    rows were not whitened.
+linear_coef_ : ndarray of float32, shape (n_features_in_, n_outputs_), or None
+    Weights of the linear path: ``X @ linear_coef_`` is added to what the layers predict. None
+    where there is none.
+n_layers_ : int
+    Number of layers, that of the rows included.
+n_outputs_ : int
+    Number of raw predictions of a row: 1 for regression and for two classes.
+out_activation_ : str
+    What turns raw predictions into probabilities, "logistic" for two classes and "softmax"
+    for more; "identity" for regression.
+classes_ : ndarray of shape (n_classes,)
+    The labels, sorted.
+n_iter_ : int
+    The planned number of steps, with random rounds or a random iterate the drawn one; at
+    ``epsilon=inf`` with "auto" the number that was made.
+n_features_in_ : int
+    Number of features seen in `fit`.
+feature_names_in_ : ndarray of shape (n_features_in_,)
+    Names of the features seen in `fit`, where all are strings.
+privacy_ : Certificate
+    The guarantee, and everything it rests on.
+|raises
+    Raises
+    ------
+    ValueError
+        For a parameter out of range, a solver whose needs are not met, or rows that are not
+        finite; always before any noise is drawn.
+|raises_classes
+    Raises
+    ------
+    ValueError
+        For a parameter out of range, a solver whose needs are not met, labels outside
+        `classes`, a single class when classes are inferred, more than two where two are all
+        there is, or rows that are not finite; always before any noise is drawn.
+|raises_numbers
+    Raises
+    ------
+    ValueError
+        For a parameter out of range, a column that is not of numbers, or infinite ones; always
+        before any noise is drawn.
+|raises_columns
+    Raises
+    ------
+    ValueError
+        For a parameter out of range, labels outside `classes`, a single class when classes are
+        inferred, a category that was not declared, or numbers that are not finite; always before
+        any noise is drawn.
+|ranged
+    center_ : ndarray of shape (n_features_in_,)
+        The mean of all rows, as far as noise lets it be told.
+    data_norm_ : float
+        The bound on rows less it that held, as declared or as released.
+    feature_range_ : ndarray of shape (2, n_features_in_), or None
+        Lower and upper ends of the ranges, as declared or as released; None without.
+|raises_moments
+    Raises
+    ------
+    ValueError
+        For a parameter out of range, labels outside `classes`, a single class when classes are
+        inferred, or rows that are not finite; always before any noise is drawn.
+|privacy_moments
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, its label
+    included, the fitted attributes are (epsilon, delta)-indistinguishable. Released: bounds that
+    are learnt, the noisy mean of the rows, and noisy counts, sums and second moments of the
+    classes, which together are one release. The number of rows and features, labels of classes
+    and all parameters are public.
+
+    Means and variances are those of rows within their bounds. A learnt bound leaves more rows
+    beyond it the fewer they are: these keep their direction from the mean, not their distance.
+|privacy_counts
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, its label
+    included, the fitted attributes are (epsilon, delta)-indistinguishable. Released: bounds that
+    are learnt, and noisy counts of the classes and of what their rows hold, which together are
+    one release. The number of rows and features, labels of classes and all parameters are public.
+|privacy
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
+    attributes are (epsilon, delta)-indistinguishable. Released: bounds that are learnt, a noisy
+    second moment where rows are whitened, then what the solver's plan holds: noisy gradients,
+    differences or moments, noisy coefficients, or choices made under noise; and what follows
+    from them. The number of rows and features, labels of classes and all parameters are public.
+|privacy_network
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
+    attributes are (epsilon, delta)-indistinguishable. Released: a noisy mean of the rows where
+    it is subtracted, or a bound that is learnt and a noisy second moment where rows are
+    whitened, noisy sums of clipped gradients, and what follows from them. The number of rows
+    and features, labels of classes, all parameters and the random weights at the start are
+    public.
+|privacy_additive
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
+    attributes are (epsilon, delta)-indistinguishable. Released: knots chosen under noise; how
+    many rows are of the rarer of two classes, as fewer knots are used then; the categories of
+    columns whose noisy counts stand out, at a tenth of delta, which covers that of
+    a single row; pairs of columns chosen under noise, and a first model for that; bounds on
+    targets that are learnt; a noisy second moment of features, noisy gradients and Hessians, and
+    what follows from them. A row enters with norm at most the root of the number of columns and
+    pairs, by construction. The number of rows, names and dtypes of columns,
+    labels of classes and all parameters are public.
+|linear
+    is ``X @ coef_ + intercept_`` within `target_bounds_`: bounds on rows and whitening are a
+    matter of training.
+|linear_score
+    ``decision_function(X)`` is ``X @ coef_.T + intercept_``: bounds on rows and whitening are a
+    matter of training. With ``precondition="unit_norm"`` it is divided by ``||P (x, 1)||``, P
+    being `preconditioner_`: a slightly curved score, which ranks better on some tables.
+|regressor
+    %(data_norm)s %(data_norm_inf)s %(fit_intercept)s
+    %(solver_options)s %(random_state)s %(verbose)s
+
+    Attributes
+    ----------
+    %(coef_)s %(intercept_)s %(data_norm_)s %(target_bounds_)s %(preconditioner_)s
+    %(preconditioner_scales_)s
+    %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
+
+    %(raises)s
+|regressor_notes
+    %(privacy)s
+
+    ``predict(X)``
+    %(linear)s
+|least_squares
+    %(epsilon)s %(delta)s %(target_bounds)s %(alpha)s
+        It is on the scale of targets mapped to [-1, 1].
+    %(penalty)s %(l1_ratio)s %(radius)s %(solver_squares)s %(precondition)s %(max_iter)s
+        The squared loss does not bound the gradient, so ``clip_norm=inf`` is refused.
+    %(regressor)s
+|least_squares_notes
+    %(regressor_notes)s
+
+    References
+    ----------
+    Wang, Ye, Xu (2017), Algorithm 4; Wang (2018), "Revisiting differentially private linear
+    regression", Algorithm 2.
+X : array-like or CSR matrix of shape (n, n_features)
+    Finite numbers; float32 stays float32.
+X|dense : array-like of shape (n, n_features)
+    Finite numbers; float32 stays float32.
+X|table : DataFrame, or array-like of shape (n, n_features)
+    Numbers, NaN where they are missing, and words; columns of an array hold numbers, or are
+    declared.
+X|network : array-like of shape (n, n_features)
+    Numbers that are finite in float32, which they are converted to.
+y|labels : array-like of shape (n,)
+    Labels, numbers or strings.
+y|targets : array-like of shape (n,)
+    Finite numbers, clipped to `target_bounds`.
+sample_weight : array-like of shape (n,) or None
+    Factors of the rows' losses, part of the rows: each gradient is clipped after
+    weighting, and the sum is divided by n, not by the sum of weights.
+groups : array-like of shape (n,) or None, default=None
+    Whose row each is: words or numbers. The guarantee is then that of whole groups, of any
+    number of rows: each adds the average of its rows' clipped gradients, which linear models clip
+    again (``solver_options={"group_clip_norm": ...}``). Their number G, which is public, stands
+    where n does, in `delta` too. With solver "gd" or "sgd"; bounds are not learnt. In pipelines
+    and searches they travel by metadata routing, once they are asked for with
+    ``set_fit_request(groups=True)``.
+public_X, public_y : array-like or None
+    Rows and labels or targets that need no protection, for ``holdout="public"`` of the
+    solvers "stgd" and "minibatch_stgd"; no guarantee covers them.
+sample_weight|moments : array-like of shape (n,) or None, default=None
+    Factors of what rows add to sums and counts, part of the rows; those above 1 count as 1.
+groups|moments : array-like of shape (n,) or None, default=None
+    Whose row each is: words or numbers. The guarantee is then that of whole groups, of any number
+    of rows: each adds the average of what its rows add. Their number G, which is public, stands
+    where n does, in `delta` too. Bounds are not learnt.
+hits : int
+    How many runs on the data set fell in the event.
+runs : int
+    Number of runs on the data set, >= 1.
+neighbor_hits, neighbor_runs : int
+    The same for the neighbor.
+level : float
+    Error probability of *each* of the two limits, in (0, 0.5): the bound holds with
+    probability at least ``1 - 2 * level``.
+ax : matplotlib Axes or None
+    None: new ones.
+name : str or None
+    Of the line, in the legend; None: the one that was given before.
+"""

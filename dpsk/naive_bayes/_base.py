@@ -1,0 +1,226 @@
+"""Base of classifiers that are made of released moments or counts of the classes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from dpsk._callbacks import private_fit
+from dpsk._data.blocks import row_blocks
+from dpsk._data.blockwise import blockwise
+from dpsk._data.errors import quietly
+from dpsk._data.labels import encode_labels, encoded_rows, labels_fact
+from dpsk._data.validation import FLOATS, check_prediction_rows, check_rows
+from dpsk._docs import documented
+from dpsk._estimator import DPEstimator, warn_of_weak_budget
+from dpsk._fit import run_private
+from dpsk._mixins import Probabilities, ScoreClassifier
+from dpsk._models.clipping import shortened
+from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, optional
+from dpsk._privacy.certificate import Enforced
+from dpsk._problem import Budget
+from dpsk._ranged import RANGED_CONSTRAINTS, Ranged
+from dpsk._stages.class_models import smoothed
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
+    from dpsk._typing import FloatArray, Table
+
+__all__ = ["CHECK_PRIORS", "ClassModel", "GaussianClasses", "JointScores"]
+
+
+def _check_priors(name, value):
+    """Raise a ValueError unless `value` holds probabilities of classes, which sum to 1."""
+    try:
+        priors = np.asarray(value, dtype=np.float64)
+        sound = priors.ndim == 1 and len(priors) > 1 and bool(
+            np.all(priors >= 0) and abs(priors.sum() - 1.0) <= 1e-8)
+    except (TypeError, ValueError):
+        sound = False
+    if not sound:
+        raise ValueError(f"{name}={value!r}: must be None, or one probability a class, of sum 1, "
+                         "such as [0.3, 0.7].")
+
+
+CHECK_PRIORS = optional(_check_priors)
+
+
+@documented
+class ClassModel(Probabilities, ScoreClassifier, DPEstimator):
+    """Base of classifiers by a law of the rows for every class.
+
+    A subclass gives `_release`, which fits laws to rows, and scores.
+    """
+
+    _solvers: ClassVar[dict] = {}
+    _auto_is_gaussian: ClassVar[bool] = True
+    _row_checks: ClassVar[dict] = {"dtype": FLOATS}
+    #: The parameter that holds probabilities of the classes.
+    _prior_name: ClassVar[str] = "priors"
+    _constraints: ClassVar[dict] = {**PARAMETER_CONSTRAINTS, "delta": GAUSSIAN_DELTA,
+                                    "priors": CHECK_PRIORS}
+
+    @abstractmethod
+    def _release(self, rows, budget, classes, public):
+        """Fit to rows, with the index of every row's class as target, and set attributes.
+
+        `public` is what the certificate says is taken as public.
+        """
+
+    @private_fit
+    def fit(self, X: Table, y: Table | None = None, sample_weight: ArrayLike | None = None, *,
+            groups: ArrayLike | None = None) -> Self:
+        """Fit the model under the declared budget.
+
+        Parameters
+        ----------
+        %(X_dense)s
+        %(y_labels)s %(sample_weight_moments)s %(groups_moments)s
+
+        Returns
+        -------
+        self : object
+            The estimator, fitted.
+        """
+        self._check_params()
+        rows = self._read_rows(X, y, sample_weight, groups).with_weight_bound(1.0)
+        classes, rows = encoded_rows(rows, self.classes, type(self).__name__)
+        self._check_priors(classes)
+        budget = Budget(rows.n_units, rows.n_features, *self._budget(rows.n_units))
+        public = [f"{self._units_fact(rows)}, feature names, dtype and container",
+                  "all parameters", labels_fact(classes, self.classes),
+                  *self._weight_facts(sample_weight)]
+        self._release(rows, budget, classes, public)
+        self.classes_ = classes
+        return self
+
+    def _checked(self, X):
+        """Return rows to predict for, of a fitted model."""
+        check_is_fitted(self, "privacy_")
+        return check_prediction_rows(self, X, **self._row_checks)
+
+    def _run(self, name, rows, budget, mechanism, data, *, enforced, **facts):
+        """Run the mechanism of a fit and return what it found; set the certificate."""
+        warn_of_weak_budget(budget, "row" if rows.groups is None else "group")
+        if rows.is_weighted:
+            enforced = [*enforced, Enforced("sample_weight", 1.0, "default",
+                                            "greater weights are lowered to it")]
+        found, self.privacy_ = run_private(
+            self._method(), name, budget, mechanism, rows, data, random_state=self.random_state,
+            verbose=self.verbose, enforced=[*enforced, *self._group_bounds(rows)], **facts)
+        return found
+
+    def _check_priors(self, classes):
+        """Raise a ValueError unless given priors are as many as the classes."""
+        given = getattr(self, self._prior_name)
+        if given is not None and len(given) != len(classes):
+            raise ValueError(f"{self._prior_name}={given!r}: must be one probability for each of "
+                             f"the {len(classes)} classes, in their sorted order.")
+
+    def _priors(self, shares, noise):
+        """Return the probabilities of classes, as given or from released shares."""
+        given = getattr(self, self._prior_name)
+        return smoothed(shares, noise) if given is None else np.array(given, dtype=np.float64)
+
+    def _check_rows(self, X, y):
+        """Validate training rows and labels; no message carries a data value."""
+        return check_rows(self, X, y, **self._row_checks, **self._target_checks)
+
+    def _check_fit(self, n_samples, y):
+        """Raise a ValueError where a fit to n rows with such labels would, whatever the rows."""
+        classes, _ = encode_labels(y, self.classes, type(self).__name__)
+        self._check_priors(classes)
+
+
+@documented
+class JointScores(ClassModel):
+    """Base of those whose scores are logarithms of joint probabilities."""
+
+    @abstractmethod
+    def _log_laws(self, X):
+        """Return the logarithm of every class's share and density at rows, (n, n_classes)."""
+
+    @blockwise
+    @quietly
+    def predict_joint_log_proba(self, X: Table) -> FloatArray:
+        """Return the logarithm of the joint probability of rows and classes.
+
+        Parameters
+        ----------
+        %(X_dense)s
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n, n_classes)
+            In the order of `classes_`, up to what all classes of a row share.
+        """
+        rows = self._checked(X)
+        found = np.empty((rows.shape[0], len(self.classes_)))
+        for part in row_blocks(*rows.shape):
+            found[part] = self._log_laws(rows[part])
+        return found
+
+    def _predict_raw(self, X):
+        """Return log-odds of two classes, shape (n,), or a score of every class."""
+        found = self.predict_joint_log_proba(X)
+        return found[:, 1] - found[:, 0] if found.shape[1] == 2 else found
+
+
+class GaussianClasses(Ranged, ClassModel):
+    """Base of models with a normal law of the rows for every class."""
+
+    _constraints: ClassVar[dict] = {**ClassModel._constraints, **RANGED_CONSTRAINTS}
+    _divides: ClassVar[bool] = True
+    #: The attributes that show what was released.
+    _shown: ClassVar[tuple] = ()
+
+    if TYPE_CHECKING:
+        # A parameter of those with covariances.
+        data_norm: Any
+
+    @abstractmethod
+    def _keep(self, fitted, budget):
+        """Set the fitted attributes from a `GaussianFit` within a budget."""
+
+    def _release(self, rows, budget, classes, public):
+        width = rows.n_features
+        plan, data = self._planned(rows, budget, len(classes), None, self._reduces(width))
+        fitted = self._run("noisy moments of classes", rows, budget, plan, data, public=public,
+                           enforced=self._enforced(plan),
+                           released=[*self._shown, "center_", "data_norm_", "feature_range_"])
+        self.center_ = fitted.row_map.undone(np.zeros(width))
+        self.feature_range_, self.data_norm_ = fitted.row_map.ends, float(fitted.radius)
+        self._keep(fitted, budget)
+
+    def _reduces(self, width):
+        """Return whether rows are brought to a subspace first."""
+        return False
+
+    def _halves(self):
+        """Return half of the range of every column, 1 without ranges."""
+        if self.feature_range_ is None:
+            return np.ones(len(self.center_))
+        low, high = self.feature_range_
+        return 0.5 * (high - low)
+
+    def _bounded(self, X):
+        """Return rows of float64 within the bounds that held in training."""
+        row_map, rows = self._row_map(), np.empty(X.shape)
+        row_map.dense(X, rows)
+        return row_map.undone(self._short(rows))
+
+    def _short(self, rows):
+        """Return rows less their center no longer than their bound, in place."""
+        return shortened(rows, self.data_norm_)
+
+    def _check_fit(self, n_samples, y):
+        super()._check_fit(n_samples, y)
+        self._bounds(Budget(n_samples, 1, *self._budget(n_samples)),
+                     self.feature_range is not None, True)

@@ -1,0 +1,63 @@
+"""Base of naive Bayes of counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from dpsk._parameters import check_flag, number
+from dpsk.naive_bayes._base import CHECK_PRIORS, JointScores
+
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["DiscreteNB", "check_not_negative"]
+
+#: Rows that are looked at at once.
+_PART = 1 << 14
+
+
+def check_not_negative(rows, name):
+    """Raise a ValueError where a number is negative, before anything is drawn."""
+    if any(rows.each(_any_negative)):
+        raise ValueError(f"Negative values in data passed to {name} (input X): counts are none; "
+                         "shift or leave out such columns.")
+
+
+def _any_negative(rows):
+    blocks = (rows.take(part).X for part in rows.blocks(_PART))
+    return any(bool((getattr(X, "data", X) if rows.is_sparse else X).min(initial=0.0) < 0)
+               for X in blocks)
+
+
+class DiscreteNB(JointScores):
+    """Base of models whose laws are shares: smoothing, and probabilities of the classes."""
+
+    _prior_name: ClassVar[str] = "class_prior"
+    _constraints: ClassVar[dict] = {
+        **{name: check for name, check in JointScores._constraints.items() if name != "priors"},
+        "alpha": number("a finite number >= 0", low=0), "fit_prior": check_flag,
+        "class_prior": CHECK_PRIORS}
+    #: The attributes that show what was released.
+    _shown: ClassVar[tuple] = ("class_log_prior_", "class_count_", "feature_log_prob_")
+
+    if TYPE_CHECKING:
+        # A parameter.
+        fit_prior: bool
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = "accept_sparse" in self._row_checks
+        return tags
+
+    def _keep_counts(self, rows, counts, noise):
+        """Set what noisy counts of classes tell; return them, at least 1 and the noise."""
+        self.class_count_ = np.maximum(counts, 0.0)
+        kept = np.maximum(counts, max(1.0, noise))
+        shares = kept / kept.sum()
+        if not self.fit_prior and self.class_prior is None:
+            shares, noise = np.full(len(counts), 1.0 / len(counts)), 0.0
+        with np.errstate(divide="ignore"):
+            self.class_log_prior_ = np.log(self._priors(shares, noise / kept.sum()))
+        return kept

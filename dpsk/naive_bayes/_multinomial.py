@@ -1,0 +1,169 @@
+"""Naive Bayes of counts with differential privacy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dpsk._data.validation import FLOATS
+from dpsk._docs import documented
+from dpsk._mechanism.core import Composite, Priced, Share, Statistic
+from dpsk._parameters import PARAMETER_CONSTRAINTS, check_learnt
+from dpsk._privacy.certificate import Enforced
+from dpsk._privacy.events import Composed
+from dpsk._problem import Budget
+from dpsk._stages.bounds import can_learn
+from dpsk._stages.centered import learnt_norm, spread_rule
+from dpsk._stages.class_shares import log_distributions
+from dpsk._statistics.class_counts import noisy_row_sums
+from dpsk.naive_bayes._discrete import DiscreteNB, check_not_negative
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from dpsk._privacy.noise.seeds import RandomState
+
+__all__ = ["DPMultinomialNB"]
+
+#: The bound on rows that stands where none is declared or learnt.
+_PLAIN_NORM = 1.0
+_WORDS = "l2 norm of one row of counts; longer rows are scaled down in training"
+
+
+@documented
+class DPMultinomialNB(DiscreteNB):
+    r"""Naive Bayes of counts, such as those of words, trained with differential privacy.
+
+    The entries of a row are counts of draws from the features, each of which has a share of its
+    own in every class. The counts and sums of all classes are one release.
+
+    Parameters
+    ----------
+    %(epsilon)s %(delta_gaussian)s
+    alpha : float, default=1.0
+        Pseudo-count of every feature, beside what noise asks for.
+    %(fit_prior)s %(class_prior)s
+    data_norm : "auto", None or float, default="auto"
+        Rows of greater l2 norm are scaled down to it in training, which leaves shares within a row
+        as they are. None: a fiftieth of the budget, and up to a tenth, goes to a quantile of the
+        norms chosen under noise; a ValueError where rows are too few for that. "auto": so where
+        rows suffice, else 1, with a `dpsk.exceptions.PrivacyWarning`.
+    %(classes)s
+    %(random_state)s %(verbose)s
+
+    Attributes
+    ----------
+    %(class_log_prior_)s %(class_count_)s
+    feature_log_prob_ : ndarray of shape (n_classes, n_features_in_)
+        Logarithms of shares of the features, drawn to those of all classes as far as noise hides
+        how they differ.
+    data_norm_ : float
+        The bound on rows that held, as declared or as released.
+    %(classes_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
+
+    %(raises_moments)s
+
+    See Also
+    --------
+    DPBernoulliNB : For flags.
+    DPLogisticRegression : Fits what divides classes, not their rows.
+
+    Notes
+    -----
+    %(privacy_counts)s
+
+    References
+    ----------
+    Vaidya, Shafiq, Basu, Hong (2013), "Differentially private naive Bayes classification".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from dpsk import DPMultinomialNB
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = DPMultinomialNB(epsilon=4.0, classes=range(10)).fit(X, y)
+    >>> bool(model.score(X, y) > 0.7)
+    True
+    """
+
+    _row_checks: ClassVar[dict] = {"dtype": FLOATS, "accept_sparse": "csr"}
+    _constraints: ClassVar[dict] = {
+        **DiscreteNB._constraints, "data_norm": check_learnt(PARAMETER_CONSTRAINTS["data_norm"])}
+    _shown: ClassVar[tuple] = (*DiscreteNB._shown, "data_norm_")
+
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None, alpha: float = 1.0,
+                 fit_prior: bool = True, class_prior: ArrayLike | None = None,
+                 data_norm: float | str | None = "auto", classes: ArrayLike | None = None,
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.alpha = alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.data_norm = data_norm
+        self.classes = classes
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags
+
+    def _release(self, rows, budget, classes, public):
+        check_not_negative(rows, type(self).__name__)
+        norm = self._norm(budget, rows.groups is None)
+        origin = "default" if self.data_norm in ("auto", None) else "declared"
+        found, radius = self._run(
+            "noisy sums of classes", rows, budget, _Sums(budget, len(classes), norm), (rows,),
+            enforced=[Enforced("data_norm", norm, origin, _WORDS)] * (norm is not None),
+            public=public, released=self._shown)
+        self._keep_counts(rows, found.counts, found.count_noise)
+        self.data_norm_ = float(radius)
+        self.feature_log_prob_ = log_distributions(found.sums, found.sum_noise, float(self.alpha))
+
+    def _norm(self, budget, by_rows):
+        """Return the bound on rows, None where it is learnt."""
+        if self.data_norm not in ("auto", None):
+            return float(self.data_norm)
+
+        def rule():
+            if not by_rows:
+                raise ValueError("data_norm: with groups no bound is learnt; declare data_norm.")
+            spread_rule(budget)
+
+        learns = not budget.is_private or can_learn(
+            "data_norm", self.data_norm, _PLAIN_NORM, rule)
+        return None if learns else _PLAIN_NORM
+
+    def _check_fit(self, n_samples, y):
+        super()._check_fit(n_samples, y)
+        self._norm(Budget(n_samples, 1, *self._budget(n_samples)), True)
+
+    def _log_laws(self, X):
+        return X @ self.feature_log_prob_.T + self.class_log_prior_
+
+
+@dataclass(frozen=True)
+class _Sums(Composite):
+    """The sums of classes within a bound on rows, which is learnt where `norm` is None."""
+
+    budget: Budget
+    n_classes: int
+    norm: float | None
+
+    @property
+    def parts(self):
+        """tuple of Mechanism : the bound, and the sums."""
+        norm = self.norm
+        bound = (learnt_norm(self.budget, spread_rule) if norm is None
+                 else Priced(Composed(()), lambda rows, session: norm))
+        return bound, Share(Statistic(noisy_row_sums), 1.0)
+
+    def run(self, data, session, noise_multiplier):
+        """Return the `ClassCounts` of rows, and the bound."""
+        (rows,), (bound, sums) = data, self.parts
+        radius = bound.run((rows,), session, noise_multiplier)
+        if self.norm is None and self.budget.is_private:
+            session.enforced.append(Enforced("data_norm", radius, "released", _WORDS))
+        return sums.run((rows, self.n_classes, radius), session, noise_multiplier), radius

@@ -1,0 +1,223 @@
+"""Naive Bayes and discriminants: scikit-learn's without noise, the same from any source, accuracy.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.discriminant_analysis import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
+from sklearn.model_selection import train_test_split
+from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB
+
+from dpsk import (
+    DPBernoulliNB,
+    DPCategoricalNB,
+    DPGaussianNB,
+    DPLinearDiscriminantAnalysis,
+    DPMultinomialNB,
+    DPQuadraticDiscriminantAnalysis,
+)
+from dpsk.exceptions import PrivacyWarning
+from dpsk.sources import NpyFiles
+from dpsk.testing import NoiseSeed
+from tests.estimators.classes import MODELS, numbers, rows
+from tests.instruments import repeated_stream
+from tests.registry import every_class_model
+
+pytestmark = pytest.mark.filterwarnings("ignore::dpsk.exceptions.PrivacyWarning")
+tables = pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
+
+
+@tables
+@pytest.mark.parametrize("smoothing", [0.0, 1e-3])
+def test_without_noise_naive_bayes_is_scikit_learns(load, smoothing):
+    X, y = load(return_X_y=True)
+    ours = DPGaussianNB(np.inf, var_smoothing=smoothing).fit(X, y)
+    theirs = GaussianNB(var_smoothing=smoothing).fit(X, y)
+    np.testing.assert_allclose(ours.theta_, theirs.theta_)
+    np.testing.assert_allclose(ours.class_prior_, theirs.class_prior_)
+    if not smoothing:
+        np.testing.assert_allclose(ours.var_, theirs.var_)
+        np.testing.assert_allclose(ours.predict_joint_log_proba(X),
+                                   theirs.predict_joint_log_proba(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("ours, theirs", [
+    (DPBernoulliNB(np.inf, binarize=8.0), BernoulliNB(binarize=8.0)),
+    (DPBernoulliNB(np.inf, binarize=None, alpha=1e-3, fit_prior=False),
+     BernoulliNB(alpha=1e-3, fit_prior=False)),
+    (DPMultinomialNB(np.inf), MultinomialNB()),
+    (DPMultinomialNB(np.inf, alpha=0.1, class_prior=np.full(10, 0.1)), MultinomialNB(alpha=0.1)),
+    (DPCategoricalNB(np.inf), CategoricalNB())])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_without_noise_models_of_counts_are_scikit_learns(ours, theirs, is_sparse):
+    X, y = load_digits(return_X_y=True)
+    if is_sparse and isinstance(ours, DPCategoricalNB):
+        with pytest.raises(TypeError, match="Sparse data"):
+            ours.fit(sparse.csr_matrix(X), y)
+        return
+    ours.fit(sparse.csr_matrix(X) if is_sparse else X, y)
+    theirs.fit(X, y)
+    found = ours.feature_log_prob_
+    for one, other in zip(found, theirs.feature_log_prob_, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-7, rtol=1e-7)
+    if not isinstance(ours, DPMultinomialNB) or ours.class_prior is None:
+        np.testing.assert_allclose(ours.class_log_prior_, theirs.class_log_prior_)
+        np.testing.assert_allclose(ours.predict_joint_log_proba(X),
+                                   theirs.predict_joint_log_proba(X), rtol=1e-5)
+    np.testing.assert_array_equal(ours.predict(sparse.csr_matrix(X) if is_sparse else X),
+                                  ours.predict(X))
+
+
+@pytest.mark.parametrize("cls", [DPMultinomialNB, DPCategoricalNB])
+def test_negative_numbers_are_refused_before_anything_is_drawn(cls, silent):
+    X, y = rows()
+    X[3, 1] = -31337.0
+    with pytest.raises(ValueError, match="Negative values in data") as caught:
+        cls().fit(X, y)
+    assert "31337" not in str(caught.value)
+
+
+def test_a_sparse_matrix_has_no_threshold_below_0(silent):
+    X, y = rows()
+    with pytest.raises(ValueError, match=r"binarize=-1\.0: must be >= 0 of a sparse matrix"):
+        DPBernoulliNB(binarize=-1.0).fit(sparse.csr_matrix(X), y)
+
+
+def test_as_many_categories_as_are_named_or_learnt():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(3, size=6000), rng.integers(40, size=6000)])
+    y = (X[:, 0] > 0).astype(int)
+    declared = DPCategoricalNB(2.0, min_categories=[3, 50], classes=[0, 1]).fit(X, y)
+    assert declared.n_categories_.tolist() == [3, 50]
+    learnt = DPCategoricalNB(2.0, min_categories=None, random_state=NoiseSeed(0)).fit(X, y)
+    assert 3 <= learnt.n_categories_[0] <= 6 and 38 <= learnt.n_categories_[1] <= 80
+    stated = {bound.name: bound.value for bound in learnt.privacy_.enforced}
+    assert stated["categories of 1"] == learnt.n_categories_[1]
+    assert learnt.score(X, y) > 0.99
+    # Larger codes count as the last one.
+    last = learnt.n_categories_[1] - 1
+    np.testing.assert_array_equal(learnt.predict_proba([[0, 9999]]),
+                                  learnt.predict_proba([[0, last]]))
+    with pytest.raises(ValueError, match="one for each of the 2 columns"):
+        DPCategoricalNB(min_categories=[1, 2, 3]).fit(X, y)
+    with pytest.raises(ValueError, match="min_categories=None: n=60 rows"):
+        DPCategoricalNB(0.1, min_categories=None).fit(X[:60], y[:60])
+    with pytest.warns(PrivacyWarning, match="min_categories='auto'.* min_categories=32 holds"):
+        assert DPCategoricalNB(0.1).fit(X[:60], y[:60]).n_categories_.tolist() == [32, 32]
+
+
+@tables
+def test_without_noise_discriminants_are_scikit_learns(load):
+    X, y = load(return_X_y=True)
+    ours = DPLinearDiscriminantAnalysis(np.inf, store_covariance=True).fit(X, y)
+    theirs = LinearDiscriminantAnalysis(solver="lsqr", store_covariance=True).fit(X, y)
+    np.testing.assert_allclose(ours.covariance_, theirs.covariance_, rtol=1e-3)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-2, atol=1e-6)
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+    if load is load_breast_cancer:
+        # Its covariances have no inverse by scikit-learn's rule.
+        return
+    quadratic = DPQuadraticDiscriminantAnalysis(np.inf, store_covariance=True).fit(X, y)
+    other = QuadraticDiscriminantAnalysis(store_covariance=True).fit(X, y)
+    np.testing.assert_allclose(quadratic.covariance_, other.covariance_, rtol=1e-3)
+    np.testing.assert_allclose(quadratic.means_, other.means_, rtol=1e-5)
+    np.testing.assert_array_equal(quadratic.predict(X), other.predict(X))
+    for axes, values, covariance in zip(quadratic.rotations_, quadratic.scalings_,
+                                        quadratic.covariance_, strict=True):
+        np.testing.assert_allclose(axes.T @ covariance @ axes, np.diag(values),
+                                   atol=1e-6 * values.max())
+
+
+def test_shrinkage_and_regularization_draw_covariances_to_even_ones():
+    X, y = load_iris(return_X_y=True)
+    ours = DPLinearDiscriminantAnalysis(np.inf, shrinkage=1.0, feature_range=None,
+                                        store_covariance=True).fit(X, y)
+    np.testing.assert_allclose(ours.covariance_, ours.covariance_[0, 0] * np.eye(4), atol=1e-9)
+    even = DPQuadraticDiscriminantAnalysis(np.inf, reg_param=1.0, feature_range=None).fit(X, y)
+    np.testing.assert_allclose(even.scalings_, 1.0)
+
+
+@every_class_model
+@pytest.mark.parametrize("epsilon", [4.0, np.inf])
+def test_files_and_dask_give_the_model_of_memory(cls, epsilon, tmp_path):
+    array = pytest.importorskip("dask.array")
+    X, y = rows(900, n_features=4)
+    X = np.abs(X) if cls in MODELS else X
+    for place, part in enumerate(np.array_split(np.arange(900), 3)):
+        np.save(tmp_path / f"X{place}.npy", X[part])
+        np.save(tmp_path / f"y{place}.npy", y[part])
+    files = NpyFiles([str(tmp_path / f"X{place}.npy") for place in range(3)],
+                     [str(tmp_path / f"y{place}.npy") for place in range(3)])
+    chunks = array.from_array(X, (250, 4)), array.from_array(y, 250)
+    np.save(tmp_path / "whole.npy", X)
+    mapped = np.load(tmp_path / "whole.npy", mmap_mode="r")
+    params = {"delta": 1e-4, "classes": [0, 1, 2]}
+    found = []
+    for given in ((X, y), (np.asfortranarray(X), y), (mapped, y), (files, None), chunks):
+        with repeated_stream():
+            model = cls(epsilon, **params).fit(*given)
+        found.append(numbers(model))
+    for other in found[1:]:
+        for one, part in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(one, part)
+    np.testing.assert_array_equal(model.predict(chunks[0]).compute(), model.predict(X))
+    np.testing.assert_array_equal(model.predict(files), model.predict(X))
+
+
+@pytest.mark.parametrize("cls, load, params, least", [
+    (DPGaussianNB, load_digits, {"feature_range": (0, 16)}, 0.8),
+    (DPGaussianNB, load_breast_cancer, {}, 0.8),
+    (DPLinearDiscriminantAnalysis, load_digits, {"feature_range": (0, 16)}, 0.85),
+    (DPLinearDiscriminantAnalysis, load_digits, {}, 0.85),
+    (DPQuadraticDiscriminantAnalysis, load_digits, {"feature_range": (0, 16)}, 0.8),
+    (DPBernoulliNB, load_digits, {"binarize": 8.0}, 0.75), (DPMultinomialNB, load_digits, {}, 0.8),
+    (DPCategoricalNB, load_digits, {"min_categories": 17}, 0.5)])
+def test_a_small_table_is_learnt_at_epsilon_4(cls, load, params, least):
+    X, X_test, y, y_test = train_test_split(*load(return_X_y=True), random_state=0)
+    model = cls(4.0, random_state=NoiseSeed(0), classes=np.unique(y), **params).fit(X, y)
+    assert model.score(X_test, y_test) > least
+
+
+def test_noise_alone_leaves_the_classes_to_their_shares():
+    """A tiny budget: variances are common, means hardly differ, no probability is extreme."""
+    X, y = rows(300)
+    model = DPGaussianNB(1e-4, feature_range=(-5, 9), random_state=NoiseSeed(0)).fit(X, y)
+    assert model.predict_proba(X).max() < 0.99 and model.class_prior_.min() > 0.05
+    np.testing.assert_allclose(model.class_prior_.sum(), 1.0)
+    assert (model.var_ > 0).all()
+
+
+@every_class_model
+def test_learnt_ranges_are_on_the_certificate_and_hold_in_prediction(cls):
+    if "feature_range" not in cls._get_param_names():
+        return
+    X, y = rows(4000)
+    X[:40] *= 1e6
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = cls(2.0, classes=[0, 1, 2]).fit(X, y)
+    stated = {bound.name: bound for bound in model.privacy_.enforced}
+    low, high = model.feature_range_
+    assert stated["bounds of 1"].value == [low[1], high[1]]
+    assert stated["bounds of 1"].origin == "released" and high.max() < 1e5
+    np.testing.assert_array_equal(model.predict_proba(np.clip(X, low, high)),
+                                  model.predict_proba(X))
+
+
+@every_class_model
+def test_what_is_not_learnt_is_said_so(cls):
+    X, y = rows(60)
+    if cls in MODELS:
+        return
+    with pytest.warns(PrivacyWarning, match="feature_range='auto': n=60 rows .* declare them"):
+        cls(0.5, random_state=NoiseSeed(0)).fit(X, y)
+    with pytest.warns(PrivacyWarning, match="with groups no bound is learnt; declare data_norm"):
+        cls(0.5, feature_range=None).fit(X, y, groups=np.arange(60) // 2)
+    with pytest.raises(ValueError, match="data_norm=None: n=60"):
+        cls(0.01, data_norm=None, feature_range=(0, 1)).fit(X, y)
