@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sklearn.base import clone
 
 from dpsk._data.errors import without_warnings
+from dpsk._origin import is_of
 from dpsk._progress import without_callbacks
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def rehearse(estimator: Any, X: Any, y: Any, **fit_params: Any) -> Event | None:
     event : Event or None
         The privacy cost that it would be charged; None where it is not known.
     """
-    if not type(estimator).fit.__module__.startswith("dpsk."):
+    if not is_of(type(estimator).fit, "dpsk"):
         return None
     # Nobody is told of what is no fit.
     copy = without_callbacks(clone(estimator))

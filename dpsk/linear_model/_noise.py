@@ -17,7 +17,6 @@ Efron, Tibshirani (1993), "An introduction to the bootstrap", chapter 6; Ferrand
 from __future__ import annotations
 
 import math
-import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,6 +29,7 @@ from dpsk._data.errors import without_warnings
 from dpsk._data.weights import class_factors
 from dpsk._defaults.budgets import USUAL_RESIDUAL
 from dpsk._objective.losses import CappedPoisson
+from dpsk._origin import is_of
 from dpsk._privacy.closed_forms import gaussian_epsilon, gaussian_mu
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk._progress import without_callbacks
@@ -114,17 +114,10 @@ def why_unknown(model: Any) -> str | None:
         return "the spread of counts about their predictions was not released."
     if model.penalty in ("l1", "elasticnet"):
         return f"penalty={model.penalty!r} hides how far from 0 a coefficient would be without it."
-    if not _is_of_this_package(type(model)):
+    if not is_of(type(model), "dpsk"):
         return (f"{type(model).__name__} has code of its own, which might read other rows; use "
                 "the class that it was made from.")
     return None
-
-
-def _is_of_this_package(kind):
-    """Return whether a class is one of this package, and not one that took over its name."""
-    place = kind.__module__
-    return place.startswith("dpsk.") and (
-        getattr(sys.modules.get(place), kind.__qualname__, None) is kind)
 
 
 def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] | str:

@@ -1,5 +1,7 @@
 """Cross-validation by index: who pays for what, and what is refused."""
 
+import functools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -195,6 +197,22 @@ def test_a_later_training_part_that_is_refused_costs_nothing():
     with PrivacyBudget(100.0, 1e-3) as budget, pytest.raises(ValueError, match="to train on"):
         dp_cross_validate(DPGridSearchCV(MODEL, {}, delta=1e-6), X, Y, cv=parts)
     assert budget.charges == []
+
+
+def test_a_fit_that_took_over_a_name_is_not_tried_beforehand():
+    """Nobody knows where it would be charged: it has all names, but is not the method."""
+    calls = []
+
+    class Counted(DPLogisticRegression):
+        @functools.wraps(DPLogisticRegression.fit)
+        def fit(self, *args, **kwargs):
+            calls.append(len(args[0]))
+            return super().fit(*args, **kwargs)
+
+    X, y = make_classification(n_samples=300, random_state=0)
+    dp_cross_validate(Counted(epsilon=1.0, delta=1e-6, data_norm=1.0, classes=[0, 1]), X, y,
+                      epsilon=1.0, delta=1e-6, cv=3)
+    assert calls == [200, 200, 200]
 
 
 def test_rows_that_do_not_lie_in_memory_are_refused():
