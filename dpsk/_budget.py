@@ -19,7 +19,7 @@ from dpsk._privacy.budget_certificate import BudgetCertificate
 from dpsk._privacy.certificate import library_versions
 from dpsk._privacy.certificate_fields import SAME_GROUPS
 from dpsk._privacy.charges import today
-from dpsk._privacy.events import tally
+from dpsk._privacy.events import written
 from dpsk._privacy.filters import KINDS, open_filter
 from dpsk._version import __version__
 
@@ -271,8 +271,7 @@ class PrivacyBudget:
         yield "left", (f"epsilon={counted.left(spent, delta):.4g} at delta={delta:.3g} "
                        "for one fit")
         for charge in charges:
-            yield "charged", charge.name + ": " + " + ".join(
-                f"{count} x {event!r}" for event, count in tally(charge.event).items())
+            yield "charged", f"{charge.name}: {written(charge.event)}"
 
     def _share(self, charges):
         pairs = zip(self._account.sum(charges), self._account.filter.limits, strict=True)

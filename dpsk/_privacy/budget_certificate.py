@@ -34,7 +34,7 @@ from dpsk._privacy.certificate_fields import (
     same_keys,
 )
 from dpsk._privacy.closed_forms import ROUNDING
-from dpsk._privacy.events import Composed, Disclosure, Gaussian, Pure, tally
+from dpsk._privacy.events import Composed, Disclosure, Gaussian, Pure, written
 from dpsk._privacy.filters import open_filter
 
 if TYPE_CHECKING:
@@ -382,10 +382,9 @@ class BudgetCertificate:
             if self.limits[unit]:
                 yield "spent", f"{unit} {spent:.4g} of {self.limits[unit]:.4g}"
         for number, (charge, share) in enumerate(zip(self.charges, shares(self), strict=True), 1):
-            events = " + ".join(f"{count} x {event!r}"
-                                for event, count in tally(charge.event).items())
             yield f"release {number}", (
-                f"{charge.date or UNKNOWN_DAY} {charge.name}: {share:.1%} of the budget, {events}")
+                f"{charge.date or UNKNOWN_DAY} {charge.name}: {share:.1%} of the budget, "
+                f"{written(charge.event)}")
         for fact in facts_of(self.charges):
             yield "taken as public", fact
         for line in self.assumed:

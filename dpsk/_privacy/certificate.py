@@ -33,7 +33,7 @@ from dpsk._privacy.certificate_fields import (
 )
 from dpsk._privacy.certificate_sum import dominates, total
 from dpsk._privacy.event_dicts import event_from_dict
-from dpsk._privacy.events import Event, tally
+from dpsk._privacy.events import Event, tally, written
 
 if TYPE_CHECKING:
     from typing import Any
@@ -339,8 +339,7 @@ class Certificate:
         lines = [
             ("guarantee", self.guarantee),
             ("relation", self.relation),
-            ("releases", " + ".join(f"{count} x {event!r}"
-                                    for event, count in tally(self.event).items())),
+            ("releases", written(self.event)),
             ("solver", f"{self.solver}, noise multiplier {self.noise_multiplier:.6g}"),
             ("accounting", account.method if not self.is_private else
              f"{account.method}; delta({self.epsilon:g}) <= {account.delta:.6g}"

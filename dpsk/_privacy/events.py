@@ -8,6 +8,7 @@ the accountant turns several into (epsilon, delta).
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -28,7 +29,11 @@ if TYPE_CHECKING:
     pass
 
 __all__ = ["Composed", "Disclosure", "Dominated", "Elementary", "Event", "Gaussian", "NotPrivate",
-           "Pure", "Repeated", "SampledGaussian", "elementary_kinds", "gaussian", "tally"]
+           "Pure", "Repeated", "SampledGaussian", "elementary_kinds", "gaussian", "tally",
+           "written"]
+
+#: A number with digits after the point, or an exponent.
+_FRACTION = re.compile(r"\d+\.\d+(?:e[-+]?\d+)?|\d+e[-+]?\d+")
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,12 @@ def tally(event: Event) -> Counter[Elementary]:
     counts: Counter[Elementary] = Counter()
     _tally(event, 1, counts)
     return counts
+
+
+def written(event: Event) -> str:
+    """Return `event` for people: how many releases of each kind, numbers to four digits."""
+    plain = " + ".join(f"{count} x {each!r}" for each, count in tally(event).items())
+    return _FRACTION.sub(lambda number: f"{float(number[0]):.4g}", plain)
 
 
 def _tally(event: Event, times: int, counts: Counter[Elementary]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import asdict, fields, replace
 from functools import cache
 
@@ -208,3 +209,11 @@ def test_a_guarantee_that_was_rounded_to_the_nearest_still_loads():
     assert Certificate.from_dict(older) == found
     with pytest.raises(ValueError, match="guarantee"):
         Certificate.from_dict(older | {"guarantee": "(1, 2.83e-07)-differential privacy"})
+
+
+@every_example
+def test_people_read_four_digits_and_json_holds_all(event):
+    whole = certificate(Composed((event, Gaussian(1.0 / 3.0))), delta=1.0)
+    assert "Gaussian(mu=0.3333)" in str(whole) and "0.3333333333333333" in whole.to_json()
+    for text in (str(whole), whole._repr_html_()):
+        assert not re.search(r"\.0*[1-9]\d{7}", text)
