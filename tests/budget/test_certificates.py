@@ -115,6 +115,14 @@ def test_json_is_undone_and_follows_the_schema(kind):
             BudgetCertificate.from_dict({**data, **change})
 
 
+@pytest.mark.parametrize("factor", [0.999, 1.02])
+def test_what_was_charged_so_far_is_not_understated(job, factor):
+    data = job.certificate().to_dict()
+    data["charged_epsilon"] *= factor
+    with pytest.raises(ValueError, match="charged_epsilon"):
+        BudgetCertificate.from_dict(data)
+
+
 def test_a_schema_of_something_else_is_refused():
     with pytest.raises(ValueError, match="of='search'"):
         accounting.certificate_schema("search")
