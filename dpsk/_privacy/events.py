@@ -33,7 +33,7 @@ __all__ = ["Composed", "Disclosure", "Dominated", "Elementary", "Event", "Gaussi
 
 @dataclass(frozen=True)
 class Repeated(Event):
-    """The same kind of release, `count` times, each free to depend on the earlier ones.
+    """The same kind of release, `count` times, chosen adaptively.
 
     Only their kind, numbers and noise are fixed beforehand.
 
