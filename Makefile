@@ -96,6 +96,7 @@ bench: $(VENV)/.bench
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/codespell
+	$(BIN)/python tools/prose.py
 
 dist: $(VENV)/.dist
 	rm -rf build dist

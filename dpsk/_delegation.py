@@ -64,7 +64,7 @@ class Delegates:
 
     @available_if(_inner_has("predict_log_proba"))
     def predict_log_proba(self, X: Table) -> AnyArray:
-        """Return logarithms of probabilities of classes by the last step, or the best estimator.
+        """Return log-probabilities by the last step, or the best estimator.
 
         Parameters
         ----------

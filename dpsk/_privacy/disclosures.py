@@ -13,7 +13,7 @@ __all__ = ["Disclosure", "NotPrivate", "gaussian"]
 
 @dataclass(frozen=True)
 class Disclosure(Elementary):
-    """A release that with probability at most `delta` may tell all of a row, and else nothing.
+    """A release that reveals a row with probability at most `delta`, else nothing.
 
     Beside other releases it adds to their delta: of what they and it release together
     ``delta + (1 - delta) d`` is the delta, with d that of the others.

@@ -112,7 +112,7 @@ class Elementary(Event):
         return None
 
     def loss_law(self) -> LossLaw:
-        """Return the law of the privacy loss of a simplified event; see `pld.distributions`.
+        """Return the privacy loss distribution of a simplified event.
 
         Returns
         -------
@@ -308,7 +308,7 @@ class Pure(Elementary):
 
 @dataclass(frozen=True)
 class Dominated(Elementary):
-    """A release whose privacy loss is at most ``offset + slope Rho``, in both directions.
+    """A release of privacy loss at most ``offset + slope Rho``, in both directions.
 
     `Rho` is the length of a standard normal vector in a plane, a Rayleigh variable, under the
     data set that the loss is taken of. Bounds the minimizer of an objective with a random

@@ -38,7 +38,7 @@ _FRACTION = re.compile(r"\d+\.\d+(?:e[-+]?\d+)?|\d+e[-+]?\d+")
 
 @dataclass(frozen=True)
 class Repeated(Event):
-    """The same kind of release, `count` times, each free to depend on the earlier ones.
+    """The same kind of release, `count` times, chosen adaptively.
 
     Only their kind, numbers and noise are fixed beforehand.
 

@@ -58,7 +58,7 @@ def to_dp_accounting(events: Event | Certificate | Iterable[Event | Certificate]
 
 
 def from_dp_accounting(event: Any) -> Event:
-    """Return the event of this package for one of dp-accounting, under ``REPLACE_ONE``.
+    """Return the event of dpsk for one of dp-accounting, under ``REPLACE_ONE``.
 
     Parameters
     ----------

@@ -172,7 +172,7 @@ def delta(events: Event | Certificate | Iterable[Event | Certificate],
 
 
 def noise_multiplier(plan: Declaration, epsilon: float, delta: float) -> float:
-    """Return the smallest noise multiplier at which a plan is (epsilon, delta)-private.
+    """Return the least noise multiplier at which a plan is (epsilon, delta)-private.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def noise_multiplier(plan: Declaration, epsilon: float, delta: float) -> float:
 
 def type_two_error(events: Event | Certificate | Iterable[Event | Certificate],
                    type_one_error: ArrayLike) -> float | FloatArray:
-    r"""Return the trade-off function: the least type II error of any test between neighbors.
+    r"""Return the trade-off function: the least type II error between neighbors.
 
     .. math:: T(\alpha) \ge \max_{\varepsilon \ge 0} \max\bigl(0,\;
               1 - \delta(\varepsilon) - e^{\varepsilon} \alpha,\;

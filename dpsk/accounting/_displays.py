@@ -113,7 +113,7 @@ class PrivacyCurveDisplay(LineDisplay):
 
 @documented
 class TradeOffCurveDisplay(LineDisplay):
-    """The least type II error, at every type I error, of any test whether a row was there.
+    """Plot of the trade-off function: the least type II error at every type I error.
 
     Make one by `from_events`. The straight line from (0, 1) to (1, 0) is that of a coin.
 

@@ -192,7 +192,7 @@ class AdditiveModel(DPEstimator):
 
     @property
     def terms_(self) -> list[Term]:
-        """list of Term : what every column, and every pair of columns, adds to the raw prediction.
+        """list of Term : the shape function of every column and chosen pair of columns.
         """
         check_is_fitted(self, "privacy_")
         coef = self._columns_of_coef()

@@ -18,7 +18,7 @@ __all__ = ["AuditDisplay"]
 
 @documented
 class AuditDisplay(LineDisplay):
-    """The least errors that a claim allows any test, and those of tests that were made.
+    """Plot of the errors that a claim allows, with the errors of the audit's tests.
 
     Make one by `AuditResult.plot`. The line is the trade-off function of the claim; the curve with
     its band what one statistic made of its errors at all thresholds, with pointwise limits; the

@@ -104,7 +104,7 @@ class AuditResult:
 
     @property
     def epsilon_lower(self) -> float:
-        """float : the greatest lower bound on epsilon at `delta`; 0 where nothing is shown."""
+        """float : greatest lower bound on epsilon at `delta`; 0 where nothing is shown."""
         return max((each.epsilon for each in self.evidence), default=0.0)
 
     @property
@@ -234,7 +234,7 @@ class AuditResult:
                 f"<table><tr>{head}</tr>{body}</table>")
 
     def error_rates(self) -> tuple[FloatArray, FloatArray]:
-        """Return the observed trade-off between both errors of the best test of the last round.
+        """Return the observed trade-off of the best test of the last round.
 
         Returns
         -------

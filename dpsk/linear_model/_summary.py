@@ -30,7 +30,7 @@ _HEADS = ("feature", "coef", "noise std", "low", "high")
 
 @dataclass(frozen=True, eq=False)
 class CoefficientSummary:
-    r"""Coefficients of a linear model, with the standard deviation of the noise of their fit.
+    r"""Coefficients of a linear model, with the standard deviation of their noise.
 
     The noise is that of privacy alone: how coefficients would vary over private fits to the same
     table. What another sample of rows would change is not in it. It is found by fits to a
@@ -95,7 +95,7 @@ class CoefficientSummary:
     unknown: str | None
 
     def interval(self, confidence: float = _CONFIDENCE) -> tuple[FloatArray, FloatArray]:
-        """Return the ends of intervals about the coefficients that a fit without noise would find.
+        """Return confidence intervals of the coefficients of a fit without noise.
 
         By Student's t with ``n_draws - 1`` degrees of freedom. The bias of a fit, such as that of
         a clip or of few steps, is not in them.
@@ -175,7 +175,7 @@ class SummarizesCoefficients:
         self._noise_facts = NoiseFacts.of(problem, name, solver, stage, is_weighted)
 
     def summary(self, n_draws: int = _DRAWS) -> CoefficientSummary:
-        """Return coefficients beside the noise of their fit; no rows are read, no budget is spent.
+        """Return coefficients with the noise of their fit, at no privacy cost.
 
         The model is fitted `n_draws` times, with fresh noise each, to one synthetic table: normal
         rows of the released second moment, and targets that follow the model's predictions. Their

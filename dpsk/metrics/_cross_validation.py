@@ -100,7 +100,7 @@ class CrossValidation:
 def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon: float = 1.0,
                       delta: float | None = None, random_state: RandomState | None = None,
                       **options: Any) -> CrossValidation:
-    """Fit a private model to all folds but one, evaluate it on that one, and add all of it up.
+    """Cross-validate a private model: fits and scores of all folds in one total.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ __all__ = ["dp_accuracy_score", "dp_average_precision_score", "dp_brier_score_lo
 
 def dp_roc_auc_score(y_true: ArrayLike, y_score: ArrayLike, *, epsilon: float = 1.0,
                      delta: float | None = None, **options: Any) -> Estimate:
-    """Return the area under the ROC curve of two classes, with its error and certificate.
+    """Return the area under the ROC curve, with its error and certificate.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def dp_average_precision_score(y_true: ArrayLike, y_score: ArrayLike, *, epsilon
 
 def dp_brier_score_loss(y_true: ArrayLike, y_proba: ArrayLike, *, epsilon: float = 1.0,
                         delta: float | None = None, **options: Any) -> Estimate:
-    """Return the mean square between label and probability, with its error and certificate.
+    """Return the Brier score, with its error and certificate.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def dp_brier_score_loss(y_true: ArrayLike, y_proba: ArrayLike, *, epsilon: float
 
 def dp_accuracy_score(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 1.0,
                       delta: float | None = None, **options: Any) -> Estimate:
-    """Return the share of rows that are predicted right, with its error and certificate.
+    """Return the accuracy, with its error and certificate.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def dp_mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: flo
 
 def dp_r2_score(y_true: ArrayLike, y_pred: ArrayLike, *, target_bounds: tuple[float, float],
                 epsilon: float = 1.0, delta: float | None = None, **options: float) -> Estimate:
-    """Return the share of the targets' variance that is explained, with its error and certificate.
+    """Return R2, the explained share of variance, with its error and certificate.
 
     Parameters
     ----------

@@ -149,7 +149,7 @@ class MulticlassEvaluation(TableEvaluation):
         return cls(table, scale, len(codes), classes, certificate, False)
 
     def confusion_matrix(self) -> Estimate:
-        """Return the noisy counts, not negative, an `Estimate` of shape (n_classes, n_classes).
+        """Return the noisy counts, an `Estimate` of shape (n_classes, n_classes).
 
         Returns
         -------

@@ -82,7 +82,7 @@ class ScoreTable(CurveTable):
             cells[..., 0, 0] + cells[..., 1, 1]) / self.n_samples)
 
     def balanced_accuracy(self, threshold: float | None = None) -> Estimate:
-        """Return the mean of the shares of either label that are predicted right, an `Estimate`.
+        """Return the balanced accuracy, the mean recall of both labels, an `Estimate`.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class ScoreTable(CurveTable):
             / self.n_samples, hidden=math.hypot(self.loss_noise, hidden) / self.n_samples)
 
     def lift(self, fraction: float = 0.1) -> Estimate:
-        """Return how many times more positives the best rows hold than all do, an `Estimate`.
+        """Return the lift of the best rows over all rows, an `Estimate`.
 
         Parameters
         ----------

@@ -57,7 +57,7 @@ class _Scorer:
 
 
 def get_scorer_names() -> list[str]:
-    """Return the names of all private scorers: those of scikit-learn after ``"dp_"``.
+    """Return the names of all private scorers: scikit-learn's after ``"dp_"``.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def get_scorer_names() -> list[str]:
 
 def get_scorer(name: str, *, epsilon: float = 1.0, delta: float | None = None,
                **options: Any) -> Any:
-    """Return a private scorer, for `scoring` of scikit-learn's searches and cross-validation.
+    """Return a private scorer, for `scoring` of searches and cross-validation.
 
     Parameters
     ----------

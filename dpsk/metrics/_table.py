@@ -120,7 +120,7 @@ class TableEvaluation:
                 f"epsilon={self.privacy_.epsilon:g})")
 
     def for_population(self) -> Self:
-        """Return this evaluation, its errors those of the population that rows were drawn from.
+        """Return this evaluation, with the sampling error of the rows in its errors.
 
         Returns
         -------

@@ -32,7 +32,7 @@ _WORDS = "l2 norm of one row of counts; longer rows are scaled down in training"
 
 @documented
 class DPMultinomialNB(DiscreteNB):
-    r"""Naive Bayes of counts, such as those of words, trained with differential privacy.
+    r"""Naive Bayes of counts, such as word counts, with differential privacy.
 
     The entries of a row are counts of draws from the features, each of which has a share of its
     own in every class. The counts and sums of all classes are one release.

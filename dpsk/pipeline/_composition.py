@@ -57,7 +57,7 @@ class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition
     """
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, those of the steps as ``step__name``.
+        """Return the parameters; parameters of steps are named ``step__name``.
 
         Parameters
         ----------
@@ -72,7 +72,7 @@ class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition
         return self._get_params("steps", deep=deep)
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of steps as ``step__name``, and steps by their names.
+        """Set steps by their names, and parameters of steps as ``step__name``.
 
         Parameters
         ----------

@@ -73,7 +73,7 @@ def check_one_layer(name, value):
 
 @documented
 class DPTDRegressor(RegressorMixin, DPEstimator):
-    r"""Values of states under a fixed policy, by temporal differences, with privacy.
+    r"""Private policy evaluation from transitions, by temporal differences.
 
     Estimates, under noise, the discounted sum of rewards from a state on,
 
@@ -303,7 +303,7 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
 
     @quietly
     def predict(self, states: Any) -> AnyArray:
-        """Return the values of states, within what rewards within their bounds can add up to.
+        """Return the state values, cut to the range of possible returns.
 
         Parameters
         ----------

@@ -84,7 +84,7 @@ class PrivacyReport:
 
     @property
     def is_counted(self) -> bool:
-        """bool : whether all private fits are known, and protect the same: rows, or groups."""
+        """bool : whether all private fits are known and protect the same unit."""
         return self.relation != _NO_UNIT and all(
             part.why == "learnt" for part in self.exposed)
 
@@ -101,7 +101,7 @@ class PrivacyReport:
 
     @cached_property
     def fits_epsilon(self) -> float:
-        """float : what the private fits cost by themselves at `delta`, no guarantee of the whole.
+        """float : epsilon of the private fits alone at `delta`; no guarantee of the whole.
 
         A row that moves others before a fit, or that a fit gets twice, may cost more. Infinite
         where not all private fits are counted, where there are none, and for a delta of 1 or more.
@@ -160,7 +160,7 @@ class PrivacyReport:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """tuple of Event : what any one row may be in; one a part where these are disjoint."""
+        """tuple of Event : releases that one row may be in; one a disjoint part."""
         return tuple(Composed(tuple(
             part.certificate.event if part.count == 1 else
             Repeated(part.certificate.event, part.count) for part in parts))
