@@ -229,9 +229,10 @@ def _names_of_parameters(kind):
     return BaseEstimator._get_param_names.__func__(kind)
 
 
-def warn_of_weak_budget(problem, unit="row"):
+def warn_of_weak_budget(problem, unit=None):
     """Warn where nothing is private, or a row given away more often than is accepted."""
     delta, n_samples = problem.delta, problem.n_samples
+    unit = unit or problem.unit
     if not problem.is_private:
         warnings.warn("epsilon=inf: no noise is added, so the fit is not private; set a finite "
                       "epsilon before anything of it is shown.", PrivacyWarning, stacklevel=2)

@@ -73,6 +73,13 @@ class Groups:
         """Return the indices of the rows of some groups, one group after another."""
         return self.order[self.places_of(units)]
 
+    def shares(self, part, unit):
+        """Return the share of every row of a part in its group, in whole units.
+
+        Those of a group sum to at most 1, exactly.
+        """
+        return np.floor(1.0 / (unit * self.sizes[part])) * unit
+
     def digest(self):
         """Return a digest of who belongs to whom."""
         return hashlib.sha256(self.codes.astype("<i8").tobytes()).digest()

@@ -3,6 +3,10 @@ r"""Noisy tables of counts: of one column, or of two, by class.
 A row stands in one cell of every table. Replacing it takes 1 from one cell and adds 1 to another,
 so T tables together move by at most ``sqrt(2 T)``, and do where all of them change.
 
+A group of rows is in cells by its rows' shares, none negative, that sum to at most 1. Where p and
+q are what a group and the one in its place add to a table, ``p . q >= 0`` and so
+``|p - q|^2 <= |p|^2 + |q|^2 <= 2``: tables of groups move no further than those of rows.
+
 How far a table is from one that is public is the sum of the distances of its cells. Two cells
 move by 1, so one such number moves by at most 2. Less a public number each they are scores; the
 best of them under Gumbel noise of scale z has a loss in an interval of length ``4 / z``, as that
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
     from dpsk._privacy.elementary import Elementary
     from dpsk._typing import BoolArray, FloatArray
 
-__all__ = ["PairChoices", "noisy_tables", "table_noise"]
+__all__ = ["PairChoices", "noisy_tables", "shares_of", "table_noise"]
 
 #: Counts, scores and their noise are multiples of this: sums show no finer bits.
 _UNIT = 2.0**-20
@@ -130,6 +134,11 @@ def _shape(sizes: Sequence[int], n_classes: int, columns: tuple[int, ...]) -> tu
     return n_classes, *(sizes[column] for column in columns)
 
 
+def shares_of(rows: RowSource, part: slice, unit: float) -> FloatArray | None:
+    """Return how much rows of a part count for in their groups, in whole units; None: as 1."""
+    return None if rows.groups is None else rows.groups.shares(part, unit)
+
+
 def _counts(rows: RowSource, shapes: list[tuple[int, ...]],
             columns: Sequence[tuple[int, ...]]) -> list[FloatArray]:
     """Return the exact tables of counts, float64."""
@@ -139,5 +148,5 @@ def _counts(rows: RowSource, shapes: list[tuple[int, ...]],
         for table, shape, each in zip(tables, shapes, columns, strict=True):
             cells = np.ravel_multi_index((block.y, *(block.X[:, column] for column in each)),
                                          shape)
-            table += np.bincount(cells, minlength=len(table))
+            table += np.bincount(cells, shares_of(rows, part, _UNIT), minlength=len(table))
     return [table.reshape(shape) for table, shape in zip(tables, shapes, strict=True)]
