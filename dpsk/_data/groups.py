@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from dpsk._data.errors import discreetly
+from dpsk._privacy.noise.public import public_uniforms
 
 __all__ = ["Groups", "group_codes", "groups_of", "one_a_row"]
 
@@ -79,6 +80,15 @@ class Groups:
         Those of a group sum to at most 1, exactly.
         """
         return np.floor(1.0 / (unit * self.sizes[part])) * unit
+
+    def one_each(self, random_state):
+        """Return the index of one row of every group, drawn by public randomness.
+
+        Which row of a group it is follows from its own number of rows, and from no other group.
+        """
+        drawn = public_uniforms(random_state, "rows that stand for groups", self.count)
+        lengths = np.diff(self._ends)
+        return self.order[self._ends[:-1] + np.floor(drawn * lengths).astype(lengths.dtype)]
 
     def digest(self):
         """Return a digest of who belongs to whom."""

@@ -45,6 +45,8 @@ GROUP_RELATION = ("replace-one: data sets of n groups of rows that differ in one
 #: Of folds that did not follow from indices alone.
 HANDED_OVER = ("which rows are in which fold, as was handed over: taken to follow from no value "
                "of a row, which was not checked")
+#: What is learnt of the columns of a table with groups, and from which rows.
+ONE_ROW_EACH = "which row stands for its group: by public randomness, whatever it holds"
 #: What a sum over groups rests on: which rows are a group is data, and is not kept.
 SAME_GROUPS = ("unverified assumption: groups are the same people in all of these fits; with "
                "other groups in one of them there is no guarantee for either")
