@@ -26,6 +26,7 @@ __all__ = [
     "SAME_GROUPS",
     "Enforced",
     "check_accounting",
+    "facts_of_wholes",
     "from_text",
     "html_table",
     "printable",
@@ -63,6 +64,12 @@ ARITHMETIC = {
 }
 #: What stands for an infinite epsilon in JSON.
 _NO_BUDGET = "inf"
+
+
+def facts_of_wholes(grouped: bool) -> list[str]:
+    """Return `FACTS_OF_WHOLES`, of groups of rows where these are protected."""
+    size, *others = FACTS_OF_WHOLES
+    return [size.replace("rows", "groups of rows", 1) if grouped else size, *others]
 
 
 @dataclass(frozen=True)

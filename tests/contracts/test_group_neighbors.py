@@ -10,12 +10,16 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import ColumnTransformer
 
 from dpsk import (
     DPPCA,
     DPAdditiveClassifier,
     DPAdditiveRegressor,
+    DPLogisticRegression,
+    DPMinMaxScaler,
     DPOneHotEncoder,
+    DPPipeline,
     DPSimpleImputer,
     DPStandardScaler,
     DPTableVectorizer,
@@ -90,12 +94,23 @@ def _principal(X, labels, people):
         np.nan_to_num(X[_NUMBERS].to_numpy()), groups=people)
 
 
+def _pipeline(X, labels, people, step, **params):
+    model = DPLogisticRegression(solver="gd", max_iter=3, classes=[0, 1])
+    return DPPipeline([("step", step), ("model", model)], epsilon=6.0, delta=1e-4, random_state=0,
+                      **params).fit(X.fillna(0.0), labels, groups=people)
+
+
 JOBS = {
     "scores": _binary, "public bins": lambda *rows: _binary(*rows, bins=7),
     "labels": _multiclass, "numbers": _regression,
     "vectorizer": _fit(DPTableVectorizer, [*_NUMBERS, *_WORDS], n_knots=5, max_categories=3),
     "scaler": _fit(DPStandardScaler, _NUMBERS), "imputer": _fit(DPSimpleImputer, _NUMBERS),
     "categories": _fit(DPOneHotEncoder, _WORDS, max_categories=3), "principal": _principal,
+    "pipeline": lambda *rows: _pipeline(*rows, DPTableVectorizer(n_knots=3, max_categories=3)),
+    "pipeline of parts": lambda *rows: _pipeline(*rows, ColumnTransformer(
+        [("scale", DPMinMaxScaler(), _NUMBERS), ("words", DPOneHotEncoder(max_categories=3),
+                                                 _WORDS)]), shares={
+             "step__scale": 0.2, "step__words": 0.2}),
     "additive": _fit(DPAdditiveClassifier, [*_NUMBERS, *_WORDS], n_knots=3, classes=[0, 1],
                      max_categories=3, interactions=1, epsilon=40.0),
     "additive of numbers": _fit(DPAdditiveRegressor, _NUMBERS, n_knots=3,
