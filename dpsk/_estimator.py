@@ -22,7 +22,9 @@ from dpsk._data.weights import check_weights
 from dpsk._fit import Method, fit_private
 from dpsk._parameters import PARAMETER_CONSTRAINTS, check_choice, norm_origin
 from dpsk._privacy.certificate import Enforced
+from dpsk._privacy.certificate_fields import ONE_ROW_EACH
 from dpsk._privacy.noise.seeds import NoiseSeed
+from dpsk._problem import Budget
 from dpsk._solvers import NOISELESS, SOLVERS
 from dpsk._solvers.base import NAMED_OPTIONS
 from dpsk.exceptions import PrivacyWarning
@@ -176,6 +178,19 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
         return ("number of rows and of features" if rows.groups is None else
                 "number of groups of rows and of features, and not that of rows")
 
+    def _table_budget(self, shape, groups):
+        """Return the Budget of rows of a shape, each of which stands for one of groups, if any."""
+        n_units, n_columns = shape
+        epsilon, delta = self._budget(n_units)
+        return Budget(n_units, n_columns, epsilon, delta, groups is not None)
+
+    def _table_facts(self, groups, *facts):
+        """Return what is taken as public of such a table, first of its size."""
+        if groups is None:
+            return list(facts)
+        return [facts[0].replace("number of rows", "number of groups of rows"), *facts[1:],
+                ONE_ROW_EACH]
+
     def _group_bounds(self, rows):
         """Return what is enforced on groups of rows, where there are any."""
         if rows.groups is None:
@@ -229,9 +244,10 @@ def _names_of_parameters(kind):
     return BaseEstimator._get_param_names.__func__(kind)
 
 
-def warn_of_weak_budget(problem, unit="row"):
+def warn_of_weak_budget(problem, unit=None):
     """Warn where nothing is private, or a row given away more often than is accepted."""
     delta, n_samples = problem.delta, problem.n_samples
+    unit = unit or problem.unit
     if not problem.is_private:
         warnings.warn("epsilon=inf: no noise is added, so the fit is not private; set a finite "
                       "epsilon before anything of it is shown.", PrivacyWarning, stacklevel=2)

@@ -169,7 +169,7 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
                   *(line for stage in stages for line in stage.enforced_bounds(problem))),
         public=(*public, *solver.public_facts(problem)),
         released=(*released, *(stage.attribute for stage in stages if stage.attribute)),
-        arithmetic=oracle.arithmetic, **_relation_of(rows))
+        arithmetic=oracle.arithmetic)
     return Fitted(theta, rest, result.n_iter, certificate, solver,
                   getattr(oracle, "noise_std", None))
 
@@ -208,18 +208,18 @@ def run_private(method, name, budget, mechanism, rows, data, *, random_state, ve
     noise_multiplier, event = _calibrated(mechanism, budget)
     session, stream = opened_stream(method, (budget, name), rows, event,
                                     f", noise multiplier {noise_multiplier:.6g}",
-                                    random_state=random_state, verbose=verbose, public=public)
+                                    random_state=random_state, verbose=verbose, public=public,
+                                    of_groups=budget.grouped)
     with np.errstate(all="ignore"):
         found = mechanism.run(data, session, noise_multiplier)
     return found, certify(
         method, name, budget, event=event, noise_multiplier=noise_multiplier,
         source=(stream.description, stream.reproducible),
-        enforced=(*enforced, *session.enforced), public=public, released=released,
-        **_relation_of(rows))
+        enforced=(*enforced, *session.enforced), public=public, released=released)
 
 
 def certify(method, name, budget, *, event=None, noise_multiplier=1.0, source=("none", False),
-            enforced, public, released, arithmetic="grid", relation=Certificate.relation):
+            enforced, public, released, arithmetic="grid", relation=None):
     """Return the certificate of a fit within a budget.
 
     Parameters
@@ -231,8 +231,12 @@ def certify(method, name, budget, *, event=None, noise_multiplier=1.0, source=("
     noise_multiplier : float
     source : (str, bool)
         Where the noise comes from, and whether it repeats.
-    arithmetic, relation : str
+    arithmetic : str
+    relation : str or None
+        None: that of what the budget protects.
     """
+    if relation is None:
+        relation = GROUP_RELATION if budget.grouped else Certificate.relation
     if event is None:
         event = Composed(()) if budget.is_private else NotPrivate()
     description, reproducible = source
@@ -245,21 +249,18 @@ def certify(method, name, budget, *, event=None, noise_multiplier=1.0, source=("
         versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__))
 
 
-def opened_stream(method, settings, rows, event, more="", *, random_state, verbose, public=()):
+def opened_stream(method, settings, rows, event, more="", *, random_state, verbose, public=(),
+                  of_groups=False):
     """Return the way out of releases without a solver, and the stream of their noise.
 
     `settings` key noise that repeats, beside method, event and rows; the last of them is a name,
-    which is printed with `more` after it. `public` is what open budgets note.
+    which is printed with `more` after it. `public` is what open budgets note; `of_groups` whether
+    groups of rows are protected.
     """
     stream = open_stream(noise_seed(random_state),
                          partial(_context, method, settings, rows, event))
-    grouped = rows.groups is not None
-    return _opened(method, settings[-1] + more, event, stream, verbose, public, grouped), stream
-
-
-def _relation_of(rows):
-    """Return what a certificate says of neighbors, where these differ in a group of rows."""
-    return {} if rows.groups is None else {"relation": GROUP_RELATION}
+    session = _opened(method, settings[-1] + more, event, stream, verbose, public, of_groups)
+    return session, stream
 
 
 def _opened(method, name, event, stream, verbose, public, of_groups=False, more=0):

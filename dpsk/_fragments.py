@@ -359,12 +359,14 @@ sample_weight : array-like of shape (n,) or None
     Factors of the rows' losses, part of the rows: each gradient is clipped after
     weighting, and the sum is divided by n, not by the sum of weights.
 groups : array-like of shape (n,) or None, default=None
-    Whose row each is: words or numbers. The guarantee is then that of whole groups, of any
-    number of rows: each adds the average of its rows' clipped gradients, which linear models clip
-    again (``solver_options={"group_clip_norm": ...}``). Their number G, which is public, stands
-    where n does, in `delta` too. With solver "gd" or "sgd"; bounds are not learnt. In pipelines
-    and searches they travel by metadata routing, once they are asked for with
-    ``set_fit_request(groups=True)``.
+    Whose row each is, to protect people instead of rows: each adds the average of its rows'
+    clipped gradients, clipped again by linear models (`group_clip_norm` of `solver_options`).
+    Their public number stands for n, in `delta` too. Solvers "gd" and "sgd"; no learnt bounds.
+groups|table : array-like of shape (n,) or None, default=None
+    Whose row each is, to protect people instead of rows: columns are learnt from one row of
+    each, drawn by public randomness. Their number stands for n.
+groups|model : array-like of shape (n,) or None, default=None
+    As of transformers; coefficients are learnt from the averages of all rows of each.
 public_X, public_y : array-like or None
     Rows and labels or targets that need no protection, for ``holdout="public"`` of the
     solvers "stgd" and "minibatch_stgd"; no guarantee covers them.

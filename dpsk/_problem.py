@@ -31,12 +31,21 @@ class Budget:
     n_samples, n_columns : int
     epsilon, delta : float
         An infinite epsilon is none.
+    grouped : bool
+        Whether `n_samples` are groups of rows.
     """
 
     n_samples: int
     n_columns: int
     epsilon: float
     delta: float
+    # Who is whose, or what stands for them, is in the key of the noise already.
+    grouped: bool = field(default=False, repr=False)
+
+    @property
+    def unit(self) -> str:
+        """str : what is protected, a row or a group of rows."""
+        return "group" if self.grouped else "row"
 
     @property
     def is_private(self) -> bool:

@@ -15,7 +15,7 @@ from dpsk._charging import Carried, admit, paid_for
 from dpsk._fit import certify, opened_stream
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
-from dpsk._privacy.certificate import Certificate
+from dpsk._privacy.certificate import GROUP_RELATION, Certificate
 from dpsk._privacy.closed_forms import gaussian_delta
 from dpsk._privacy.events import Composed, Disclosure, Gaussian, NotPrivate, Pure
 from dpsk._privacy.noise.seeds import noise_seed
@@ -98,7 +98,7 @@ class Steps:
         self._take(step.share, event)
         method = replace(self._method, carried=Carried(prepaid=self._prepaid(None)))
         session, stream = opened_stream(method, (self._budget, name), rows, event,
-                                        **self._options)
+                                        of_groups=self._budget.grouped, **self._options)
         self._noise.append((stream.description, stream.reproducible, 0.0))
         self._arithmetic.append("grid")
         with np.errstate(all="ignore"):
@@ -112,7 +112,8 @@ class Steps:
             return self._method.carried.prepaid
         if self._admission is None:
             self._admission = admit(self._method.name, self._declared,
-                                    carried=self._method.carried, **self._facts)
+                                    carried=self._method.carried,
+                                    of_groups=self._budget.grouped, **self._facts)
         # Answers that are kept, or given again, are those of all steps.
         return self._admission.pays_for(affords if self._budget.is_private else None,
                                         self._admission.answers)
@@ -190,7 +191,7 @@ class Steps:
         with paid_for(make(epsilon=epsilon, delta=delta, **self._options),
                       self._prepaid(affords)) as model:
             model = model.fit(*args, **fit_params)
-        return model, _certificate(model)
+        return model, _certificate(model, self._budget.grouped)
 
     def _note(self, certificate):
         """Keep what the certificate of a model says beside its events."""
@@ -205,12 +206,16 @@ def _declared(mu, chance):
     return Composed((Gaussian(mu), Disclosure(chance))) if chance else Gaussian(mu)
 
 
-def _certificate(model):
-    """Return the certificate that a fit left; a RuntimeError if there is none for single rows."""
+def _certificate(model, grouped):
+    """Return the certificate that a fit left; a RuntimeError if there is none for what is
+    protected.
+    """
     certificate = getattr(model, "privacy_", None)
     # The default is the relation of single rows that are replaced.
-    if not isinstance(certificate, Certificate) or certificate.relation != Certificate.relation:
-        raise RuntimeError(f"{type(model).__name__} left no certificate for single rows in "
+    relation = GROUP_RELATION if grouped else Certificate.relation
+    if not isinstance(certificate, Certificate) or certificate.relation != relation:
+        unit = "groups of rows" if grouped else "single rows"
+        raise RuntimeError(f"{type(model).__name__} left no certificate for {unit} in "
                            "privacy_, so nothing is known of its price; leave it out.")
     return certificate
 

@@ -183,9 +183,10 @@ def test_only_oracles_and_the_fit_open_what_draws():
     users = {user for user in users if not user.startswith(
         ("_mechanism/", "_sums/", "_statistics/", "_queries/", "_privacy/"))}
     # What a sampler draws after its fit is public, and so are random features, splits, the rows
-    # of audits and of replays, seeds of steps, and the draws of a known noise that give its error.
-    assert users <= {"_fit.py", "auditing/_tables.py", "generative/_base.py", "metrics/_table.py",
-                     "linear_model/_noise.py",
+    # of audits and of replays, seeds of steps, rows that stand for their groups, and the draws of
+    # a known noise that give its error.
+    assert users <= {"_fit.py", "_data/groups.py", "auditing/_tables.py", "generative/_base.py",
+                     "metrics/_table.py", "linear_model/_noise.py",
                      "model_selection/_split.py", "pipeline/_known.py",
                      "reinforcement_learning/_td.py", "reinforcement_learning/_distillation.py"}
 

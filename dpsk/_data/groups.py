@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from dpsk._data.errors import discreetly
+from dpsk._privacy.noise.public import public_uniforms
 
 __all__ = ["Groups", "group_codes", "groups_of", "one_a_row"]
 
@@ -72,6 +73,15 @@ class Groups:
     def rows_of(self, units):
         """Return the indices of the rows of some groups, one group after another."""
         return self.order[self.places_of(units)]
+
+    def one_each(self, random_state):
+        """Return the index of one row of every group, drawn by public randomness.
+
+        Which row of a group it is follows from its own number of rows, and from no other group.
+        """
+        drawn = public_uniforms(random_state, "rows that stand for groups", self.count)
+        lengths = np.diff(self._ends)
+        return self.order[self._ends[:-1] + np.floor(drawn * lengths).astype(lengths.dtype)]
 
     def digest(self):
         """Return a digest of who belongs to whom."""

@@ -88,6 +88,19 @@ class Table:
     columns: list
     found: list
 
+    def rows(self, indices):
+        """Return the table of some of its rows, with the categories that occur in these."""
+        values, found = self.values[indices], list(self.found)
+        for place, names in enumerate(found):
+            if names is not None:
+                codes = values[:, place].astype(np.intp)
+                kept = np.unique(codes[codes >= 0])
+                places = np.full(len(names) + 1, -1.0)
+                places[kept] = np.arange(len(kept))
+                values[:, place] = places[codes]
+                found[place] = [names[each] for each in kept]
+        return Table(values, self.columns, found)
+
     def hashed(self, count):
         """Return the table with categories that nobody declared hashed into so many buckets."""
         values, buckets = self.values.copy(), Buckets(count)

@@ -26,6 +26,7 @@ __all__ = [
     "SAME_GROUPS",
     "Enforced",
     "check_accounting",
+    "facts_of_wholes",
     "from_text",
     "html_table",
     "printable",
@@ -45,6 +46,8 @@ GROUP_RELATION = ("replace-one: data sets of n groups of rows that differ in one
 #: Of folds that did not follow from indices alone.
 HANDED_OVER = ("which rows are in which fold, as was handed over: taken to follow from no value "
                "of a row, which was not checked")
+#: What is learnt of the columns of a table with groups, and from which rows.
+ONE_ROW_EACH = "which row stands for its group: by public randomness, whatever it holds"
 #: What a sum over groups rests on: which rows are a group is data, and is not kept.
 SAME_GROUPS = ("unverified assumption: groups are the same people in all of these fits; with "
                "other groups in one of them there is no guarantee for either")
@@ -61,6 +64,12 @@ ARITHMETIC = {
 }
 #: What stands for an infinite epsilon in JSON.
 _NO_BUDGET = "inf"
+
+
+def facts_of_wholes(grouped: bool) -> list[str]:
+    """Return `FACTS_OF_WHOLES`, of groups of rows where these are protected."""
+    size, *others = FACTS_OF_WHOLES
+    return [size.replace("rows", "groups of rows", 1) if grouped else size, *others]
 
 
 @dataclass(frozen=True)

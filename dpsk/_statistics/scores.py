@@ -7,6 +7,8 @@ A loss in an interval of length r is summed at a weight w / r beside a table of 
 a row moves the table by sqrt(2) and the weighted sum by w at most, together by
 
     sqrt(2 + w^2).
+
+A group adds the averages of its rows, which are no longer and no further apart: see `tables`.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import numpy as np
 from dpsk._data.blocks import row_blocks
 from dpsk._mechanism.sensitivity import Sensitivity
 from dpsk._privacy.events import gaussian
+from dpsk._statistics.tables import shares_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -31,6 +34,8 @@ __all__ = ["counts_noise", "loss_noise", "noisy_counts_and_loss", "noisy_widths"
 
 #: Counts, losses and their noise are multiples of this: sums show no finer bits.
 _UNIT = 2.0**-20
+#: Of products that are rounded, so that those of a group sum to no more than the reach.
+_DOWN = 1.0 - 2.0**-40
 
 
 def widths_noise(n_widths: int, mu: float) -> float:
@@ -71,7 +76,7 @@ def noisy_widths(rows: RowSource, n_joined: int, n_widths: int, mu: float,
         for part in row_blocks(len(rows), rows.n_features):
             block = rows.take(part)
             own = block.X[:, 0].astype(np.int64) + n_cells * block.y.astype(np.int64)
-            cells += np.bincount(own, minlength=len(cells))
+            cells += np.bincount(own, shares_of(block, _UNIT), minlength=len(cells))
         return np.concatenate([cells.reshape(*shape, -1).sum(axis=-1).ravel()
                                for shape in shapes])
 
@@ -111,11 +116,13 @@ def noisy_counts_and_loss(rows: RowSource, bins: IntArray, expected: FloatArray 
         for part in row_blocks(len(rows), rows.n_features):
             block = rows.take(part)
             places = bins[block.X[:, 0].astype(np.int64)] + n_bins * block.y.astype(np.int64)
-            table += np.bincount(places, minlength=len(table))
+            shares = shares_of(block, _UNIT)
+            table += np.bincount(places, shares, minlength=len(table))
             if expected is not None:
                 left = np.clip(block.X[:, 1] - expected.ravel()[places], -reach, reach)
                 # In whole units every sum is exact, and no loss is beyond the reach.
-                losses += np.trunc(left / _UNIT).sum()
+                left = left / _UNIT if shares is None else left * (_DOWN / _UNIT) * shares
+                losses += np.trunc(left).sum()
         return table if expected is None else (table, np.array([losses * _UNIT]))
 
     if expected is None:

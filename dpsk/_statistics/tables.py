@@ -2,7 +2,11 @@ r"""Noisy tables of counts: of one column, or of two, by class.
 
 A row stands in one cell of every table. Replacing it takes 1 from one cell and adds 1 to another,
 so T tables together move by at most ``sqrt(2 T)``, and do where all of them change. A row of
-weight at most 1 adds no more, nor does a group of rows that weigh at most 1 together.
+weight at most 1 adds no more.
+
+A group of rows is in cells by its rows' shares, none negative, that sum to at most 1. Where p and
+q are what a group and the one in its place add to a table, ``p . q >= 0`` and so
+``|p - q|^2 <= |p|^2 + |q|^2 <= 2``: tables of groups move no further than those of rows.
 
 How far a table is from one that is public is the sum of the distances of its cells. Two cells
 move by 1, so one such number moves by at most 2. Less a public number each they are scores; the
@@ -25,12 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from dpsk._data.source import RowSource
+    from dpsk._data.source import Block, RowSource
     from dpsk._mechanism.session import Batch, Session
     from dpsk._privacy.elementary import Elementary
     from dpsk._typing import BoolArray, FloatArray
 
-__all__ = ["PairChoices", "noisy_tables", "table_noise"]
+__all__ = ["PairChoices", "noisy_tables", "shares_of", "table_noise"]
 
 #: Counts, scores and their noise are multiples of this: sums show no finer bits.
 _UNIT = 2.0**-20
@@ -137,17 +141,23 @@ def _all_counts(rows: RowSource, shapes: list[tuple[int, ...]],
     return np.concatenate([table.ravel() for table in _counts(rows, shapes, columns)])
 
 
+def shares_of(block: Block, unit: float) -> FloatArray | None:
+    """Return how much rows of a block count for, cut to whole units; None: as 1.
+
+    The weights of a group's rows, each over their number, sum to at most 1.
+    """
+    return None if block.weights is None else np.trunc(block.weights / unit) * unit
+
+
 def _counts(rows: RowSource, shapes: list[tuple[int, ...]],
             columns: Sequence[tuple[int, ...]]) -> list[FloatArray]:
     """Return the exact tables of counts, float64."""
     tables = [np.zeros(math.prod(shape)) for shape in shapes]
     for part in rows.blocks(block_length(rows.n_features)):
         block = rows.take(part)
-        # Of one that is not a multiple of the unit sums would be rounded.
-        weights = None if block.weights is None else np.trunc(block.weights / _UNIT)
+        shares = shares_of(block, _UNIT)
         for table, shape, each in zip(tables, shapes, columns, strict=True):
             cells = np.ravel_multi_index((block.y, *(block.X[:, column] for column in each)),
                                          shape)
-            found = np.bincount(cells, weights, minlength=len(table))
-            table += found if weights is None else found * _UNIT
+            table += np.bincount(cells, shares, minlength=len(table))
     return [table.reshape(shape) for table, shape in zip(tables, shapes, strict=True)]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.blocks import row_blocks
 from dpsk._data.errors import quietly
+from dpsk._data.groups import groups_of
 from dpsk._data.opening import check_targets
 from dpsk._data.source import Rows
 from dpsk._data.tables import read_next_table, read_table
@@ -22,7 +23,7 @@ from dpsk._estimator import DPEstimator
 from dpsk._mechanism.core import Choices, Share
 from dpsk._parameters import check_integer
 from dpsk._privacy.certificate import Enforced
-from dpsk._problem import Budget
+from dpsk._rehearsal import rehearse
 from dpsk._statistics.pairs import clipped_residuals, noisy_pairs
 from dpsk._steps import Steps
 from dpsk.additive._noise import coefficient_noise
@@ -30,8 +31,6 @@ from dpsk.additive._terms import centering, level_shares, terms
 from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, CodePlan
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from dpsk.additive._terms import Term
 
 __all__ = ["AdditiveModel"]
@@ -78,32 +77,46 @@ class AdditiveModel(DPEstimator):
     def _residuals(self, model, features, y):
         """Return what a model leaves, shape (n, n_outputs)."""
 
-    def _fit_table(self, X, y, sample_weight):
-        """Fit to a table and return the linear model of its features."""
+    def _fit_table(self, X, y, sample_weight, groups):
+        """Fit to a table and return the linear model of its features.
+
+        Of groups one row each is what knots, categories and pairs are chosen by.
+        """
         self._check_params()
         table = read_table(self, X, self.columns)
-        n_samples, n_columns = table.values.shape
-        y = check_targets(type(self).__name__, y, n_samples, self._target_checks)
+        n_rows = len(table.values)
+        y = check_targets(type(self).__name__, y, n_rows, self._target_checks)
         weights = check_weights(sample_weight, table.values, np.float64,
                                 narrow=np.float32)
-        numbers = self._check_fit(n_samples, y)
+        numbers = self._check_fit(n_rows, y)
         self._declared_pairs(table.columns)
         self._described = table.columns
-        budget = Budget(n_samples, n_columns, *self._budget(n_samples))
+        members = groups_of(groups, n_rows)
+        chosen = slice(None)
+        if members is not None:
+            chosen = members.one_each(self.random_state)
+            table = table.rows(chosen)
+        budget = self._table_budget(table.values.shape, members)
         n_knots = None if self.n_knots == "auto" else self.n_knots
         table, plan = CodePlan.for_table(budget, table, n_knots, self.max_categories,
                                          self._spares, n_classes=self._n_classes(y), evens=True)
-        facts = ["number of rows and of columns, their names, and dtypes with the categories "
-                 "that these hold", "all parameters"]
+        facts = self._table_facts(
+            members, "number of rows and of columns, their names, and dtypes with the categories "
+            "that these hold", "all parameters")
         steps = Steps(self._method(), budget, plan.mechanism.delta, random_state=self.random_state,
-                      verbose=self.verbose, public=[*facts, *self._label_facts(y, n_samples)])
+                      verbose=self.verbose, public=[*facts, *self._label_facts(y, n_rows)])
+        told = _Told(y, weights, members, chosen)
         for share in self._shares(budget, 1.0 - plan.share):
-            self._check_share(n_samples, y, *steps.budget(share))
-        rows = Rows(table.values, numbers, weights)
+            self._check_share(budget.n_samples, y, *steps.budget(share))
+            self._check_grouped(told, *steps.budget(share))
+        rows = Rows(table.values, numbers[chosen], told.chosen(weights))
         code, columns = steps.release("knots and categories", plan, rows, (table, rows))
-        code, features, left = self._with_pairs(code, columns, table, y, weights, budget, steps,
+        values = table.values
+        if members is not None:
+            code, values = code.for_next_rows(), read_next_table(self, X, columns)
+        code, features, left = self._with_pairs(code, columns, values, told, budget, steps,
                                                 1.0 - plan.share)
-        model = steps.fit(left, partial(self._noted, data_norm=code.norm), features, y, weights)
+        model = steps.fit(left, partial(self._noted, data_norm=code.norm), features, **told.of_fit)
         self._columns, self._code = columns, code.for_next_rows()
         self._keep_noise(model)
         self.n_iter_ = model.n_iter_
@@ -121,6 +134,13 @@ class AdditiveModel(DPEstimator):
     def _check_share(self, n_samples, y, epsilon, delta):
         """Raise a ValueError where a model at a part of the budget would, before any release."""
 
+    def _check_grouped(self, told, epsilon, delta):
+        """Raise what a model of groups of rows would at a part of the budget, whatever the rows.
+        """
+        if told.members is not None:
+            model = self._linear(epsilon=epsilon, delta=delta, data_norm=1.0)
+            rehearse(model, np.zeros((len(told.y), 1)), **told.of_fit)
+
     def _shares(self, budget, left):
         """Return the shares of mu^2 of the models that may be fitted, the last one last."""
         if self._count(budget):
@@ -134,13 +154,13 @@ class AdditiveModel(DPEstimator):
             return self._pair_rule.count(budget)
         return given if isinstance(given, Integral) else 0
 
-    def _with_pairs(self, code, columns, table, y, weights, budget, steps, left):
+    def _with_pairs(self, code, columns, values, told, budget, steps, left):
         """Return a code with pairs of columns, its features, and the share that is left."""
         pairs = self._declared_pairs(columns)
         if pairs is not None:
             code = replace(code, pairs=pairs)
-            return code, code.features(table.values), left
-        features = code.features(table.values)
+            return code, code.features(values), left
+        features = code.features(values)
         rule = self._pair_rule
         count = self._count(budget)
         widths = code.narrow
@@ -153,16 +173,18 @@ class AdditiveModel(DPEstimator):
         left -= FIRST_SHARE + rule.share
         if not candidates:
             return code, features, left
-        model = steps.fit(FIRST_SHARE, partial(self._linear, data_norm=code.norm), features, y,
-                          weights)
-        residuals = clipped_residuals(self._residuals(model, features, y), weights, rule.clip)
-        rows = Rows(features, residuals)
+        model = steps.fit(FIRST_SHARE, partial(self._linear, data_norm=code.norm), features,
+                          **told.of_fit)
+        seen, y = features[told.rows], told.y[told.rows]
+        residuals = clipped_residuals(self._residuals(model, seen, y), told.chosen(told.weights),
+                                      rule.clip)
+        rows = Rows(seen, residuals)
         pairs = steps.release(
             "pairs of columns", Share(Choices(noisy_pairs, count), rule.share), rows,
             (rows, code.slices, _directions(model, code), candidates, rule.clip, count))
         if pairs:
             code = replace(code, pairs=tuple(pairs))
-            features = code.features(table.values)
+            features = code.features(values)
         return code, features, left
 
     def _declared_pairs(self, columns):
@@ -215,6 +237,35 @@ class AdditiveModel(DPEstimator):
             # In double precision sums of a row do not hang on its neighbors.
             raw[part] = self._code.features(values[part]).astype(np.float64) @ coef
         return raw + self.intercept_
+
+
+@dataclass(frozen=True, eq=False)
+class _Told:
+    """Targets, weights and groups of the rows of a table.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+    weights : ndarray of shape (n,) or None
+    members : Groups or None
+    rows : slice or ndarray of int
+        Those that columns are learnt from: all, or one of every group.
+    """
+
+    y: np.ndarray
+    weights: np.ndarray | None
+    members: Any
+    rows: Any
+
+    @property
+    def of_fit(self):
+        """dict : what a linear model is told."""
+        groups = {} if self.members is None else {"groups": self.members.codes}
+        return {"y": self.y, "sample_weight": self.weights, **groups}
+
+    def chosen(self, values):
+        """Return those of values that go with these rows, None for None."""
+        return None if values is None else values[self.rows]
 
 
 def _directions(model, code):

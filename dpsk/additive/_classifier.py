@@ -105,19 +105,19 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
 
     @private_fit
     def fit(self, X: Table, y: Table | None = None,
-            sample_weight: ArrayLike | None = None) -> Self:
+            sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
         """Fit the model under the declared budget.
 
         Parameters
         ----------
-        %(X_table)s %(y_labels)s %(sample_weight)s
+        %(X_table)s %(y_labels)s %(sample_weight)s %(groups_model)s
 
         Returns
         -------
         self : object
             The estimator, fitted.
         """
-        model = self._fit_table(X, y, sample_weight)
+        model = self._fit_table(X, y, sample_weight, groups)
         self.classes_, self.coef_, self.intercept_ = model.classes_, model.coef_, model.intercept_
         self.temperature_ = model.temperature_
         return self

@@ -101,19 +101,19 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
 
     @private_fit
     def fit(self, X: Table, y: Table | None = None,
-            sample_weight: ArrayLike | None = None) -> Self:
+            sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
         """Fit the model under the declared budget.
 
         Parameters
         ----------
-        %(X_table)s %(y_targets)s %(sample_weight)s
+        %(X_table)s %(y_targets)s %(sample_weight)s %(groups_model)s
 
         Returns
         -------
         self : object
             The estimator, fitted.
         """
-        model = self._fit_table(X, y, sample_weight)
+        model = self._fit_table(X, y, sample_weight, groups)
         self.coef_, self.intercept_ = model.coef_, model.intercept_
         self.target_bounds_ = model.target_bounds_
         return self

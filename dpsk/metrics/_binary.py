@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.errors import quietly
+from dpsk._data.groups import groups_of
 from dpsk._data.labels import labels_fact
 from dpsk._defaults.evaluation import histogram_bins
 from dpsk.metrics._inputs import (
@@ -56,7 +57,7 @@ class BinaryEvaluation(ScoreTable):
     noise_scale : float
         Standard deviation of the noise on a count.
     n_samples : int
-        Number of rows that evaluate.
+        Number of rows that evaluate, or of groups of rows.
     labels : tuple
         The negative label and the positive one.
     privacy_ : Certificate
@@ -78,8 +79,9 @@ class BinaryEvaluation(ScoreTable):
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, all that is
     released is (epsilon, delta)-indistinguishable: a replaced row takes 1 from a cell and adds 1
     to another, in the counts and at each width by which bins were chosen, and its loss is clipped.
-    The number of rows, the labels and all parameters are public. The guarantee is for the rows
-    that evaluate. Rows that trained the model pay for that beside it; keep the two apart by
+    The number of rows, the labels and all parameters are public. With `groups` it holds for data
+    sets that differ in all rows of one, which count for one together. The guarantee is for the
+    rows that evaluate. Rows that trained the model pay for that beside it; keep the two apart by
     index, or add both certificates.
 
     *Bins.* About ``0.65 (n mu)^0.4``. A twentieth of mu^2 pays for noisy counts of fine public
@@ -115,6 +117,7 @@ class BinaryEvaluation(ScoreTable):
     def from_estimator(cls, estimator: Any, X: Table, y: ArrayLike, *, epsilon: float = 1.0,
                        delta: float | None = None, pos_label: Any = None,
                        bins: str | int | Sequence[float] = "auto",
+                       groups: ArrayLike | None = None,
                        random_state: RandomState | None = None) -> Self:
         """Score rows with a fitted classifier of two classes, and release the histogram.
 
@@ -135,6 +138,8 @@ class BinaryEvaluation(ScoreTable):
             None: the greater of the two.
         bins : "auto", int or sequence of float, default="auto"
             As for `from_predictions`.
+        groups : array-like of shape (n,) or None, default=None
+            As for `from_predictions`.
         random_state : None, int or NoiseSeed, default=None
             Only a NoiseSeed has an effect: noise that repeats.
 
@@ -147,7 +152,7 @@ class BinaryEvaluation(ScoreTable):
         return cls.from_predictions(
             y, scores_of(estimator, X), epsilon=epsilon, delta=delta, labels=estimator.classes_,
             pos_label=pos_label, score_range=score_range_of(estimator), bins=bins,
-            random_state=random_state)
+            groups=groups, random_state=random_state)
 
     @classmethod
     @quietly
@@ -156,6 +161,7 @@ class BinaryEvaluation(ScoreTable):
                          pos_label: Any = None,
                          score_range: tuple[float, float] | None = (0.0, 1.0),
                          bins: str | int | Sequence[float] = "auto",
+                         groups: ArrayLike | None = None,
                          random_state: RandomState | None = None) -> Self:
         """Release the histogram of scores.
 
@@ -181,6 +187,9 @@ class BinaryEvaluation(ScoreTable):
             "auto": edges follow the scores. Else the number of public bins, or the public edges
             between them. Metrics at a threshold are sharpest where that is an edge; the middle
             of the range is one by default.
+        groups : array-like of shape (n,) or None, default=None
+            Whose row each is, which protects people instead of rows: everybody's rows count for
+            one together, by their average.
         random_state : None, int or NoiseSeed, default=None
             Only a NoiseSeed has an effect: noise that repeats.
 
@@ -201,15 +210,17 @@ class BinaryEvaluation(ScoreTable):
         if scores.ndim == 2:
             scores = scores[:, positive]
         check_lengths(codes, "y_score", scores)
-        budget = checked_budget(len(codes), 1, epsilon, delta, random_state)
+        members = groups_of(groups, len(codes))
+        budget = checked_budget(len(codes), 1, epsilon, delta, random_state, members)
         made = ScoreBins.of(bins, score_range, histogram_bins(budget))
         shown = classes if positive == 1 else classes[::-1]
         found, certificate = score_release(
             table_method(cls, shown, made), "noisy histogram of scores", budget, made,
             isinstance(bins, str), scores, codes if positive == 1 else 1 - codes,
-            random_state=random_state, public=[labels_fact(classes, labels, source="y_true")])
-        return cls(found.counts, found.noise, len(codes), shown, certificate, False, found.bins,
-                   found.loss, found.loss_noise)
+            groups=members, random_state=random_state,
+            public=[labels_fact(classes, labels, source="y_true")])
+        return cls(found.counts, found.noise, budget.n_samples, shown, certificate, False,
+                   found.bins, found.loss, found.loss_noise)
 
 
 def check_binary(classes, pos_label, bins, score_range):

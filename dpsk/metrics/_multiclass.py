@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from dpsk._data.errors import discreetly, quietly
+from dpsk._data.groups import groups_of
 from dpsk._data.labels import encode_labels, labels_fact
 from dpsk.metrics import _curves
 from dpsk.metrics._inputs import check_lengths, predicted, read_labels
@@ -42,7 +43,7 @@ class MulticlassEvaluation(TableEvaluation):
     noise_scale : float
         Standard deviation of the noise on a count.
     n_samples : int
-        Number of rows that evaluate.
+        Number of rows that evaluate, or of groups of rows.
     labels : tuple
         Of the classes, in the order of `counts`.
     privacy_ : Certificate
@@ -58,7 +59,8 @@ class MulticlassEvaluation(TableEvaluation):
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the counts are
     (epsilon, delta)-indistinguishable: a replaced row takes 1 from a cell and adds 1 to another.
-    The number of rows, the labels and all parameters are public.
+    The number of rows, the labels and all parameters are public. With `groups` it holds for data
+    sets that differ in all rows of one, which count for one together.
 
     Examples
     --------
@@ -76,7 +78,7 @@ class MulticlassEvaluation(TableEvaluation):
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Table, y: ArrayLike, *, epsilon: float = 1.0,
-                       delta: float | None = None,
+                       delta: float | None = None, groups: ArrayLike | None = None,
                        random_state: RandomState | None = None) -> Self:
         """Predict rows with a fitted classifier, and release the table.
 
@@ -92,6 +94,8 @@ class MulticlassEvaluation(TableEvaluation):
             Of the release; inf: no noise, not private.
         delta : float or None, default=None
             None: ``1 / n**2``.
+        groups : array-like of shape (n,) or None, default=None
+            As for `from_predictions`.
         random_state : None, int or NoiseSeed, default=None
             Only a NoiseSeed has an effect: noise that repeats.
 
@@ -102,13 +106,14 @@ class MulticlassEvaluation(TableEvaluation):
         """
         check_is_fitted(estimator)
         return cls.from_predictions(y, predicted(estimator, X, classifies=True), epsilon=epsilon,
-                                    delta=delta, labels=estimator.classes_,
+                                    delta=delta, labels=estimator.classes_, groups=groups,
                                     random_state=random_state)
 
     @classmethod
     @quietly
     def from_predictions(cls, y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 1.0,
                          delta: float | None = None, labels: ArrayLike | None = None,
+                         groups: ArrayLike | None = None,
                          random_state: RandomState | None = None) -> Self:
         """Release the table of labels by predictions.
 
@@ -122,6 +127,9 @@ class MulticlassEvaluation(TableEvaluation):
             None: ``1 / n**2``.
         labels : array-like or None, default=None
             The label set, public; None: taken from `y_true`, which makes it so.
+        groups : array-like of shape (n,) or None, default=None
+            Whose row each is, which protects people instead of rows: everybody's rows count for
+            one together, by their average.
         random_state : None, int or NoiseSeed, default=None
             Only a NoiseSeed has an effect: noise that repeats.
 
@@ -141,12 +149,13 @@ class MulticlassEvaluation(TableEvaluation):
         check_lengths(codes, "y_pred", guesses)
         _, places = encode_labels(guesses, np.asarray(classes), "MulticlassEvaluation",
                                   what="y_pred", parameter="labels")
-        budget = checked_budget(len(codes), 1, epsilon, delta, random_state)
+        members = groups_of(groups, len(codes))
+        budget = checked_budget(len(codes), 1, epsilon, delta, random_state, members)
         table, scale, certificate = table_release(
             table_method(cls, classes), "noisy table of predictions", budget, places, codes,
-            (len(classes), len(classes)), random_state=random_state,
+            (len(classes), len(classes)), groups=members, random_state=random_state,
             public=[labels_fact(classes, labels, source="y_true")])
-        return cls(table, scale, len(codes), classes, certificate, False)
+        return cls(table, scale, budget.n_samples, classes, certificate, False)
 
     def confusion_matrix(self) -> Estimate:
         """Return the noisy counts, an `Estimate` of shape (n_classes, n_classes).

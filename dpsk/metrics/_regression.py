@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.errors import quietly
+from dpsk._data.groups import groups_of
 from dpsk._data.source import Rows
 from dpsk._data.targets import check_target_bounds, middle_of
 from dpsk._estimator import warn_of_weak_budget
@@ -21,9 +22,9 @@ from dpsk._privacy.certificate import Certificate, Enforced
 from dpsk._statistics.moments import noisy_mean
 from dpsk.metrics._inputs import check_lengths, predicted, read_numbers
 from dpsk.metrics._table import (
-    DISJOINT,
     checked_budget,
     normal_draws,
+    public_facts,
     simulated,
     table_method,
 )
@@ -65,7 +66,7 @@ class RegressionEvaluation:
     target_bounds : (float, float) or None
         The public bounds of targets, if there are any.
     n_samples : int
-        Number of rows that evaluate.
+        Number of rows that evaluate, or of groups of rows.
     privacy_ : Certificate
         Of the release.
 
@@ -78,7 +79,8 @@ class RegressionEvaluation:
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the moments are
     (epsilon, delta)-indistinguishable: their norms are at most sqrt(2.5), sqrt(3.75) with
     targets, so that a replaced row moves the mean by at most twice that over n.
-    The number of rows and all parameters are public.
+    The number of rows and all parameters are public. With `groups` it holds for data sets that
+    differ in all rows of one, of which a group adds the average.
 
     *Errors* are those of clipped residuals: they are below the usual ones where residuals
     exceed the bound. Noise grows with the bound, its square for squares; `clipped_share` says how
@@ -109,6 +111,7 @@ class RegressionEvaluation:
     def from_estimator(cls, estimator: Any, X: Table, y: ArrayLike, *, epsilon: float = 1.0,
                        delta: float | None = None, residual_bound: float | None = None,
                        target_bounds: tuple[float, float] | None = None,
+                       groups: ArrayLike | None = None,
                        random_state: RandomState | None = None) -> Self:
         """Predict rows with a fitted regressor, and release the moments.
 
@@ -128,6 +131,8 @@ class RegressionEvaluation:
             Public; larger residuals are clipped to it. None: the distance of `target_bounds`.
         target_bounds : (float, float) or None, default=None
             As for `from_predictions`.
+        groups : array-like of shape (n,) or None, default=None
+            As for `from_predictions`.
         random_state : None, int or NoiseSeed, default=None
             Only a NoiseSeed has an effect: noise that repeats.
 
@@ -139,13 +144,15 @@ class RegressionEvaluation:
         check_is_fitted(estimator)
         return cls.from_predictions(y, predicted(estimator, X, classifies=False), epsilon=epsilon,
                                     delta=delta, residual_bound=residual_bound,
-                                    target_bounds=target_bounds, random_state=random_state)
+                                    target_bounds=target_bounds, groups=groups,
+                                    random_state=random_state)
 
     @classmethod
     @quietly
     def from_predictions(cls, y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 1.0,
                          delta: float | None = None, residual_bound: float | None = None,
                          target_bounds: tuple[float, float] | None = None,
+                         groups: ArrayLike | None = None,
                          random_state: RandomState | None = None) -> Self:
         """Release the moments of residuals, and of targets where these have bounds.
 
@@ -162,6 +169,9 @@ class RegressionEvaluation:
             `target_bounds`, which no residual exceeds.
         target_bounds : (float, float) or None, default=None
             Public; targets, and predictions, are clipped to them. `r2` needs them.
+        groups : array-like of shape (n,) or None, default=None
+            Whose row each is, which protects people instead of rows: everybody's rows count for
+            one together, by their average.
         random_state : None, int or NoiseSeed, default=None
             Only a NoiseSeed has an effect: noise that repeats.
 
@@ -180,9 +190,10 @@ class RegressionEvaluation:
         y, guesses = read_numbers("y_true", y_true), read_numbers("y_pred", y_pred)
         check_lengths(y, "y_pred", guesses)
         features = _features(y, guesses, bound, ends)
-        budget = checked_budget(len(y), features.shape[1], epsilon, delta, random_state)
+        members = groups_of(groups, len(y))
+        budget = checked_budget(len(y), features.shape[1], epsilon, delta, random_state, members)
         warn_of_weak_budget(budget)
-        rows = Rows(features, np.zeros(len(y)))
+        rows = Rows(features, np.zeros(len(y)), groups=members)
         model = LinearModel(features.shape[1], None, False, _NORMS[ends is not None])
         enforced = [Enforced("residual_bound", bound,
                              "derived" if residual_bound is None else "declared",
@@ -193,10 +204,10 @@ class RegressionEvaluation:
         (moments, scale), certificate = run_private(
             table_method(cls, bound, ends), "noisy mean of residuals", budget,
             Statistic(noisy_mean), rows, (model, rows), random_state=random_state, verbose=0,
-            enforced=enforced, public=["number of rows", "all parameters", DISJOINT],
+            enforced=enforced, public=public_facts(budget),
             released=["moments"])
         moments.flags.writeable = False
-        return cls(moments, scale, bound, ends, len(y), certificate)
+        return cls(moments, scale, bound, ends, budget.n_samples, certificate)
 
     def __repr__(self) -> str:
         return (f"RegressionEvaluation(n_samples={self.n_samples}, "

@@ -24,7 +24,7 @@ from dpsk._statistics.scores import (
 from dpsk.metrics._score_cells import ScoreCells
 from dpsk.metrics._score_plan import lone, planned_bins
 from dpsk.metrics._scores import ScoreBins, codes_of, expected_losses
-from dpsk.metrics._table import DISJOINT, of_known_sum
+from dpsk.metrics._table import of_known_sum, public_facts
 
 if TYPE_CHECKING:
     from dpsk._mechanism.session import Session
@@ -126,7 +126,8 @@ class ScoreRelease(Composite):
                               loss_noise(weight, reach, mu) if self.with_loss else 0.0)
 
 
-def score_release(method, name, budget, bins, follows, scores, codes, *, random_state, public):
+def score_release(method, name, budget, bins, follows, scores, codes, *, groups=None,
+                  random_state, public):
     """Return the ReleasedScores of rows, and the certificate.
 
     Parameters
@@ -140,6 +141,7 @@ def score_release(method, name, budget, bins, follows, scores, codes, *, random_
         Whether other bins, of about that number, are to follow the scores.
     scores, codes : ndarray of shape (n,)
         The score of every row, and its label, 0 or 1.
+    groups : Groups or None
     random_state : None, int or NoiseSeed
     public : list of str
     """
@@ -150,20 +152,20 @@ def score_release(method, name, budget, bins, follows, scores, codes, *, random_
     if mechanism.with_loss:
         # A score that is no number is the lowest, here as in the bins.
         features[:, 1] = (np.nan_to_num(np.clip(scores, 0.0, 1.0), nan=0.0) - codes)**2
-    rows = Rows(features, codes)
+    rows, unit = Rows(features, codes, groups=groups), budget.unit
     enforced = [Enforced("cells", math.sqrt(2.0), "derived",
-                         "l2 norm by which a replaced row moves the table: one from a cell and "
-                         "one to another")]
+                         f"l2 norm by which a replaced {unit} moves the table: one from a cell "
+                         "and one to another")]
     if follows:
         enforced.append(Enforced(
             "widths", math.sqrt(2.0 * WIDTHS), "derived",
-            "l2 norm by which a replaced row moves counts of cells at all widths"))
+            f"l2 norm by which a replaced {unit} moves counts of cells at all widths"))
     if mechanism.with_loss:
         enforced.append(Enforced(
             "weighted losses", LOSS_WEIGHT, "enforced",
-            "by how much a replaced row moves their sum beside the table, clipped"))
+            f"by how much a replaced {unit} moves their sum beside the table, clipped"))
     released, certificate = run_private(
         method, name, budget, mechanism, rows, rows, random_state=random_state, verbose=0,
-        enforced=enforced, public=["number of rows", *public, "all parameters", DISJOINT],
+        enforced=enforced, public=public_facts(budget, *public),
         released=["bins"] * follows + ["counts"] + ["squared_loss"] * mechanism.with_loss)
     return released, certificate

@@ -44,11 +44,12 @@ class _Scorer:
     # Of dataclasses, which would be compared by what they hold.
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
-    def __call__(self, estimator: Any, X: Table, y: ArrayLike) -> Estimate:
+    def __call__(self, estimator: Any, X: Table, y: ArrayLike, *,
+                 groups: ArrayLike | None = None) -> Estimate:
         evaluation, metric, sign = SCORERS[self.name]
         if metric == "brier_score":
             require_probabilities(metric, score_range_of(estimator))
-        evaluated = evaluation.from_estimator(estimator, X, y, **self.options)
+        evaluated = evaluation.from_estimator(estimator, X, y, groups=groups, **self.options)
         return sign * replace(getattr(evaluated, metric)(), privacy_=evaluated.privacy_)
 
     def __repr__(self) -> str:
@@ -92,7 +93,8 @@ def get_scorer(name: str, *, epsilon: float = 1.0, delta: float | None = None,
     Returns
     -------
     scorer : callable
-        ``scorer(estimator, X, y)`` is an `Estimate` with its certificate in `privacy_`.
+        ``scorer(estimator, X, y)`` is an `Estimate` with its certificate in `privacy_`; with
+        ``groups=`` it protects people instead of rows.
 
     Raises
     ------
@@ -131,7 +133,8 @@ def get_scorer(name: str, *, epsilon: float = 1.0, delta: float | None = None,
         raise ValueError(f"name={name!r}: must be one of {', '.join(get_scorer_names())}; exact "
                          "scores are those of sklearn.metrics.get_scorer.")
     evaluation, metric, _ = SCORERS[name]
-    taken = set(signature(evaluation.from_estimator).parameters) - {"estimator", "X", "y"}
+    taken = set(signature(evaluation.from_estimator).parameters) - {
+        "estimator", "X", "y", "groups"}
     unknown = sorted(set(options) - taken)
     if unknown:
         raise TypeError(f"{unknown[0]!r}: {name!r} has no such option; it takes "

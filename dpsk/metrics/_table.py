@@ -24,12 +24,15 @@ from dpsk.metrics._estimate import Estimate
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["DISJOINT", "TableEvaluation", "checked_budget", "normal_draws", "of_known_sum",
-           "simulated", "simulated_ratio", "table_method", "table_release"]
+__all__ = ["APART", "DISJOINT", "TableEvaluation", "checked_budget", "normal_draws",
+           "of_known_sum", "public_facts", "simulated", "simulated_ratio", "table_method",
+           "table_release"]
 
 #: What a certificate says of rows that it cannot see.
 DISJOINT = ("that no row here trained the model that is evaluated: not checked; where one did, "
             "add the certificates")
+APART = ("that no group here has a row that trained the model that is evaluated: not checked; "
+         "where one has, add the certificates")
 #: So many draws of the known noise give a standard error to a fortieth; of large tables, whose
 #: metrics are sums of many cells, there are fewer, down to the least.
 _DRAWS, _LEAST_DRAWS, _MOST_NORMALS = 800, 20, 1 << 23
@@ -37,15 +40,19 @@ _DRAWS, _LEAST_DRAWS, _MOST_NORMALS = 800, 20, 1 << 23
 _REACH = float(ndtri(0.975))
 
 
-def checked_budget(n_samples, n_columns, epsilon, delta, random_state):
-    """Return the Budget of parameters that are checked, the default delta filled in."""
+def checked_budget(n_samples, n_columns, epsilon, delta, random_state, groups=None):
+    """Return the Budget of parameters that are checked, the default delta filled in.
+
+    Of rows in `groups`, if any, it is one of groups.
+    """
     PARAMETER_CONSTRAINTS["epsilon"]("epsilon", epsilon)
     GAUSSIAN_DELTA("delta", delta)
     PARAMETER_CONSTRAINTS["random_state"]("random_state", random_state)
     if n_samples < 1:
         raise ValueError("y_true: must hold at least one row.")
-    return Budget(n_samples, n_columns, float(epsilon),
-                  1.0 / max(n_samples, 2)**2 if delta is None else float(delta))
+    count = n_samples if groups is None else groups.count
+    return Budget(count, n_columns, float(epsilon),
+                  1.0 / max(count, 2)**2 if delta is None else float(delta), groups is not None)
 
 
 def table_method(cls, *settings):
@@ -53,7 +60,15 @@ def table_method(cls, *settings):
     return Method(cls.__name__, f"{cls.__module__}.{cls.__qualname__}", repr(settings), None)
 
 
-def table_release(method, name, budget, columns, codes, sizes, *, random_state, public):
+def public_facts(budget, *facts):
+    """Return what an evaluation takes as public: the size of its table, `facts`, and the rest."""
+    if budget.grouped:
+        return ["number of groups of rows, and not that of rows", *facts, "all parameters", APART]
+    return ["number of rows", *facts, "all parameters", DISJOINT]
+
+
+def table_release(method, name, budget, columns, codes, sizes, *, groups=None, random_state,
+                  public):
     """Return noisy counts (label, cell), the deviation of their noise, and the certificate.
 
     Parameters
@@ -65,18 +80,19 @@ def table_release(method, name, budget, columns, codes, sizes, *, random_state, 
         The cell of every row, and its label.
     sizes : (int, int)
         The number of labels, and of cells.
+    groups : Groups or None
     random_state : None, int or NoiseSeed
     public : list of str
     """
     warn_of_weak_budget(budget)
-    rows, (n_labels, n_cells) = Rows(columns[:, None], codes), sizes
+    rows, (n_labels, n_cells) = Rows(columns[:, None], codes, groups=groups), sizes
     (table,), certificate = run_private(
         method, name, budget, Statistic(noisy_tables), rows, (rows, (n_cells,), n_labels, [(0,)]),
         random_state=random_state, verbose=0,
         enforced=[Enforced("cells", math.sqrt(2.0), "derived",
-                           "l2 norm by which a replaced row moves the table: one from a cell and "
-                           "one to another")],
-        public=["number of rows", *public, "all parameters", DISJOINT], released=["counts"])
+                           f"l2 norm by which a replaced {budget.unit} moves the table: one from "
+                           "a cell and one to another")],
+        public=public_facts(budget, *public), released=["counts"])
     return (of_known_sum(table, budget.n_samples),
             table_noise(1, mu_of(certificate.noise_multiplier)), certificate)
 

@@ -93,7 +93,8 @@ class ClassModel(Probabilities, ScoreClassifier, DPEstimator):
         rows = self._read_rows(X, y, sample_weight, groups).with_weight_bound(1.0)
         classes, rows = encoded_rows(rows, self.classes, type(self).__name__)
         self._check_priors(classes)
-        budget = Budget(rows.n_units, rows.n_features, *self._budget(rows.n_units))
+        budget = Budget(rows.n_units, rows.n_features, *self._budget(rows.n_units),
+                        rows.groups is not None)
         public = [f"{self._units_fact(rows)}, feature names, dtype and container",
                   "all parameters", labels_fact(classes, self.classes),
                   *self._weight_facts(sample_weight)]
@@ -108,7 +109,7 @@ class ClassModel(Probabilities, ScoreClassifier, DPEstimator):
 
     def _run(self, name, rows, budget, mechanism, data, *, enforced, **facts):
         """Run the mechanism of a fit and return what it found; set the certificate."""
-        warn_of_weak_budget(budget, "row" if rows.groups is None else "group")
+        warn_of_weak_budget(budget)
         if rows.is_weighted:
             enforced = [*enforced, Enforced("sample_weight", 1.0, "default",
                                             "greater weights are lowered to it")]

@@ -1,5 +1,7 @@
 """Check parameters and targets for all private steps, before the first is fitted."""
 
+from inspect import signature
+
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 
@@ -12,7 +14,7 @@ from dpsk._data.weights import check_weights, class_factors
 from dpsk._fit import check_holdout
 from dpsk._output import check_output_container
 from dpsk._parameters import check_real
-from dpsk._privacy.certificate_fields import FACTS_OF_WHOLES
+from dpsk._privacy.certificate_fields import facts_of_wholes
 from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk._rehearsal import rehearse
 from dpsk.pipeline._composition import NOTHING
@@ -47,16 +49,17 @@ def check_fit(steps, private, params, y, n_samples):
                       narrow=np.float32)
 
 
-def public_facts(steps, private, y, n_samples):
+def public_facts(steps, private, y, n_samples, grouped=False):
     """Return what all steps take as public, as far as it is known before the first is fitted."""
-    facts = [*FACTS_OF_WHOLES]
+    facts = facts_of_wholes(grouped)
     for part, step in steps.items():
         if part not in private:
             if step not in NOTHING:
                 facts.append(f"{part}: that it maps each row by itself, and all it holds")
         elif hasattr(step, "steps"):
-            inner = public_facts(dict(every_part(step.steps)), step._check_steps(), y, n_samples)
-            facts += [f"{part}: {fact}" for fact in inner[len(FACTS_OF_WHOLES):]]
+            inner = public_facts(dict(every_part(step.steps)), step._check_steps(), y, n_samples,
+                                 grouped)
+            facts += [f"{part}: {fact}" for fact in inner[len(facts_of_wholes(grouped)):]]
         else:
             facts += [f"{part}: {fact}" for fact in asked(step)._label_facts(y, n_samples)]
     return facts
@@ -76,24 +79,30 @@ def check_parameters(step):
     check_output_container(step)
 
 
-def check_prices(priced, y, n_samples, params):
+def check_prices(priced, y, n_samples, n_units, params):
     """Raise what steps would at their (epsilon, delta), whatever the columns.
 
     `priced` is a dict of (step, price) by name; a step says what it refuses by
-    ``_check_fit(n_samples, y)``, and by a fit to a column of zeros where any rows will do.
+    ``_check_fit(n_units, y)``, and by a fit to a column of zeros where any rows will do, or where
+    these are in groups.
     """
     for name, (step, (epsilon, delta)) in priced.items():
         expected = asked(step)._target_checks
         labels = None if expected is None else check_targets(type(step).__name__, y, n_samples,
                                                              expected)
         step = clone(step).set_params(epsilon=epsilon, delta=delta)
-        without_warnings(asked(step)._check_fit, n_samples, labels)
+        without_warnings(asked(step)._check_fit, n_units, labels)
         if expected is None:
             continue
         given = params.get(name, {})
         # Rows of others have names, or go with public ones.
-        if not ({"columns", "interactions"} & set(step.get_params(deep=False))
-                or "public_X" in given):
+        plain = {name: value for name, value in (("columns", None), ("interactions", 0))
+                 if name in step.get_params(deep=False)}
+        if "groups" in given:
+            step.set_params(**plain)
+        elif plain:
+            continue
+        if "public_X" not in given:
             rehearse(step, np.zeros((n_samples, 1)), labels, **given)
 
 
@@ -108,12 +117,18 @@ def check_shares(name, value):
         raise ValueError(f"{name}={value!r}: must sum to at most 1.")
 
 
-def routed(params, private, steps):
+def routed(params, private, steps, members):
     """Return parameters of the `fit` of private steps by their names.
 
-    `steps` are all of them by name. What no private step takes is refused.
+    `steps` are all of them by name. What no private step takes is refused, and so are steps that
+    do not protect groups where rows have `members`.
     """
     found = {}
+    for name in private if members is not None else ():
+        if not _protects_groups(steps[name]):
+            raise ValueError(f"groups: step {name!r}, {type(steps[name]).__name__}, protects rows "
+                             "and not groups of them; leave it out, or groups=None.")
+        found[name] = {"groups": members.codes}
     for key, value in params.items():
         name = next((name for name in private if key.startswith(f"{name}__")), None)
         parameter = key.removeprefix(f"{name}__")
@@ -121,8 +136,12 @@ def routed(params, private, steps):
             raise ValueError(f"{key!r}: no private step has such a parameter of fit; write "
                              f"{private[-1]}__sample_weight, for example.")
         if parameter == "groups" and not hasattr(steps[name], "group_labels"):
-            raise ValueError(f"{key!r}: steps that learn from tables protect rows, and not "
-                             "groups of them; use scikit-learn's Pipeline with steps that "
-                             "are told all they need, and fit with groups there.")
+            raise ValueError(f"{key!r}: all steps of a pipeline protect the same people; give "
+                             "groups to the fit of the pipeline itself.")
         found.setdefault(name, {})[parameter] = value
     return found
+
+
+def _protects_groups(step):
+    """Return whether a fit may be told whose row each is, to protect whole groups."""
+    return "groups" in signature(step.fit).parameters and not hasattr(step, "group_labels")

@@ -8,10 +8,11 @@ from sklearn.utils import get_tags
 from dpsk._budgeted import asked
 from dpsk._kinds import NOTHING as LEARNS_NOTHING
 from dpsk._kinds import kind_of
+from dpsk._parameters import with_implied_norm
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk.pipeline._composition import NOTHING
 
-__all__ = ["is_private", "learns_nothing", "seed_draws", "stand_in", "takes"]
+__all__ = ["configured", "is_private", "learns_nothing", "seed_draws", "stand_in", "takes"]
 
 
 def is_private(step):
@@ -62,3 +63,20 @@ def stand_in(steps, name, X):
         if X is None:
             return None
     return None
+
+
+def configured(step, norm, whole, *, epsilon, delta, random_state, verbose):
+    """Return a private step, a clone, at a price; seed and verbosity where they are given."""
+    known = step.get_params(deep=False)
+    given = {"epsilon": epsilon, "delta": delta}
+    if random_state is not None and "random_state" in known:
+        given["random_state"] = random_state
+    if verbose and "verbose" in known:
+        given["verbose"] = verbose
+    if norm is not None and isinstance(known.get("data_norm"), str):
+        given["data_norm"] = norm
+    step.set_params(**given)
+    if "data_norm" in given:
+        with_implied_norm(step)
+    asked(step)._within(whole)
+    return step

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils import _safe_indexing
 
 from dpsk._budgeted import asked
 from dpsk._callbacks import private_fit
-from dpsk._data.validation import count_rows
+from dpsk._data.groups import groups_of
+from dpsk._data.validation import check_in_memory, count_rows
 from dpsk._docs import documented
 from dpsk._fit import Method
-from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, optional, with_implied_norm
+from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, optional
 from dpsk._problem import Budget
 from dpsk._steps import Steps
 from dpsk._whole import state_as_whole
@@ -27,7 +29,7 @@ from dpsk.pipeline._checks import (
     routed,
 )
 from dpsk.pipeline._composition import NOTHING, Composition
-from dpsk.pipeline._known import is_private, learns_nothing, stand_in
+from dpsk.pipeline._known import configured, is_private, learns_nothing, stand_in
 from dpsk.pipeline._parts import every_part, fit_parts, has_parts, rows_of_parts
 from dpsk.pipeline._rows import mapped, transformed
 from dpsk.pipeline._tables import check_tables
@@ -35,6 +37,7 @@ from dpsk.pipeline._tables import check_tables
 if TYPE_CHECKING:
     from typing import Any
 
+    from numpy.typing import ArrayLike
     from typing_extensions import Self
 
     from dpsk._privacy.noise.seeds import RandomState
@@ -155,7 +158,8 @@ class DPPipeline(Composition):
         self.verbose = verbose
 
     @private_fit
-    def fit(self, X: Table, y: Table | None = None, **params: Any) -> Self:
+    def fit(self, X: Table, y: Table | None = None, groups: ArrayLike | None = None,
+            **params: Any) -> Self:
         """Fit all steps under the declared budget.
 
         Parameters
@@ -164,6 +168,8 @@ class DPPipeline(Composition):
             As the first step takes it.
         y : array-like of shape (n,) or None, default=None
             Labels or targets.
+        groups : array-like of shape (n,) or None, default=None
+            Whose row each is, to protect people instead of rows: given to every private step.
         **params : dict
             Of the `fit` of a private step, as ``step__name``, such as ``ridge__sample_weight``.
 
@@ -173,11 +179,15 @@ class DPPipeline(Composition):
             The estimator, fitted.
         """
         private = self._check_steps()
-        params = routed(params, private, dict(every_part(self.steps)))
         n_samples = count_rows("DPPipeline", X)
+        members = groups_of(groups, n_samples)
+        params = routed(params, private, dict(every_part(self.steps)), members)
+        if members is not None:
+            check_in_memory("DPPipeline", "has groups of rows", X)
         # Of columns nothing is known before the first steps.
-        delta = 1.0 / n_samples**2 if self.delta is None else self.delta
-        budget = Budget(n_samples, 1, float(self.epsilon), float(delta))
+        units = n_samples if members is None else members.count
+        delta = 1.0 / units**2 if self.delta is None else self.delta
+        budget = Budget(units, 1, float(self.epsilon), float(delta), members is not None)
         steps = [(name, step if step in NOTHING else clone(step)) for name, step in self.steps]
         parts = dict(every_part(steps))
         check_fit(parts, private, params, y, n_samples)
@@ -186,12 +196,14 @@ class DPPipeline(Composition):
         for _, step in steps[:first]:
             X = mapped(step, X, n_samples)
         check_tables(steps[first:], X, y)
-        shares = self._fixed_shares(steps[first:], private, X, budget)
+        # Shares follow from columns, and from how many are protected.
+        few = X if members is None else _safe_indexing(X, members.one_each(self.random_state))
+        shares = self._fixed_shares(steps[first:], private, few, budget)
         releases, fitted = self._fit_steps(steps, first, parts, private, shares, budget, X, y,
                                            params)
         # Verified first: a fit that fails leaves what an earlier one left.
         own = {name: step.privacy_ for name, step in fitted.items()}
-        certificate = self._certificate(releases, parts, own)
+        certificate = self._certificate(releases, parts, own, members is not None)
         # A share alone would not tell what else was released.
         state_as_whole(steps, certificate, self)
         self.steps_, self.privacy_, self.step_certificates_ = steps, certificate, own
@@ -207,10 +219,11 @@ class DPPipeline(Composition):
             The private steps and parts by name.
         """
         chance = self._disclosed_share * budget.delta
+        n_samples = count_rows("DPPipeline", X)
         method = Method(type(self).__name__, type(self).__module__, "", None, self._carried)
         releases = Steps(method, budget, chance, random_state=self.random_state,
                          verbose=self.verbose, is_seeded=any(map(is_seeded, parts.values())),
-                         public=public_facts(parts, private, y, budget.n_samples))
+                         public=public_facts(parts, private, y, n_samples, budget.grouped))
         last_price = None
         if private[-1] not in shares:
             last_price = releases.last_price(sum(shares.values()))
@@ -218,12 +231,12 @@ class DPPipeline(Composition):
         prices = {name: releases.budget(share) if share else (budget.epsilon, budget.delta)
                   for name, share in shares.items()}
         prices.setdefault(private[-1], last_price)
-        check_prices({name: (parts[name], prices[name]) for name in private}, y,
+        check_prices({name: (parts[name], prices[name]) for name in private}, y, n_samples,
                      budget.n_samples, params)
         norm, fitted = None, {}
 
         def fit(name, step, X):
-            make = partial(_configured, step, norm, (budget.epsilon, budget.delta))
+            make = partial(configured, step, norm, (budget.epsilon, budget.delta))
             targets = () if y is None else (y,)
             more = params.get(name, {})
             fitted[name] = (releases.fit(shares[name], make, X, *targets, **more) if name in shares
@@ -234,9 +247,9 @@ class DPPipeline(Composition):
             if has_parts(step) or name in private:
                 step = fit_parts(name, step, X, y, fit) if has_parts(step) else fit(name, step, X)
                 steps[place] = name, step
-                X = X if place == len(steps) - 1 else transformed(step, X, budget.n_samples)
+                X = X if place == len(steps) - 1 else transformed(step, X, n_samples)
             else:
-                X = mapped(step, X, budget.n_samples)
+                X = mapped(step, X, n_samples)
             if step not in NOTHING:
                 norm = getattr(step, "row_norm_", None)
         return releases, fitted
@@ -335,10 +348,11 @@ class DPPipeline(Composition):
             shares[last] = left
         return shares
 
-    def _certificate(self, releases, steps, own):
+    def _certificate(self, releases, steps, own, grouped):
         """Return the certificate of all steps, which names each of them."""
         fixed = [name for name, step in steps.items() if not (name in own or step in NOTHING)]
-        public = ["number of rows", "all parameters"]
+        size = "number of groups of rows, and not that of rows" if grouped else "number of rows"
+        public = [size, "all parameters"]
         public += [f"{name}: {fact}" for name, each in own.items() for fact in each.public]
         public += [f"{each}: that it maps each row by itself, and all it holds" for each in fixed]
         return releases.certificate(
@@ -378,20 +392,3 @@ def make_dp_pipeline(*steps: Any, epsilon: float = 1.0, delta: float | None = No
     """
     return DPPipeline(make_pipeline(*steps).steps, epsilon=epsilon, delta=delta, shares=shares,
                       random_state=random_state, verbose=verbose)
-
-
-def _configured(step, norm, whole, *, epsilon, delta, random_state, verbose):
-    """Return a private step, a clone, at a price; seed and verbosity where they are given."""
-    known = step.get_params(deep=False)
-    given = {"epsilon": epsilon, "delta": delta}
-    if random_state is not None and "random_state" in known:
-        given["random_state"] = random_state
-    if verbose and "verbose" in known:
-        given["verbose"] = verbose
-    if norm is not None and isinstance(known.get("data_norm"), str):
-        given["data_norm"] = norm
-    step.set_params(**given)
-    if "data_norm" in given:
-        with_implied_norm(step)
-    asked(step)._within(whole)
-    return step

@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from dpsk._callbacks import private_fit
 from dpsk._data.errors import quietly
+from dpsk._data.groups import groups_of
 from dpsk._data.source import Rows
 from dpsk._docs import documented
 from dpsk._estimator import DPEstimator, warn_of_weak_budget
@@ -19,11 +20,11 @@ from dpsk._output import check_output_container
 from dpsk._privacy import accountant
 from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import Gaussian
-from dpsk._problem import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import ArrayLike
     from typing_extensions import Self
 
     from dpsk._typing import AnyArray, Table
@@ -87,7 +88,7 @@ class DPTransformer(TransformerMixin, DPEstimator):
         return self._plan(table, self._whole or self._usual_whole(budget))
 
     @private_fit
-    def fit(self, X: Table, y: Table | None = None) -> Self:
+    def fit(self, X: Table, y: Table | None = None, groups: ArrayLike | None = None) -> Self:
         """Release what is learnt of the columns, under the declared budget.
 
         Parameters
@@ -95,6 +96,7 @@ class DPTransformer(TransformerMixin, DPEstimator):
         %(X_table)s
         y : None
             Not looked at.
+        %(groups_table)s
 
         Returns
         -------
@@ -104,13 +106,16 @@ class DPTransformer(TransformerMixin, DPEstimator):
         self._check_params()
         check_output_container(self)
         table = self._read(X)
-        budget = Budget(*table.values.shape, *self._budget(len(table.values)))
+        members = groups_of(groups, len(table.values))
+        if members is not None:
+            table = table.rows(members.one_each(self.random_state))
+        budget = self._table_budget(table.values.shape, members)
         self._described = table.columns
         table, plan = self._own_plan(table, budget)
         rows = Rows(table.values, np.zeros(len(table.values)))
         warn_of_weak_budget(budget)
         facts = {"enforced": self._enforced(table), "released": list(self._learnt_names),
-                 "public": [self._column_facts, "all parameters"]}
+                 "public": self._table_facts(members, self._column_facts, "all parameters")}
         if plan.share:
             found, certificate = run_private(
                 self._method(), self._learnt, budget, plan.mechanism, rows, (table, rows),

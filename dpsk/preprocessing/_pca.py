@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from dpsk._callbacks import private_fit
 from dpsk._data.blocks import row_blocks
 from dpsk._data.errors import discreetly, quietly
+from dpsk._data.groups import groups_of
 from dpsk._data.source import Rows
 from dpsk._data.validation import FLOATS, check_part, check_prediction_rows, check_unlabeled_rows
 from dpsk._docs import documented
@@ -39,6 +40,7 @@ from dpsk._statistics.moments import noisy_second_moment, second_moment_noise
 if TYPE_CHECKING:
     from typing import Any
 
+    from numpy.typing import ArrayLike
     from typing_extensions import Self
 
     from dpsk._privacy.noise.seeds import RandomState
@@ -187,7 +189,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         return tags
 
     @private_fit
-    def fit(self, X: Any, y: Table | None = None) -> Self:
+    def fit(self, X: Any, y: Table | None = None, groups: ArrayLike | None = None) -> Self:
         """Release main directions under the declared budget.
 
         Parameters
@@ -195,6 +197,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         %(X_dense)s
         y : None
             Not looked at.
+        %(groups_table)s
 
         Returns
         -------
@@ -204,7 +207,10 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         self._check_params()
         check_output_container(self)
         X = self._checked(X)
-        budget = Budget(*X.shape, *self._budget(len(X)))
+        members = groups_of(groups, len(X))
+        if members is not None:
+            X = X[members.one_each(self.random_state)]
+        budget = self._table_budget(X.shape, members)
         warn_of_weak_budget(budget)
         centered = self._centered(budget)
         rows = Rows(X, np.zeros(len(X)))
@@ -212,8 +218,9 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
             self._method(), "noisy second moment", budget, _Directions(centered), rows, rows,
             random_state=self.random_state, verbose=self.verbose,
             enforced=centered.enforced_bounds(norm_origin(self)),
-            public=["number of rows and of features, feature names, dtype and container",
-                    "all parameters"],
+            public=self._table_facts(
+                members, "number of rows and of features, feature names, dtype and container",
+                "all parameters"),
             released=["components_", "explained_variance_", "explained_variance_ratio_", "mean_",
                       "noise_variance_", "n_components_", "data_norm_", "row_norm_"])
         self._keep(found, X.dtype)

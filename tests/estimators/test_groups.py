@@ -15,8 +15,6 @@ from dpsk import (
     DPLinearRegression,
     DPLogisticRegression,
     DPMLPClassifier,
-    DPPipeline,
-    DPStandardScaler,
     PrivacyBudget,
 )
 from dpsk.exceptions import BudgetExceededError, PrivacyWarning
@@ -198,13 +196,6 @@ def test_a_budget_of_groups_admits_fits_with_groups_alone():
             clone(model).fit(X, y)
         clone(model).fit(X, y, groups=groups)
     assert len(budget.charges) == 1
-
-
-def test_a_pipeline_of_private_steps_refuses_groups():
-    X, y, groups = rows()
-    pipeline = DPPipeline([("scale", DPStandardScaler()), ("fit", make(DPLogisticRegression))])
-    with pytest.raises(ValueError, match="protect rows, and not groups"):
-        pipeline.fit(X, y, fit__groups=groups)
 
 
 @pytest.mark.parametrize("cls", [DPLogisticRegression, DPMLPClassifier])

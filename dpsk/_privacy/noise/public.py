@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._privacy.noise.streams import Stream
     from dpsk._typing import FloatArray, IntArray, Shape
 
-__all__ = ["PublicDraws", "public_normals", "public_permutation"]
+__all__ = ["PublicDraws", "public_normals", "public_permutation", "public_uniforms"]
 
 
 class PublicDraws:
@@ -33,7 +34,7 @@ class PublicDraws:
 
     def uniforms(self, count: int) -> FloatArray:
         """Return `count` independent uniforms on [0, 1), float64."""
-        return (self._stream.words(count) >> np.uint64(11)) * 2.0**-53
+        return _uniforms(self._stream, count)
 
     def choices(self, weights: FloatArray, chosen: IntArray) -> IntArray:
         """Return a place for each of some rows of `weights`, in proportion to them.
@@ -64,14 +65,26 @@ def public_permutation(random_state: RandomState, purpose: str, count: int) -> I
 
     It is drawn apart from what rows hold.
     """
-    stream = open_stream(public_seed(random_state), lambda: [f"{purpose} {count}".encode()])
-    return random_permutation(stream, count)
+    return random_permutation(_stream(random_state, purpose, count), count)
+
+
+def public_uniforms(random_state: RandomState, purpose: str, count: int) -> FloatArray:
+    """Return uniforms on [0, 1), keyed as `public_permutation` is."""
+    return _uniforms(_stream(random_state, purpose, count), count)
 
 
 def public_normals(purpose: str, seed: int, shape: Shape) -> FloatArray:
     """Return standard normals that follow from a text, an int and a shape only."""
     key = hashlib.sha256(f"public {purpose} {seed} {shape}".encode()).digest()
     return standard_normal(KeyedStream(key[:16]), shape)
+
+
+def _stream(random_state: RandomState, purpose: str, count: int) -> Stream:
+    return open_stream(public_seed(random_state), lambda: [f"{purpose} {count}".encode()])
+
+
+def _uniforms(stream: Stream, count: int) -> FloatArray:
+    return (stream.words(count) >> np.uint64(11)) * 2.0**-53
 
 
 def _key(context: tuple[object, ...]) -> Iterator[bytes]:
