@@ -94,7 +94,7 @@ class ClassModel(Probabilities, ScoreClassifier, DPEstimator):
         classes, rows = encoded_rows(rows, self.classes, type(self).__name__)
         self._check_priors(classes)
         budget = Budget(rows.n_units, rows.n_features, *self._budget(rows.n_units),
-                        rows.groups is not None)
+                        grouped=rows.groups is not None)
         public = [f"{self._units_fact(rows)}, feature names, dtype and container",
                   "all parameters", labels_fact(classes, self.classes),
                   *self._weight_facts(sample_weight)]
