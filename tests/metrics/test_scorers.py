@@ -15,7 +15,7 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.svm import LinearSVC
 
-from dpsk import PrivacyBudget, metrics
+from dpsk import DPLogisticRegression, PrivacyBudget, metrics
 from dpsk.metrics import Estimate, get_scorer, get_scorer_names
 from dpsk.testing import NoiseSeed
 
@@ -166,12 +166,76 @@ def test_an_estimate_is_a_number():
     assert max(estimate, 0.5) is estimate and hash(estimate) == hash(0.75) and bool(estimate)
     assert (round(estimate), math.floor(estimate), math.ceil(estimate), int(estimate)) == (
         1, 0, 1, 0)
-    for found, wanted in ((estimate + 1, 1.75), (1 - estimate, 0.25), (estimate / 3, 0.25),
-                          (estimate**2, 0.5625), (sum([estimate, estimate]), 1.5),
-                          (estimate * estimate, 0.5625), (abs(-estimate), 0.75)):
+    for found, wanted in ((1 / estimate, 1 / 0.75), (estimate**2, 0.5625), (estimate // 2, 0.0),
+                          (estimate * estimate, 0.5625), (abs(-estimate), 0.75),
+                          (np.sqrt(estimate), 0.75**0.5)):
         assert type(found) is float and found == wanted
     assert np.mean([estimate, estimate]) == 0.75
     assert np.asarray([estimate, estimate]).dtype == float
+
+
+@pytest.mark.parametrize("made, wanted", [
+    (lambda one, _: one + 1, (1.75, 0.3, (1.0, 2.0))),
+    (lambda one, _: np.float64(1) - one, (0.25, 0.3, (0.0, 1.0))),
+    (lambda one, _: one / 3, (0.25, 0.1, (0.0, 1.0 / 3.0))),
+    (lambda one, _: -one, (-0.75, 0.3, (-1.0, 0.0))),
+    (lambda one, _: +one, (0.75, 0.3, (0.0, 1.0))),
+    (lambda one, other: one - other, (0.25, 0.7, (-3.0, 1.0))),
+    (lambda one, other: one + other, (1.25, 0.7, (0.0, 4.0))),
+    (lambda one, other: sum([one, other]) / 2, (0.625, 0.35, (0.0, 2.0)))])
+def test_what_is_linear_in_estimates_is_an_estimate(made, wanted):
+    found = made(Estimate(0.75, 0.3, (0.0, 1.0)), Estimate(0.5, 0.4, (0.0, 3.0)))
+    assert isinstance(found, Estimate)
+    assert (found.value, found.standard_error, *found.bounds) == pytest.approx(
+        (*wanted[:2], *wanted[2]))
+
+
+def test_errors_of_two_releases_add_up_in_squares():
+    """As far as noise is independent; an estimate and itself move together."""
+    y = np.arange(600) % 2
+    one, other = (metrics.dp_accuracy_score(y, y, epsilon=epsilon) for epsilon in (0.5, 1.0))
+    both = one - other
+    assert both.standard_error == pytest.approx(math.hypot(
+        one.standard_error, other.standard_error))
+    assert both.privacy_ is None and (1 - one).privacy_ is one.privacy_
+    assert (one + one).standard_error == pytest.approx(2 * one.standard_error)
+    several = Estimate(np.array([0.25, 0.5]), np.array([0.1, 0.2])) - 1
+    assert several.value.tolist() == [-0.75, -0.5]
+    assert several.standard_error.tolist() == [0.1, 0.2]
+
+
+def test_errors_of_differences_are_right():
+    """Noise repeats, so that this is the same in every run."""
+    y, rng = np.arange(600) % 2, np.random.default_rng(0)
+    guesses = [np.where(rng.random(600) < share, 1 - y, y) for share in (0.2, 0.3)]
+    truth = np.mean(guesses[0] == y) - np.mean(guesses[1] == y)
+    covered = 0
+    for seed in range(100):
+        one, other = (metrics.dp_accuracy_score(y, guess, random_state=NoiseSeed(2 * seed + k))
+                      for k, guess in enumerate(guesses))
+        low, high = (one - other).interval()
+        covered += low <= truth <= high
+    assert 0.9 <= covered / 100 <= 0.99
+
+
+def test_notebooks_show_metrics_with_their_errors():
+    y, p = np.arange(600) % 2, np.linspace(0.0, 1.0, 600)
+    estimate = metrics.dp_accuracy_score(y, y, epsilon=8.0)
+    assert f"<td style='text-align:left'>{estimate.value:.4g}</td>" in estimate._repr_html_()
+    shown = {
+        ("roc_auc", "brier_score", "f1"): metrics.BinaryEvaluation.from_predictions(y, p),
+        ("accuracy", "balanced_accuracy"): metrics.MulticlassEvaluation.from_predictions(y, y),
+        ("r2", "mean_squared_error"): metrics.RegressionEvaluation.from_predictions(
+            p, p, target_bounds=(0.0, 1.0)),
+        ("n_splits=3", "roc_auc"): metrics.dp_cross_validate(
+            DPLogisticRegression(data_norm=5.0), X, Y, cv=3)}
+    for words, evaluation in shown.items():
+        text = evaluation._repr_html_()
+        assert all(word in text for word in words) and text.count("<tr>") > 2
+    margins = metrics.BinaryEvaluation.from_predictions(y, p, score_range=None)._repr_html_()
+    assert "brier_score" not in margins
+    assert "and 44 more" in metrics.MulticlassEvaluation.from_predictions(
+        np.arange(640) % 8, np.arange(640) % 8).confusion_matrix()._repr_html_()
 
 
 @pytest.mark.parametrize("times", [lambda one, by: by * one, lambda one, by: one * by])
