@@ -196,7 +196,7 @@ def _predictions(name):
     numbers = any(word in name for word in ("Regression", "mean_", "r2"))
     if numbers:
         return TARGETS, 0.9 * TARGETS
-    words = any(word in name for word in ("Multiclass", "accuracy"))
+    words = any(word in name for word in ("Multiclass", "accuracy", "f1", "confusion"))
     return LABELS, LABELS if words else _FITTED["classifier"].predict_proba(X)[:, 1]
 
 
