@@ -16,7 +16,7 @@ from dpsk.metrics._table import TableEvaluation
 if TYPE_CHECKING:
     from dpsk._typing import FloatArray
 
-__all__ = ["CurveTable"]
+__all__ = ["CurveTable", "check_groups"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,8 +83,7 @@ class CurveTable(TableEvaluation):
             If scores are not probabilities, or a parameter is out of range.
         """
         self.bins.check_probabilities("calibration_curve")
-        n_bins = check_integer("n_bins", n_bins, low=1, high=4096, remedy="an int in [1, 4096]")
-        check_choice("strategy", strategy, ["quantile", "uniform"])
+        n_bins = check_groups(n_bins, strategy)
         places = self.bins.centers
         if strategy == "quantile":
             held = np.maximum(self.counts.sum(axis=0), 0.0)
@@ -162,6 +161,12 @@ class CurveTable(TableEvaluation):
         """
         edges = self.bins.edges
         return np.append(np.inf, edges[-2::-1])
+
+
+def check_groups(n_bins, strategy):
+    """Return the number of groups of a calibration curve; a ValueError unless both are right."""
+    check_choice("strategy", strategy, ["quantile", "uniform"])
+    return check_integer("n_bins", n_bins, low=1, high=4096, remedy="an int in [1, 4096]")
 
 
 def _above(counts):
