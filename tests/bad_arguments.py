@@ -198,7 +198,7 @@ def _predictions(name):
     numbers = any(word in name for word in ("Regression", "mean_", "r2"))
     if numbers:
         return TARGETS, 0.9 * TARGETS
-    words = any(word in name for word in ("Multiclass", "accuracy"))
+    words = any(word in name for word in ("Multiclass", "accuracy", "f1", "confusion"))
     return LABELS, LABELS if words else _FITTED["classifier"].predict_proba(X)[:, 1]
 
 
@@ -213,6 +213,8 @@ def _metric(name, function):
 def _evaluation(name, function, way):
     y, found = _predictions(name)
     more = {"target_bounds": (-1.0, 1.0)} if y is TARGETS else {}
+    if "Display" in name:
+        more["epsilon"] = 1.0
     if way == "from_estimator":
         kind = "regressor" if y is TARGETS else "classifier"
         return Call(function, given={"estimator": _FITTED[kind], "X": X, "y": y, **more})
@@ -312,7 +314,8 @@ def _arguments(call):
             for name in inspect.signature(evaluation.from_predictions).parameters
             if name not in known and name[:2] != "y_"})
     if "evaluation_kw" in parameters:
-        known += ["color", "linewidth", "unknown"]
+        known += ["color", "linewidth", "unknown", "plot_chance_level", "chance_level_kw",
+                  "despine", "ref_line", "n_bins", "strategy"]
     if hasattr(target, "__self__") or not call.is_estimator or not hasattr(call.made(), "steps"):
         return known
     return [*known, *(f"{name}__sample_weight" for name, step in call.made().steps

@@ -27,10 +27,13 @@ from dpsk._rehearsal import rehearse
 from dpsk._statistics.pairs import clipped_residuals, noisy_pairs
 from dpsk._steps import Steps
 from dpsk.additive._noise import coefficient_noise
-from dpsk.additive._terms import centering, level_shares, terms
+from dpsk.additive._terms import centering, importances, level_shares, terms
 from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, CodePlan
 
 if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import FloatArray
     from dpsk.additive._terms import Term
 
 __all__ = ["AdditiveModel"]
@@ -220,6 +223,17 @@ class AdditiveModel(DPEstimator):
         coef = self._columns_of_coef()
         return terms(self._code, self._columns, coef,
                      centering(self._code, self._row_shares) @ coef, self._noise_std)
+
+    @property
+    def term_importances_(self) -> FloatArray:
+        """ndarray of shape (n_terms,) : how far each of `terms_` moves predictions of rows.
+
+        Root mean squares of `centered`, by the shares of rows that `Term` counts.
+        """
+        check_is_fitted(self, "privacy_")
+        coef = self._columns_of_coef()
+        return importances(self._code, self._row_shares,
+                           centering(self._code, self._row_shares) @ coef)
 
     def _columns_of_coef(self):
         """Return the coefficients, shape (n_terms,) or (n_terms, n_outputs)."""

@@ -52,7 +52,11 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
 
     Attributes
     ----------
-    %(terms_)s %(coef__additive)s
+    %(terms_)s
+    term_importances_ : ndarray of shape (n_terms,)
+        How far each of `terms_` moves predictions: root mean squares of `centered` over rows, by
+        the shares of rows that were released.
+    %(coef__additive)s
     intercept_ : ndarray of shape (1,), or (n_classes,) of several
     %(classes_)s
     temperature_ : float or None

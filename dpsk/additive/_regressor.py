@@ -50,7 +50,11 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
 
     Attributes
     ----------
-    %(terms_)s %(coef__additive)s %(intercept_)s %(target_bounds_)s
+    %(terms_)s
+    term_importances_ : ndarray of shape (n_terms,)
+        How far each of `terms_` moves predictions: root mean squares of `centered` over rows, by
+        the shares of rows that were released.
+    %(coef__additive)s %(intercept_)s %(target_bounds_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s
     %(privacy_)s
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Axis", "Term", "centering", "level_shares", "terms"]
+__all__ = ["Axis", "Term", "centering", "importances", "level_shares", "terms"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +100,19 @@ def centering(code, shares):
         result[slices[other], where] = np.kron(narrow[one], spread[other] @ contrasts[other])
         result[where, where] = np.kron(contrasts[one], contrasts[other])
     return result
+
+
+def importances(code, shares, centered):
+    """Return the root mean squares over rows of centered values, one a term.
+
+    Of several outputs the root mean square over these; columns count as independent in pairs.
+    """
+    weights = [np.asarray(share) for share in shares]
+    narrow = [share @ _spread(part) for share, part in zip(shares, code.parts, strict=True)]
+    weights += [np.kron(narrow[one], narrow[other]) for one, other in code.pairs]
+    squares = centered**2 if centered.ndim == 1 else np.mean(centered**2, axis=1)
+    return np.sqrt([weight @ squares[where]
+                    for weight, where in zip(weights, code.slices, strict=True)])
 
 
 def _spread(part):

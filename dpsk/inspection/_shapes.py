@@ -9,12 +9,20 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.base import is_classifier
 from sklearn.utils._optional_dependencies import check_matplotlib_support
-from sklearn.utils.validation import check_is_fitted
 
-from dpsk._parameters import check_integer, check_real
+from dpsk._parameters import check_choice, check_integer, check_real
+from dpsk.inspection._models import model_of, named_terms
+from dpsk.inspection._panels import (
+    bar_order,
+    cell_edges,
+    draw_bars,
+    draw_curve,
+    label,
+    shown_ends,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from typing import Any
 
 
@@ -22,8 +30,6 @@ __all__ = ["DPShapeDisplay"]
 
 #: Inches of one column's picture.
 _WIDTH, _HEIGHT = 4.0, 3.0
-#: Names of categories are written upright from so many letters on, all together.
-_MOST_LETTERS = 30
 
 
 class DPShapeDisplay:
@@ -31,7 +37,9 @@ class DPShapeDisplay:
 
     A curve for a column of numbers, bars for one of categories, colors for a pair of columns; in
     log-odds for a classifier, in units of the target for a regressor. Curves are centered: each
-    is drawn less its mean, see `Term`. Where rows are is data, and not drawn. A band shows what
+    is drawn less its mean, see `Term`. Where rows are is data, and not drawn. An axis ends at
+    bounds that were declared, else at about the first and the last hundredth of the rows, as the
+    released knots tell these. Bars go from the largest to the smallest. A band shows what
     the noise of the fit does to values, as far as that is known from what was released; it shows
     neither what another sample of rows would, nor that of knots, categories and pairs.
 
@@ -45,6 +53,10 @@ class DPShapeDisplay:
         Of values.
     classes : list or None
         Of several outputs, a curve each; None for one output.
+    declared : collection, default=()
+        The columns of which bounds or knots were declared, whose axes show these.
+    same_scale : bool, default=False
+        Whether values of all columns are drawn on the same scale, so that they compare.
 
     Attributes
     ----------
@@ -69,22 +81,28 @@ class DPShapeDisplay:
     >>> display.figure_.savefig("curve.png")  # doctest: +SKIP
     """
 
-    def __init__(self, terms: Sequence[Any], *, unit: str,
-                 classes: Sequence[Any] | None = None) -> None:
+    def __init__(self, terms: Sequence[Any], *, unit: str, classes: Sequence[Any] | None = None,
+                 declared: Collection[Any] = (), same_scale: bool = False) -> None:
         self.terms, self.unit, self.classes = terms, unit, classes
+        self.declared, self.same_scale = declared, same_scale
 
     @classmethod
     def from_estimator(cls, estimator: Any, features: Sequence[Any] | None = None, *,
-                       ax: Any = None, n_cols: int = 3,
-                       confidence: float | None = 0.95) -> DPShapeDisplay:
-        """Draw curves of a fitted additive model; no rows are needed.
+                       order: str = "columns", max_terms: int | None = None, ax: Any = None,
+                       n_cols: int = 3, confidence: float | None = 0.95) -> DPShapeDisplay:
+        """Draw curves of a fitted additive model; no rows are needed, and nothing is spent.
 
         Parameters
         ----------
         estimator : DPAdditiveClassifier or DPAdditiveRegressor
-            Fitted.
+            Fitted; or a pipeline, a search or a threshold around one.
         features : list or None, default=None
             Names of columns, and tuples of two names for pairs. None: everything.
+        order : {"columns", "importance"}, default="columns"
+            "importance" is for an overview: the terms that move predictions most come first, on
+            one scale. See `term_importances_` of the model.
+        max_terms : int or None, default=None
+            At most so many, the first ones. None: all.
         ax : matplotlib Axes, sequence of these, or None, default=None
             One for every term. None: a new figure.
         n_cols : int, default=3
@@ -106,15 +124,22 @@ class DPShapeDisplay:
             If there is no such column or pair, or too few axes.
         """
         check_matplotlib_support(f"{cls.__name__}.from_estimator")
-        if not hasattr(type(estimator), "terms_"):
-            raise ValueError(f"estimator={type(estimator).__name__}: has no curves; use "
-                             "DPAdditiveClassifier or DPAdditiveRegressor.")
-        check_is_fitted(estimator, "privacy_")
-        classified = is_classifier(estimator)
-        several = classified and len(estimator.classes_) > 2
-        display = cls(_chosen(estimator.terms_, features),
+        check_choice("order", order, ["columns", "importance"])
+        if max_terms is not None:
+            check_integer("max_terms", max_terms, low=1, remedy="None, or an int >= 1")
+        model, names = model_of(estimator)
+        classified = is_classifier(model)
+        several = classified and len(model.classes_) > 2
+        terms = named_terms(model, names)
+        if order == "importance":
+            terms = [terms[place] for place in np.argsort(-model.term_importances_,
+                                                          kind="stable")]
+        declared = {names.get(name, name) for name, given in (model.columns or {}).items()
+                    if isinstance(given, tuple)}
+        display = cls(_chosen(terms, features, order == "columns")[:max_terms],
                       unit="log-odds" if classified else "target",
-                      classes=estimator.classes_.tolist() if several else None)
+                      classes=model.classes_.tolist() if several else None,
+                      declared=declared, same_scale=order == "importance")
         return display.plot(ax=ax, n_cols=n_cols, confidence=confidence)
 
     def plot(self, *, ax: Any = None, n_cols: int = 3,
@@ -144,8 +169,14 @@ class DPShapeDisplay:
             width = float(ndtri(0.5 + 0.5 * confidence))
         panels = self._panels()
         self.figure_, self.axes_ = _axes(ax, len(panels), n_cols)
-        for (term, output), each in zip(panels, self.axes_.ravel(), strict=False):
+        drawn = list(zip(panels, self.axes_.ravel(), strict=False))
+        for (term, output), each in drawn:
             self._draw(term, output, each, width)
+        if self.same_scale:
+            alike = [each for (term, _), each in drawn if len(term.axes) == 1]
+            ends = np.array([each.get_ylim() for each in alike] or [(0.0, 1.0)])
+            for each in alike:
+                each.set_ylim(ends[:, 0].min(), ends[:, 1].max())
         return self
 
     def _panels(self):
@@ -159,35 +190,43 @@ class DPShapeDisplay:
             self._draw_pair(term, output, ax)
             return
         axis, = term.axes
-        draw = _draw_bars if axis.knots is None else _draw_curve
         values, std = np.atleast_2d(term.centered.T), None
+        draw, how = ((draw_bars, bar_order(axis, values[0])) if axis.knots is None else
+                     (draw_curve, self._ends(axis)))
         if width is not None and term.std is not None:
             std = width * np.atleast_2d(term.std.T)
         for place, each in enumerate(values):
             draw(ax, axis, each, None if std is None else std[place], (place, len(values)),
-                 None if self.classes is None else str(self.classes[place]))
+                 None if self.classes is None else str(self.classes[place]), how)
         ax.axhline(0.0, color="0.7", linewidth=0.8, zorder=0)
         ax.set_xlabel(str(axis.column))
         ax.set_ylabel(self.unit)
         if self.classes is not None:
             ax.legend()
 
+    def _ends(self, axis):
+        return shown_ends(axis, axis.column in self.declared)
+
     def _draw_pair(self, term, output, ax):
         down, right = term.axes
         values = term.centered if output is None else term.centered[..., output]
         size = float(np.abs(values).max()) or 1.0
-        edges = [_cell_edges(axis) for axis in (right, down)]
+        edges = [cell_edges(axis) for axis in (right, down)]
         mesh = ax.pcolormesh(*edges, values, cmap="RdBu_r", vmin=-size, vmax=size)
         for axis, which in ((right, ax.xaxis), (down, ax.yaxis)):
-            _label(which, axis)
+            label(which, axis)
+            if axis.knots is not None and len(axis.knots) > 1:
+                getattr(ax, f"set_{which.axis_name}lim")(*self._ends(axis))
         ax.set_xlabel(str(right.column))
         ax.set_ylabel(str(down.column))
         more = "" if output is None else f", {self.classes[output]}"
         ax.figure.colorbar(mesh, ax=ax, label=self.unit + more)
 
 
-def _chosen(terms, features):
-    """Return the terms of some columns and pairs, in that order; a ValueError if one is missing.
+def _chosen(terms, features, in_order):
+    """Return the terms of some columns and pairs; a ValueError if one is missing.
+
+    Those that are named are in the order of their names, or of the terms.
     """
     if features is None:
         return terms
@@ -201,7 +240,7 @@ def _chosen(terms, features):
                              "of the model; use names of a DataFrame, positions in an array, or "
                              "tuples of two for pairs in interactions.")
         chosen.append(term)
-    return chosen
+    return chosen if in_order else [term for term in terms if term in chosen]
 
 
 def _axes(ax, count, n_cols):
@@ -221,56 +260,3 @@ def _axes(ax, count, n_cols):
     for each in axes.ravel()[count:]:
         each.set_axis_off()
     return figure, axes
-
-
-def _draw_curve(ax, axis, values, std, _, label):
-    """Draw a curve, and a band about it, where it is straight between knots."""
-    if axis.scale is not None:
-        ax.set_xscale("function", functions=(axis.scale, axis.scale.inverse))
-        # Even places would be far apart on one side and lie together on the other.
-        ax.set_xticks(axis.knots, [f"{knot:.3g}" for knot in axis.knots])
-    line, = ax.plot(axis.knots, values, label=label)
-    if len(axis.knots) == 1:
-        line.set_marker("o")
-    if std is not None:
-        ax.fill_between(axis.knots, values - std, values + std, alpha=0.25, linewidth=0,
-                        color=line.get_color())
-
-
-def _draw_bars(ax, axis, values, std, turn, label):
-    """Draw bars, beside those of other outputs, with their errors."""
-    place, count = turn
-    width = 0.8 / count
-    if axis.n_named < len(axis.categories):
-        # A bucket is of several categories, and its bar would say nothing of any.
-        values, std = values[:axis.n_named], None if std is None else std[:axis.n_named]
-    shifts = np.arange(len(values)) + (place - 0.5 * (count - 1)) * width
-    ax.bar(shifts, values, width, yerr=std, alpha=0.6, label=label,
-           error_kw={"elinewidth": 1.0})
-    _label(ax.xaxis, axis)
-
-
-def _label(which, axis):
-    """Write the names of categories at their places."""
-    if axis.categories is None:
-        return
-    names = [str(each) for each in axis.categories[:axis.n_named]]
-    if axis.n_named == len(axis.categories):
-        names.append("(other)")
-    which.set_ticks(range(len(names)), names)
-    if which.axis_name == "x" and sum(map(len, names)) > _MOST_LETTERS:
-        which.set_tick_params(rotation=90)
-
-
-def _cell_edges(axis):
-    """Return where the cells of a pair start and end: midway between knots, about categories."""
-    if axis.categories is not None:
-        return np.arange(len(axis.categories) + 2) - 0.5
-    knots = axis.knots
-    middles = 0.5 * (knots[1:] + knots[:-1])
-    if axis.scale is not None:
-        places = axis.scale(knots)
-        middles = axis.scale.inverse(0.5 * (places[1:] + places[:-1]))
-    if len(knots) == 1:
-        return knots[0] + np.array([-0.5, 0.5])
-    return np.concatenate([knots[:1], middles, knots[-1:]])

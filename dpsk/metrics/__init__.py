@@ -12,6 +12,8 @@ from dpsk.metrics._functions import (
     dp_accuracy_score,
     dp_average_precision_score,
     dp_brier_score_loss,
+    dp_confusion_matrix,
+    dp_f1_score,
     dp_mean_absolute_error,
     dp_mean_squared_error,
     dp_r2_score,
@@ -24,6 +26,6 @@ from dpsk.metrics._scorers import get_scorer, get_scorer_names
 __all__ = ["BinaryEvaluation", "CrossValidation", "DPCalibrationDisplay",
            "DPPrecisionRecallDisplay", "DPRocCurveDisplay", "Estimate", "MulticlassEvaluation",
            "RegressionEvaluation", "dp_accuracy_score", "dp_average_precision_score",
-           "dp_brier_score_loss", "dp_cross_validate", "dp_mean_absolute_error",
-           "dp_mean_squared_error", "dp_r2_score", "dp_roc_auc_score", "get_scorer",
-           "get_scorer_names"]
+           "dp_brier_score_loss", "dp_confusion_matrix", "dp_cross_validate", "dp_f1_score",
+           "dp_mean_absolute_error", "dp_mean_squared_error", "dp_r2_score", "dp_roc_auc_score",
+           "get_scorer", "get_scorer_names"]

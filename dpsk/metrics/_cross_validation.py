@@ -25,6 +25,7 @@ from dpsk._privacy.noise.seeds import public_seed
 from dpsk._rehearsal import rehearse
 from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics._binary import BinaryEvaluation, check_binary
+from dpsk.metrics._html import ShowsMetrics
 from dpsk.metrics._inputs import (
     predicted,
     read_labels,
@@ -52,7 +53,7 @@ _BY_INDEX = "which rows are in which fold: by index, without a look at rows"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CrossValidation:
+class CrossValidation(ShowsMetrics):
     """Released scores of a cross-validation, and its total cost for a row.
 
     Rows of one split are held out from the model that is evaluated on them; in how many trainings
@@ -94,6 +95,9 @@ class CrossValidation:
     def __repr__(self) -> str:
         return (f"CrossValidation({self.evaluation!r}, n_splits={len(self.estimators)}, "
                 f"total epsilon={self.privacy_.epsilon:.4g})")
+
+    def _shown_metrics(self):
+        return self.evaluation._shown_metrics()
 
 
 @quietly

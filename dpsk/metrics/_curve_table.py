@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpsk._parameters import check_integer
+from dpsk._parameters import check_choice, check_integer
 from dpsk.metrics import _curves
 from dpsk.metrics._estimate import Estimate
 from dpsk.metrics._scores import ScoreBins
@@ -16,7 +16,7 @@ from dpsk.metrics._table import TableEvaluation
 if TYPE_CHECKING:
     from dpsk._typing import FloatArray
 
-__all__ = ["CurveTable"]
+__all__ = ["CurveTable", "check_groups"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,13 +58,17 @@ class CurveTable(TableEvaluation):
         precision, recall = _precision_recall(self.counts)
         return precision[::-1], recall[::-1], self.bins.edges[:-1]
 
-    def calibration_curve(self, n_bins: int = 5) -> tuple[Estimate, FloatArray]:
+    def calibration_curve(self, n_bins: int = 5,
+                          strategy: str = "quantile") -> tuple[Estimate, FloatArray]:
         """Return how often rows are positive whose probability is about the same.
 
         Parameters
         ----------
         n_bins : int, default=5
-            Groups of about as many neighboring bins each; where there are fewer bins, so many.
+            Groups of neighboring bins; where there are fewer bins, so many.
+        strategy : {"quantile", "uniform"}, default="quantile"
+            Groups of about as many rows each, by noisy counts, so that noise moves all alike; or
+            of equal widths, as is scikit-learn's default, which leaves out those without a bin.
 
         Returns
         -------
@@ -76,11 +80,17 @@ class CurveTable(TableEvaluation):
         Raises
         ------
         ValueError
-            If scores are not probabilities, or `n_bins` is out of range.
+            If scores are not probabilities, or a parameter is out of range.
         """
         self.bins.check_probabilities("calibration_curve")
-        n_bins = check_integer("n_bins", n_bins, low=1, remedy="an int >= 1")
-        starts = np.unique(np.linspace(0, len(self.bins), n_bins, endpoint=False).astype(int))
+        n_bins = check_groups(n_bins, strategy)
+        places = self.bins.centers
+        if strategy == "quantile":
+            held = np.maximum(self.counts.sum(axis=0), 0.0)
+            # Never 0, as noisy counts sum to the number of rows.
+            places = (np.cumsum(held) - held / 2.0) / held.sum()
+        groups = np.minimum((n_bins * places).astype(int), n_bins - 1)
+        starts = np.flatnonzero(np.diff(groups, prepend=-1))
 
         def shares(counts):
             groups = np.add.reduceat(counts, starts, axis=-1)
@@ -151,6 +161,12 @@ class CurveTable(TableEvaluation):
         """
         edges = self.bins.edges
         return np.append(np.inf, edges[-2::-1])
+
+
+def check_groups(n_bins, strategy):
+    """Return the number of groups of a calibration curve; a ValueError unless both are right."""
+    check_choice("strategy", strategy, ["quantile", "uniform"])
+    return check_integer("n_bins", n_bins, low=1, high=4096, remedy="an int in [1, 4096]")
 
 
 def _above(counts):

@@ -2,202 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from dpsk._docs import documented
-from dpsk._drawing import LineDisplay
-from dpsk.metrics._binary import BinaryEvaluation
-from dpsk.metrics._estimate import check_level
-from dpsk.metrics._inputs import score_range_of
+from dpsk.metrics._band_display import BandDisplay, CurveDisplay
 from dpsk.metrics._scores import require_probabilities
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from numpy.typing import ArrayLike
     from typing_extensions import Self
 
-    from dpsk._privacy.certificate import Certificate
-    from dpsk._typing import FloatArray, Table
+    from dpsk._typing import FloatArray
+    from dpsk.metrics._estimate import Estimate
 
 __all__ = ["DPCalibrationDisplay", "DPPrecisionRecallDisplay", "DPRocCurveDisplay"]
 
 
-@documented
-class _BandDisplay(LineDisplay):
-    """A curve of a `BinaryEvaluation` with a band, on axes of its own or on given ones."""
-
-    _labels = ("x", "y")
-
-    if TYPE_CHECKING:
-        evaluation_: BinaryEvaluation
-        privacy_: Certificate
-
-        @classmethod
-        def _of(cls, evaluation: BinaryEvaluation, level: float) -> Any: ...
-        @staticmethod
-        def _named(evaluation: BinaryEvaluation) -> str: ...
-
-    def __init__(self, *, x: FloatArray, y: FloatArray, low: FloatArray, high: FloatArray,
-                 name: str | None = None) -> None:
-        self.x = x
-        self.y = y
-        self.low = low
-        self.high = high
-        self.name = name
-
-    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
-        """Draw the curve and its band.
-
-        Parameters
-        ----------
-        %(ax)s %(name)s
-        **kwargs : dict
-            Of the line, for `Line2D.set`.
-
-        Returns
-        -------
-        display : object
-            With the axes, the figure, the line and the band.
-        """
-        xlabel, ylabel = self._labels
-        self._drawn(ax, self.name if name is None else name, "plot", self.x, self.y,
-                    kwargs, xlabel=xlabel, ylabel=ylabel, xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
-        self.band_ = self._draw_band(self.ax_)
-        self._draw_reference(self.ax_)
-        return self
-
-    def _draw_band(self, ax):
-        return ax.fill_between(self.x, self.low, self.high, alpha=0.25, linewidth=0,
-                               color=self.line_.get_color())
-
-    def _draw_reference(self, ax):
-        ax.plot([0, 1], [0, 1], color="gray", linestyle=":", zorder=0)
-
-    @classmethod
-    def _check_range(cls, score_range):
-        """Raise a ValueError where scores of a range cannot be drawn, before they are counted."""
-
-    @classmethod
-    def _check_all(cls, way, level, ax, name, style):
-        """Raise what a display would of all that it is told, before anything is released."""
-        cls._check_drawing(way, ax, name, style)
-        check_level(level)
-
-    @classmethod
-    def from_evaluation(cls, evaluation: BinaryEvaluation, *, level: float = 0.95, ax: Any = None,
-                        name: str | None = None, **kwargs: Any) -> Self:
-        """Draw an evaluation that was released before, which costs nothing.
-
-        Parameters
-        ----------
-        evaluation : BinaryEvaluation
-            What was released.
-        level : float in (0, 1), default=0.95
-            Of the band, at one point.
-        %(ax)s %(name)s
-        **kwargs : dict
-            Of the line, for `Line2D.set`.
-
-        Returns
-        -------
-        display : object
-            With the axes, the figure, the line and the band.
-        """
-        cls._check_all("from_evaluation", level, ax, name, kwargs)
-        x, y, low, high = cls._of(evaluation, level)
-        if name is None:
-            name = cls._named(evaluation)
-        display = cls(x=x, y=y, low=low, high=high, name=name)
-        display.evaluation_, display.privacy_ = evaluation, evaluation.privacy_
-        return display.plot(ax, **kwargs)
-
-    @classmethod
-    def from_predictions(cls, y_true: ArrayLike, y_score: ArrayLike, *, epsilon: float = 1.0,
-                         delta: float | None = None, level: float = 0.95, ax: Any = None,
-                         name: str | None = None, evaluation_kw: dict[str, Any] | None = None,
-                         **kwargs: Any) -> Self:
-        """Release a histogram of scores, and draw it.
-
-        Parameters
-        ----------
-        y_true, y_score : array-like of shape (n,)
-            Labels, and scores that are higher for the positive one.
-        epsilon : float, default=1.0
-            Of the release; inf: no noise, not private.
-        delta : float or None, default=None
-            None: ``1 / n**2``.
-        level : float in (0, 1), default=0.95
-            Of the band, at one point.
-        %(ax)s %(name)s
-        evaluation_kw : dict or None, default=None
-            More for `BinaryEvaluation.from_predictions`.
-        **kwargs : dict
-            Of the line, for `Line2D.set`.
-
-        Returns
-        -------
-        display : object
-            With what was released in `evaluation_`.
-        """
-        cls._check_all("from_predictions", level, ax, name, kwargs)
-        cls._check_range((evaluation_kw or {}).get("score_range", (0.0, 1.0)))
-        evaluation = BinaryEvaluation.from_predictions(
-            y_true, y_score, epsilon=epsilon, delta=delta, **(evaluation_kw or {}))
-        return cls.from_evaluation(evaluation, level=level, ax=ax, name=name, **kwargs)
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, X: Table, y: ArrayLike, *, epsilon: float = 1.0,
-                       delta: float | None = None, level: float = 0.95, ax: Any = None,
-                       name: str | None = None, evaluation_kw: dict[str, Any] | None = None,
-                       **kwargs: Any) -> Self:
-        """Release a histogram of the scores of a fitted classifier, and draw it.
-
-        Parameters
-        ----------
-        estimator : classifier
-            Fitted, to other rows.
-        X : array-like of shape (n, n_features)
-            Rows, as the classifier takes them.
-        y : array-like of shape (n,)
-            Their labels.
-        epsilon : float, default=1.0
-            Of the release; inf: no noise, not private.
-        delta : float or None, default=None
-            None: ``1 / n**2``.
-        level : float in (0, 1), default=0.95
-            Of the band, at one point.
-        %(ax)s %(name)s
-        evaluation_kw : dict or None, default=None
-            More for `BinaryEvaluation.from_estimator`.
-        **kwargs : dict
-            Of the line, for `Line2D.set`.
-
-        Returns
-        -------
-        display : object
-            With what was released in `evaluation_`.
-        """
-        cls._check_all("from_estimator", level, ax, name, kwargs)
-        cls._check_range(score_range_of(estimator))
-        evaluation = BinaryEvaluation.from_estimator(
-            estimator, X, y, epsilon=epsilon, delta=delta, **(evaluation_kw or {}))
-        return cls.from_evaluation(evaluation, level=level, ax=ax, name=name, **kwargs)
-
-
-class DPRocCurveDisplay(_BandDisplay):
+class DPRocCurveDisplay(CurveDisplay):
     """The ROC curve of a private evaluation, with a band.
 
-    Make one by `from_evaluation`, `from_predictions` or `from_estimator`.
+    Make one by `from_evaluation`, which is free, or by `from_predictions` or `from_estimator`,
+    which spend their `epsilon`.
 
     Parameters
     ----------
-    x, y, low, high : ndarray of shape (n_points,)
-        False positive rates, and true ones with the ends of the band.
+    fpr, tpr : ndarray of shape (n_points,)
+        False positive rates, and true ones.
+    low, high : ndarray of shape (n_points,)
+        Ends of the band of true positive rates.
+    roc_auc : Estimate or None, default=None
+        Area under the curve, in the legend.
     name : str or None, default=None
         Of the line, in the legend.
+    pos_label : label or None, default=None
+        The positive one.
 
     Attributes
     ----------
@@ -209,6 +50,8 @@ class DPRocCurveDisplay(_BandDisplay):
         The curve.
     band_ : matplotlib artist
         What noise leaves open.
+    chance_level_ : matplotlib Line2D or None
+        The diagonal.
     evaluation_ : BinaryEvaluation
         What was released.
     privacy_ : Certificate
@@ -222,32 +65,55 @@ class DPRocCurveDisplay(_BandDisplay):
     Examples
     --------
     >>> from dpsk.metrics import DPRocCurveDisplay
-    >>> display = DPRocCurveDisplay.from_predictions([0, 1], [0.2, 0.9])  # doctest: +SKIP
+    >>> display = DPRocCurveDisplay.from_predictions(
+    ...     [0, 1], [0.2, 0.9], epsilon=1.0)  # doctest: +SKIP
     """
 
-    _labels = ("false positive rate", "true positive rate")
+    _axes, _labels = ("fpr", "tpr"), ("False positive rate", "True positive rate")
 
-    @staticmethod
-    def _of(evaluation, level):
-        return evaluation.roc_band(level)
+    def __init__(self, *, fpr: FloatArray, tpr: FloatArray, low: FloatArray, high: FloatArray,
+                 roc_auc: Estimate | None = None, name: str | None = None,
+                 pos_label: Any = None) -> None:
+        self.fpr = fpr
+        self.tpr = tpr
+        self.low = low
+        self.high = high
+        self.roc_auc = roc_auc
+        self.name = name
+        self.pos_label = pos_label
 
-    @staticmethod
-    def _named(evaluation):
-        area, error = evaluation.roc_auc()
-        return f"AUC {area:.3f} +- {error:.3f}"
+    @classmethod
+    def _of(cls, evaluation, level):
+        found = zip(("fpr", "tpr", "low", "high"), evaluation.roc_band(level), strict=True)
+        return {**dict(found), "roc_auc": evaluation.roc_auc()}
+
+    def _metric(self):
+        return _text("AUC", self.roc_auc)
+
+    def _draw_reference(self, ax, style):
+        return ax.plot([0, 1], [0, 1], label="Chance level (AUC = 0.5)", **style)[0]
 
 
-class DPPrecisionRecallDisplay(_BandDisplay):
+class DPPrecisionRecallDisplay(CurveDisplay):
     """Precision by recall of a private evaluation, with a band.
 
-    Make one by `from_evaluation`, `from_predictions` or `from_estimator`.
+    Make one by `from_evaluation`, which is free, or by `from_predictions` or `from_estimator`,
+    which spend their `epsilon`.
 
     Parameters
     ----------
-    x, y, low, high : ndarray of shape (n_points,)
-        Recall, and precision with the ends of the band.
+    precision, recall : ndarray of shape (n_points,)
+        Recall, and precision at it.
+    low, high : ndarray of shape (n_points,)
+        Ends of the band of precision.
+    average_precision : Estimate or None, default=None
+        Of the curve, in the legend.
     name : str or None, default=None
         Of the line, in the legend.
+    pos_label : label or None, default=None
+        The positive one.
+    prevalence_pos_label : float or None, default=None
+        The share of positive rows, which is the precision of scores without information.
 
     Attributes
     ----------
@@ -259,6 +125,8 @@ class DPPrecisionRecallDisplay(_BandDisplay):
         The curve.
     band_ : matplotlib artist
         What noise leaves open.
+    chance_level_ : matplotlib Line2D or None
+        Precision of scores without information.
     evaluation_ : BinaryEvaluation
         What was released.
     privacy_ : Certificate
@@ -272,35 +140,62 @@ class DPPrecisionRecallDisplay(_BandDisplay):
     Examples
     --------
     >>> from dpsk.metrics import DPPrecisionRecallDisplay
-    >>> display = DPPrecisionRecallDisplay.from_predictions([0, 1], [0, 1])  # doctest: +SKIP
+    >>> display = DPPrecisionRecallDisplay.from_predictions(
+    ...     [0, 1], [0, 1], epsilon=1.0)  # doctest: +SKIP
     """
 
-    _labels = ("recall", "precision")
+    _axes, _labels = ("recall", "precision"), ("Recall", "Precision")
 
-    @staticmethod
-    def _of(evaluation, level):
-        return evaluation.precision_recall_band(level)
+    def __init__(self, *, precision: FloatArray, recall: FloatArray, low: FloatArray,
+                 high: FloatArray, average_precision: Estimate | None = None,
+                 name: str | None = None, pos_label: Any = None,
+                 prevalence_pos_label: float | None = None) -> None:
+        self.precision = precision
+        self.recall = recall
+        self.low = low
+        self.high = high
+        self.average_precision = average_precision
+        self.name = name
+        self.pos_label = pos_label
+        self.prevalence_pos_label = prevalence_pos_label
 
-    @staticmethod
-    def _named(evaluation):
-        value, error = evaluation.average_precision()
-        return f"AP {value:.3f} +- {error:.3f}"
+    @classmethod
+    def _of(cls, evaluation, level):
+        found = zip(("recall", "precision", "low", "high"),
+                    evaluation.precision_recall_band(level), strict=True)
+        return {**dict(found), "average_precision": evaluation.average_precision(),
+                "prevalence_pos_label": float(evaluation.prevalence())}
 
-    def _draw_reference(self, ax):
-        """Draw nothing: what a coin would reach depends on the rows."""
+    def _metric(self):
+        return _text("AP", self.average_precision)
+
+    def _draw_reference(self, ax, style):
+        share = self.prevalence_pos_label
+        if share is None:
+            raise ValueError("plot_chance_level=True: prevalence_pos_label is not given.")
+        return ax.plot([0, 1], [share, share], label=f"Chance level (AP = {share:.3f})",
+                       **style)[0]
 
 
-class DPCalibrationDisplay(_BandDisplay):
+@documented
+class DPCalibrationDisplay(BandDisplay):
     """How often rows are positive, by their probability, with error bars.
 
-    Make one by `from_evaluation`, `from_predictions` or `from_estimator`.
+    Make one by `from_evaluation`, which is free, or by `from_predictions` or `from_estimator`,
+    which spend their `epsilon`.
 
     Parameters
     ----------
-    x, y, low, high : ndarray of shape (n_bins,)
-        Mean probabilities, and shares of positive rows with the ends of the bars.
+    prob_true, prob_pred : ndarray of shape (n_bins,)
+        Shares of positive rows, and mean probabilities.
+    low, high : ndarray of shape (n_bins,)
+        Ends of the bars.
+    brier_score : Estimate or None, default=None
+        Of the probabilities, in the legend.
     name : str or None, default=None
         Of the line, in the legend.
+    pos_label : label or None, default=None
+        The positive one.
 
     Attributes
     ----------
@@ -312,6 +207,8 @@ class DPCalibrationDisplay(_BandDisplay):
         The curve.
     band_ : matplotlib artist
         What noise leaves open.
+    chance_level_ : matplotlib Line2D or None
+        The diagonal.
     evaluation_ : BinaryEvaluation
         What was released.
     privacy_ : Certificate
@@ -325,25 +222,70 @@ class DPCalibrationDisplay(_BandDisplay):
     Examples
     --------
     >>> from dpsk.metrics import DPCalibrationDisplay
-    >>> display = DPCalibrationDisplay.from_predictions([0, 1], [0.2, 0.9])  # doctest: +SKIP
+    >>> display = DPCalibrationDisplay.from_predictions(
+    ...     [0, 1], [0.2, 0.9], epsilon=1.0)  # doctest: +SKIP
     """
 
-    _labels = ("mean predicted probability", "share of positives")
+    _axes = "prob_pred", "prob_true"
+    _labels = "Mean predicted probability", "Fraction of positives"
+    _curve: ClassVar = {"n_bins": 5, "strategy": "quantile"}
+
+    def __init__(self, *, prob_true: FloatArray, prob_pred: FloatArray, low: FloatArray,
+                 high: FloatArray, brier_score: Estimate | None = None, name: str | None = None,
+                 pos_label: Any = None) -> None:
+        self.prob_true = prob_true
+        self.prob_pred = prob_pred
+        self.low = low
+        self.high = high
+        self.brier_score = brier_score
+        self.name = name
+        self.pos_label = pos_label
+
+    def plot(self, ax: Any = None, *, name: str | None = None, ref_line: bool = True,
+             despine: bool = False, **kwargs: Any) -> Self:
+        """Draw the curve and its error bars, as often as you like: nothing is released.
+
+        Parameters
+        ----------
+        %(ax)s %(name)s
+        ref_line : bool, default=True
+            Whether to draw the diagonal, on which calibrated probabilities are.
+        despine : bool, default=False
+            Whether to leave out the spines above and on the right.
+        **kwargs : dict
+            Of the curve, for `Line2D.set`.
+
+        Returns
+        -------
+        display : object
+            With the axes, the figure, the line and the band.
+        """
+        return self._plot(ax, name, ref_line, None, despine, kwargs)
 
     @classmethod
     def _check_range(cls, score_range):
         require_probabilities("calibration_curve", score_range)
 
-    @staticmethod
-    def _of(evaluation, level):
-        shares, probabilities = evaluation.calibration_curve()
-        return probabilities, shares.value, *shares.interval(level)
+    @classmethod
+    def _of(cls, evaluation, level, **curve):
+        shares, probabilities = evaluation.calibration_curve(**curve)
+        low, high = shares.interval(level)
+        return {"prob_true": shares.value, "prob_pred": probabilities, "low": low, "high": high,
+                "brier_score": evaluation.brier_score()}
 
-    @staticmethod
-    def _named(evaluation):
-        value, error = evaluation.brier_score()
-        return f"Brier {value:.3f} +- {error:.3f}"
+    def _metric(self):
+        return _text("Brier", self.brier_score)
 
     def _draw_band(self, ax):
-        return ax.errorbar(self.x, self.y, yerr=np.stack([self.y - self.low, self.high - self.y]),
-                           fmt="o", color=self.line_.get_color(), capsize=3)
+        off = np.stack([self.prob_true - self.low, self.high - self.prob_true])
+        return ax.errorbar(self.prob_pred, self.prob_true, yerr=off, fmt="o",
+                           color=self.line_.get_color(), capsize=3)
+
+    def _draw_reference(self, ax, style):
+        return ax.plot([0, 1], [0, 1], label="Perfectly calibrated", **style)[0]
+
+
+def _text(name, estimate):
+    """Return a metric as a legend has it, or None."""
+    return None if estimate is None else (
+        f"{name} = {estimate.value:.3f} +- {estimate.standard_error:.3f}")

@@ -13,6 +13,7 @@ from scipy.special import ndtri
 
 from dpsk._parameters import check_real
 from dpsk._privacy.certificate import Certificate
+from dpsk.metrics._html import table_of_estimates
 
 if TYPE_CHECKING:
     from typing import Any
@@ -27,8 +28,9 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
     """A metric, or an array of them, with its standard error; unpacks into the two.
 
     It is a number: scikit-learn takes it as a score, and it is compared, formatted and computed
-    with as its value. Only a multiple by a plain number is an `Estimate` again. Value and error
-    are computed from what was released, and cost nothing.
+    with as its value. A multiple by a plain number, a sum with one, and the sum or the difference
+    of two estimates are estimates again; anything else is a plain number. Value and error are
+    computed from what was released, and cost nothing.
 
     Attributes
     ----------
@@ -47,6 +49,12 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
     BinaryEvaluation : Metrics of two classes.
     RegressionEvaluation : Metrics of numbers.
 
+    Notes
+    -----
+    The error of a sum or a difference of two is the root of the sum of squares where each has a
+    certificate of its own, as the noise of two releases is independent. Two metrics of one
+    evaluation share their noise: their errors add up, which is the most that it can be.
+
     Examples
     --------
     >>> from dpsk.metrics import Estimate
@@ -57,8 +65,8 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
     (0.704, 1.0)
     >>> f"{accuracy:.2f}", accuracy > 0.8, 1 - accuracy < 0.2
     ('0.90', True, True)
-    >>> -accuracy
-    Estimate(value=-0.9, standard_error=0.1, bounds=(-1.0, 0.0))
+    >>> (accuracy - 0.5) / 2
+    Estimate(value=0.2, standard_error=0.05, bounds=(-0.25, 0.25))
     """
 
     value: float
@@ -111,21 +119,37 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
         if any(isinstance(each, Estimate) for each in kwargs.get("out", ())):
             # Numbers do not change: `+=` gives the name to another one.
             del kwargs["out"]
-        if ufunc is np.negative:
-            ufunc, inputs = np.multiply, (-1.0, self)
-        factors = [each for each in inputs if each is not self]
-        if (ufunc, method, kwargs) == (np.multiply, "__call__", {}) and len(factors) == 1 and (
-                isinstance(factors[0], numbers.Real) and not isinstance(factors[0], Estimate)):
-            return self._times(float(factors[0]))
+        if (method, kwargs) == ("__call__", {}):
+            found = self._linear(ufunc, inputs)
+            if found is not None:
+                return found
         found = getattr(ufunc, method)(*map(_plain, inputs), **kwargs)
         # As a float has it, where nothing is an array.
         return found.item() if isinstance(found, np.generic) else found
 
-    def _times(self, factor):
-        """Return this metric times a number, as a score is made of a loss."""
+    def _linear(self, ufunc, inputs):
+        """Return what is linear in estimates as an estimate, or None."""
+        if not all(isinstance(each, numbers.Real) for each in inputs):
+            return None
+        if ufunc in _SIGNS:
+            one, other = (*inputs, 0.0)[:2]
+            return _sum(one, other, ufunc(*map(_plain, inputs)), _SIGNS[ufunc])
+        factors = [each for each in inputs if not isinstance(each, Estimate)]
+        if len(factors) != 1 or not (ufunc is np.multiply
+                                     or (ufunc is np.true_divide and inputs[0] is self)):
+            return None
+        factor = float(factors[0])
+        if ufunc is np.true_divide:
+            if not factor:
+                return None
+            factor = 1.0 / factor
+        value = ufunc(*map(_plain, inputs))
         ends = sorted(factor * end + 0.0 if factor else 0.0 for end in self.bounds)
-        return replace(self, value=factor * self.value, bounds=tuple(ends),
-                       standard_error=abs(factor) * self.standard_error)
+        return replace(self, value=_number(value), bounds=tuple(ends),
+                       standard_error=_number(abs(factor) * self.standard_error))
+
+    def _repr_html_(self) -> str:
+        return table_of_estimates("Estimate", [("value", self)])
 
     def item(self) -> float:
         """Return the value as a float, as scikit-learn unwraps scores.
@@ -169,6 +193,10 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
         return (float(low), float(high)) if np.ndim(low) == 0 else (low, high)
 
 
+#: What is linear in two numbers, or one, and the signs of both.
+_SIGNS = {np.add: (1, 1), np.subtract: (1, -1), np.positive: (1, 1), np.negative: (-1, 1)}
+
+
 def check_level(level):
     """Return how often an interval or a band covers, as a float; a ValueError unless in (0, 1)."""
     return check_real("level", level, low=0, high=1, open_low=True, open_high=True,
@@ -178,3 +206,25 @@ def check_level(level):
 def _plain(value):
     """Return the value of an estimate, or anything else as it is."""
     return value.value if isinstance(value, Estimate) else value
+
+
+def _number(value):
+    """Return a scalar of NumPy's as a float, and an array as it is."""
+    return float(value) if np.ndim(value) == 0 else value
+
+
+def _sum(one, other, value, signs):
+    """Return the estimate of a sum of two numbers, with signs, of which one at least is one."""
+    known = [each for each in (one, other) if isinstance(each, Estimate)]
+    errors = [each.standard_error for each in known]
+    certificates = [each.privacy_ for each in known]
+    apart = len(known) == 2 and None not in certificates and certificates[0] is not (
+        certificates[1])
+    error = np.hypot(*errors) if apart else sum(errors)
+    bounds = [each.bounds if isinstance(each, Estimate) else 2 * (float(each),)
+              for each in (one, other)]
+    # Zero is added so that no end is -0.
+    ends = [sorted(sign * end + 0.0 for end in both)
+            for both, sign in zip(bounds, signs, strict=True)]
+    return Estimate(_number(value), _number(error), tuple(map(sum, zip(*ends, strict=True))),
+                    certificates[0] if certificates[0] is certificates[-1] else None)

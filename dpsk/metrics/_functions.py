@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from dpsk._parameters import check_choice
 from dpsk.metrics._binary import BinaryEvaluation
+from dpsk.metrics._f1 import averaged_f1, check_average
+from dpsk.metrics._inputs import read_labels
 from dpsk.metrics._multiclass import MulticlassEvaluation
 from dpsk.metrics._regression import RegressionEvaluation, check_metric
 from dpsk.metrics._scores import require_probabilities
@@ -18,7 +24,11 @@ if TYPE_CHECKING:
     from dpsk.metrics._estimate import Estimate
 
 __all__ = ["dp_accuracy_score", "dp_average_precision_score", "dp_brier_score_loss",
-           "dp_mean_absolute_error", "dp_mean_squared_error", "dp_r2_score", "dp_roc_auc_score"]
+           "dp_confusion_matrix", "dp_f1_score", "dp_mean_absolute_error",
+           "dp_mean_squared_error", "dp_r2_score", "dp_roc_auc_score"]
+
+#: Over which axes counts are summed for `normalize` of a confusion matrix.
+_TOTALS = {"true": (-1,), "pred": (-2,), "all": (-2, -1)}
 
 
 def dp_roc_auc_score(y_true: ArrayLike, y_score: ArrayLike, *, epsilon: float = 1.0,
@@ -152,6 +162,96 @@ def dp_accuracy_score(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 
                   delta=delta, **options)
 
 
+def dp_f1_score(y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | None = None,
+                pos_label: Any = None, average: str = "binary", epsilon: float = 1.0,
+                delta: float | None = None, **options: Any) -> Estimate:
+    """Return the harmonic mean of precision and recall, with its error and certificate.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+        Labels, and predictions of them.
+    labels : array-like or None, default=None
+        The label set, public; None: taken from `y_true`, which makes it so.
+    pos_label : label or None, default=None
+        Of two labels, where `average` is "binary". None: the greater one.
+    average : {"binary", "macro", "micro", "weighted"}, default="binary"
+        That of one of two labels; the mean over all labels; that of all rows together, which is
+        the accuracy; or the mean weighted by how many rows have a label.
+    epsilon : float, default=1.0
+        Of the release; inf: no noise, not private.
+    delta : float or None, default=None
+        None: ``1 / n**2``.
+    **options : dict
+        As for `MulticlassEvaluation.from_predictions`.
+
+    Returns
+    -------
+    f1 : Estimate
+        With its standard error, and the certificate in `privacy_`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsk.metrics import dp_f1_score
+    >>> y = np.arange(4000) % 4
+    >>> float(dp_f1_score(y, y, average="macro", epsilon=8.0)) > 0.9
+    True
+    """
+    classes, _ = read_labels("dp_f1_score", y_true, labels)
+    check_average(classes, average, pos_label)
+    return _alone(MulticlassEvaluation, partial(averaged_f1, average=average, pos_label=pos_label),
+                  y_true, y_pred, labels=labels, epsilon=epsilon, delta=delta, **options)
+
+
+def dp_confusion_matrix(y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | None = None,
+                        normalize: str | None = None, epsilon: float = 1.0,
+                        delta: float | None = None, **options: Any) -> Estimate:
+    """Return the counts of rows by label and prediction, with their errors and certificate.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+        Labels, and predictions of them.
+    labels : array-like or None, default=None
+        The label set, public; None: taken from `y_true`, which makes it so. The matrix has them
+        sorted.
+    normalize : {"true", "pred", "all"} or None, default=None
+        Shares of the rows of a label, of a prediction, or of all, instead of counts.
+    epsilon : float, default=1.0
+        Of the release; inf: no noise, not private.
+    delta : float or None, default=None
+        None: ``1 / n**2``.
+    **options : dict
+        As for `MulticlassEvaluation.from_predictions`, which has other metrics at the same price.
+
+    Returns
+    -------
+    matrix : Estimate
+        Arrays of shape (n_classes, n_classes), rows are labels, with the certificate in
+        `privacy_`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsk.metrics import dp_confusion_matrix
+    >>> y = np.arange(4000) % 2
+    >>> dp_confusion_matrix(y, y, epsilon=8.0).value.round(-2).tolist()
+    [[2000.0, 0.0], [0.0, 2000.0]]
+    """
+    if normalize is not None:
+        check_choice("normalize", normalize, list(_TOTALS))
+
+    def matrix(evaluated):
+        if normalize is None:
+            return evaluated.confusion_matrix()
+        return evaluated._share(lambda counts: (counts, np.broadcast_to(
+            counts.sum(axis=_TOTALS[normalize], keepdims=True), counts.shape)))
+
+    return _alone(MulticlassEvaluation, matrix, y_true, y_pred, labels=labels, epsilon=epsilon,
+                  delta=delta, **options)
+
+
 def dp_mean_squared_error(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 1.0,
                           delta: float | None = None,
                           **options: float | tuple[float, float]) -> Estimate:
@@ -254,6 +354,7 @@ def dp_r2_score(y_true: ArrayLike, y_pred: ArrayLike, *, target_bounds: tuple[fl
 
 
 def _alone(evaluation, metric, *data, **options):
-    """Release an evaluation for one metric, and return it with the certificate."""
+    """Release an evaluation for one metric, a method or a function, with the certificate."""
     evaluated = evaluation.from_predictions(*data, **options)
-    return replace(getattr(evaluated, metric)(), privacy_=evaluated.privacy_)
+    found = metric(evaluated) if callable(metric) else getattr(evaluated, metric)()
+    return replace(found, privacy_=evaluated.privacy_)

@@ -20,6 +20,7 @@ from dpsk._models import LinearModel
 from dpsk._parameters import check_real
 from dpsk._privacy.certificate import Certificate, Enforced
 from dpsk._statistics.moments import noisy_mean
+from dpsk.metrics._html import ShowsMetrics
 from dpsk.metrics._inputs import check_lengths, predicted, read_numbers
 from dpsk.metrics._table import (
     checked_budget,
@@ -47,7 +48,7 @@ _NORMS = math.sqrt(2.5), math.sqrt(3.75)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RegressionEvaluation:
+class RegressionEvaluation(ShowsMetrics):
     r"""How well predictions meet numbers, from one noisy mean.
 
     Make one by `from_estimator` or `from_predictions`. With e a residual over its bound, clipped

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, ClassVar
 
 from dpsk.metrics._binary import BinaryEvaluation
+from dpsk.metrics._f1 import averaged_f1, check_average
 from dpsk.metrics._inputs import score_range_of
 from dpsk.metrics._multiclass import MulticlassEvaluation
 from dpsk.metrics._regression import RegressionEvaluation, check_metric
@@ -23,10 +25,15 @@ if TYPE_CHECKING:
 
 __all__ = ["SCORERS", "get_scorer", "get_scorer_names"]
 
-#: By name: what is released, its metric, and the sign that makes larger values better.
-SCORERS: dict[str, tuple[Any, str, float]] = {
+#: By name: what is released, its metric, a method or a function, and the sign that makes larger
+#: values better.
+SCORERS: dict[str, tuple[Any, Any, float]] = {
     "dp_accuracy": (MulticlassEvaluation, "accuracy", 1.0),
     "dp_average_precision": (BinaryEvaluation, "average_precision", 1.0),
+    "dp_f1": (MulticlassEvaluation, averaged_f1, 1.0),
+    "dp_f1_macro": (MulticlassEvaluation, partial(averaged_f1, average="macro"), 1.0),
+    "dp_f1_micro": (MulticlassEvaluation, partial(averaged_f1, average="micro"), 1.0),
+    "dp_f1_weighted": (MulticlassEvaluation, partial(averaged_f1, average="weighted"), 1.0),
     "dp_neg_brier_score": (BinaryEvaluation, "brier_score", -1.0),
     "dp_neg_mean_absolute_error": (RegressionEvaluation, "mean_absolute_error", -1.0),
     "dp_neg_mean_squared_error": (RegressionEvaluation, "mean_squared_error", -1.0),
@@ -49,8 +56,14 @@ class _Scorer:
         evaluation, metric, sign = SCORERS[self.name]
         if metric == "brier_score":
             require_probabilities(metric, score_range_of(estimator))
-        evaluated = evaluation.from_estimator(estimator, X, y, groups=groups, **self.options)
-        return sign * replace(getattr(evaluated, metric)(), privacy_=evaluated.privacy_)
+        options, positive = dict(self.options), {}
+        if metric is averaged_f1:
+            positive = {"pos_label": options.pop("pos_label", None)}
+            check_average(list(estimator.classes_), "binary", **positive)
+        evaluated = evaluation.from_estimator(estimator, X, y, groups=groups, **options)
+        found = (metric(evaluated, **positive) if callable(metric)
+                 else getattr(evaluated, metric)())
+        return sign * replace(found, privacy_=evaluated.privacy_)
 
     def __repr__(self) -> str:
         given = "".join(f", {key}={value!r}" for key, value in self.options.items())
@@ -135,6 +148,8 @@ def get_scorer(name: str, *, epsilon: float = 1.0, delta: float | None = None,
     evaluation, metric, _ = SCORERS[name]
     taken = set(signature(evaluation.from_estimator).parameters) - {
         "estimator", "X", "y", "groups"}
+    if metric is averaged_f1:
+        taken.add("pos_label")
     unknown = sorted(set(options) - taken)
     if unknown:
         raise TypeError(f"{unknown[0]!r}: {name!r} has no such option; it takes "

@@ -20,6 +20,7 @@ from dpsk._privacy.noise.public import public_normals
 from dpsk._problem import Budget
 from dpsk._statistics.tables import noisy_tables, table_noise
 from dpsk.metrics._estimate import Estimate
+from dpsk.metrics._html import ShowsMetrics
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -106,7 +107,7 @@ def of_known_sum(table, n_samples):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TableEvaluation:
+class TableEvaluation(ShowsMetrics):
     """A noisy table of counts of which metrics are made.
 
     Attributes

@@ -93,8 +93,7 @@ class ClassModel(Probabilities, ScoreClassifier, DPEstimator):
         rows = self._read_rows(X, y, sample_weight, groups).with_weight_bound(1.0)
         classes, rows = encoded_rows(rows, self.classes, type(self).__name__)
         self._check_priors(classes)
-        budget = Budget(rows.n_units, rows.n_features, *self._budget(rows.n_units),
-                        grouped=rows.groups is not None)
+        budget = self._table_budget((rows.n_units, rows.n_features), rows.groups)
         public = [f"{self._units_fact(rows)}, feature names, dtype and container",
                   "all parameters", labels_fact(classes, self.classes),
                   *self._weight_facts(sample_weight)]

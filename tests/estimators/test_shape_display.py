@@ -5,9 +5,13 @@ import sys
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
-from dpsk import DPAdditiveClassifier, DPLogisticRegression
+from dpsk import DPAdditiveClassifier, DPLogisticRegression, DPPipeline, DPSimpleImputer
 from dpsk.inspection import DPShapeDisplay
+from dpsk.testing import NoiseSeed
 from tests.estimators.raw_tables import make, table, targets
 from tests.registry import every_additive_model
 
@@ -26,8 +30,8 @@ def no_windows():
 @pytest.fixture(scope="module")
 def pairs():
     X = table()
-    return make(DPAdditiveClassifier, interactions=[("number", "town"), ("flag", "level")]).fit(
-        X, targets(DPAdditiveClassifier, X))
+    return make(DPAdditiveClassifier, interactions=[("number", "town"), ("flag", "level")],
+                random_state=NoiseSeed(0)).fit(X, targets(DPAdditiveClassifier, X))
 
 
 @every_additive_model
@@ -42,11 +46,66 @@ def test_every_term_has_its_picture(cls):
     assert not drawn[5].axison
     assert all(ax.figure is display.figure_ for ax in drawn)
     number, town = model.terms_[0], model.terms_[2]
-    np.testing.assert_allclose(drawn[0].lines[0].get_xydata(),
-                               np.column_stack([number.axes[0].knots, number.centered]))
-    np.testing.assert_allclose([bar.get_height() for bar in drawn[2].patches], town.centered)
+    places, values = drawn[0].lines[0].get_xydata().T
+    np.testing.assert_allclose(number.axes[0].interpolate(places, number.centered), values)
+    assert set(number.axes[0].knots[1:-1]) <= set(places)
+    named = np.argsort(-town.centered[:-1])
+    np.testing.assert_allclose([bar.get_height() for bar in drawn[2].patches],
+                               town.centered[[*named, -1]])
     names = [tick.get_text() for tick in drawn[2].get_xticklabels()]
-    assert names == [*town.axes[0].categories, "(other)"]
+    assert names == [*np.array(town.axes[0].categories, object)[named], "(other)"]
+
+
+def test_an_overview_has_the_terms_that_matter_most_first(pairs):
+    display = DPShapeDisplay.from_estimator(pairs, order="importance", max_terms=4)
+    importances = pairs.term_importances_
+    assert importances.shape == (7,) and np.all(importances >= 0.0)
+    wanted = np.argsort(-importances)[:4]
+    assert [[axis.column for axis in term.axes] for term in display.terms] == [
+        [axis.column for axis in pairs.terms_[place].axes] for place in wanted]
+    scales = {ax.get_ylim() for ax, term in zip(display.axes_.ravel(), display.terms, strict=False)
+              if len(term.axes) == 1}
+    assert len(scales) == 1
+    chosen = DPShapeDisplay.from_estimator(pairs, ["flag", "number"], order="importance")
+    assert [term.axes[0].column for term in chosen.terms] == ["number", "flag"]
+
+
+def test_importances_are_root_mean_squares_over_rows():
+    X = table(n=2000, gap=0.0)
+    model = make(DPAdditiveClassifier, interactions=[("flag", "level")], epsilon=200.0,
+                 random_state=NoiseSeed(0)).fit(X, targets(DPAdditiveClassifier, X))
+    flag = model.terms_[4]
+    rows = flag.centered[[flag.axes[0].categories.index(each) for each in X["flag"].tolist()]]
+    assert model.term_importances_[4] == pytest.approx(np.sqrt(np.mean(rows**2)), rel=0.05)
+
+
+def test_bounds_that_are_declared_end_the_axis():
+    X = table()
+    model = make(DPAdditiveClassifier, columns={"number": (-50.0, 80.0)}, n_knots=9).fit(
+        X, targets(DPAdditiveClassifier, X))
+    display = DPShapeDisplay.from_estimator(model, ["number", "count"])
+    number, count = display.axes_.ravel()[:2]
+    assert number.get_xlim() == (-50.0, 80.0)
+    assert np.ptp(count.get_xlim()) <= np.ptp(model.terms_[1].axes[0].knots)
+
+
+@pytest.mark.parametrize("around", ["DPPipeline", "Pipeline", "search", "threshold"])
+def test_models_are_found_in_what_is_around_them(around):
+    X = table()
+    y = targets(DPAdditiveClassifier, X)
+    model, rows = make(DPAdditiveClassifier, interactions=0), X
+    if around == "DPPipeline":
+        rows = X[["number", "count"]]
+        fitted = DPPipeline([("gaps", DPSimpleImputer()), ("curves", model)], epsilon=20.0,
+                            delta=1e-4)
+    elif around == "Pipeline":
+        fitted = make_pipeline(FunctionTransformer(), model)
+    elif around == "search":
+        fitted = GridSearchCV(model, {"n_knots": [3]}, cv=2)
+    else:
+        fitted = FixedThresholdClassifier(model)
+    display = DPShapeDisplay.from_estimator(fitted.fit(rows, y))
+    assert [term.axes[0].column for term in display.terms] == list(rows.columns)
 
 
 @pytest.mark.parametrize("confidence, width", [(0.95, 1.96), (0.5, 0.6745)])
@@ -55,14 +114,17 @@ def test_bands_are_as_wide_as_their_confidence_asks(pairs, confidence, width):
     term, bars = pairs.terms_[0], pairs.terms_[2]
     (band,) = display.axes_.ravel()[0].collections
     edges = band.get_paths()[0].vertices
-    for knot, value, std in zip(term.axes[0].knots, term.centered, term.std, strict=True):
+    # Outer knots may be beyond the axis.
+    for knot, value, std in list(zip(term.axes[0].knots, term.centered, term.std,
+                                     strict=True))[1:-1]:
         here = edges[np.isclose(edges[:, 0], knot), 1]
         # Of the width, as an edge may be anywhere near 0.
         np.testing.assert_allclose([value - here.min(), here.max() - value], width * std,
                                    rtol=1e-3)
     (errors,) = display.axes_.ravel()[1].collections
+    order = [*np.argsort(-bars.centered[:-1]), -1]
     np.testing.assert_allclose([np.ptp(each[:, 1]) for each in errors.get_segments()],
-                               2.0 * width * bars.std, rtol=1e-3)
+                               2.0 * width * bars.std[order], rtol=1e-3)
 
 
 def test_no_band_is_drawn_where_none_is_wanted(pairs):
@@ -121,6 +183,7 @@ def test_columns_of_an_array_have_positions():
 @pytest.mark.parametrize("params, words", [
     ({"features": ["age"]}, "features has 'age', which is no column"),
     ({"features": [("number", "flag")]}, "which is no column or pair"),
+    ({"order": "size"}, "order='size'"), ({"max_terms": 0}, "max_terms=0"),
     ({"n_cols": 0}, "n_cols=0"), ({"confidence": 1.0}, "confidence=1.0"),
     ({"confidence": "most"}, "confidence='most'")])
 def test_bad_values_are_refused_by_name(pairs, params, words):

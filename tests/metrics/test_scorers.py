@@ -1,6 +1,7 @@
 """Private metrics are scores for scikit-learn's tools, and each is charged as an evaluation is."""
 
 import copy
+import itertools
 import math
 import numbers
 import pickle
@@ -15,7 +16,7 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.svm import LinearSVC
 
-from dpsk import PrivacyBudget, metrics
+from dpsk import DPLogisticRegression, PrivacyBudget, metrics
 from dpsk.metrics import Estimate, get_scorer, get_scorer_names
 from dpsk.testing import NoiseSeed
 
@@ -23,7 +24,7 @@ X, Y = make_classification(600, random_state=0)
 TARGETS = np.clip(X[:, 0], -2.0, 2.0)
 BOUNDS = {"target_bounds": (-2.0, 2.0)}
 METRICS = {name: getattr(metrics, name) for name in metrics.__all__
-           if name.startswith("dp_") and name != "dp_cross_validate"}
+           if name.startswith("dp_") and name not in ("dp_cross_validate", "dp_confusion_matrix")}
 LOSSES = {"dp_brier_score_loss", "dp_mean_absolute_error", "dp_mean_squared_error"}
 
 
@@ -60,7 +61,57 @@ def test_every_metric_has_a_scorer_after_that_of_scikit_learn(name):
 
 
 def test_there_is_a_metric_for_every_scorer():
-    assert len(get_scorer_names()) == len(METRICS)
+    averages = {f"dp_f1_{average}" for average in ("macro", "micro", "weighted")}
+    assert averages < set(get_scorer_names())
+    assert len(get_scorer_names()) == len(METRICS) + len(averages)
+
+
+@pytest.mark.parametrize("options, match", [
+    ({}, "average='binary': there are 3 classes"), ({"pos_label": 5}, "pos_label=5"),
+    ({"average": "none"}, "average='none'"),
+    ({"average": "macro", "pos_label": 1}, "pos_label=1")])
+def test_an_f1_that_has_no_meaning_is_refused_before_a_release(options, match):
+    y = np.arange(600) % (3 if not options else 2)
+    with budget() as spent:
+        with pytest.raises(ValueError, match=match):
+            metrics.dp_f1_score(y, y, **options)
+        if "average" not in options:
+            with pytest.raises(ValueError, match=match):
+                get_scorer("dp_f1", **options)(LogisticRegression().fit(X[:, :2], y), X[:, :2], y)
+    assert spent.charges == []
+
+
+@pytest.mark.parametrize("average, n_labels", [
+    ("binary", 2), *itertools.product(["macro", "micro", "weighted"], [2, 7])])
+def test_f1_is_averaged_as_in_scikit_learn(average, n_labels):
+    y = np.arange(4000) % n_labels
+    guess = np.where(np.arange(4000) % 5, y, 0)
+    exact = sklearn.metrics.f1_score(y, guess, average=average)
+    found = metrics.dp_f1_score(y, guess, average=average, epsilon=np.inf)
+    assert found.value == pytest.approx(exact) and found.standard_error < 1e-9
+    noisy = metrics.dp_f1_score(y, guess, average=average, random_state=NoiseSeed(0))
+    assert abs(noisy - exact) < 4 * noisy.standard_error < 0.1 and noisy.privacy_.epsilon == 1.0
+
+
+def test_an_average_of_labels_that_noise_hides_is_known_roughly():
+    """Of 40 labels with 12 rows each nothing is known, and the interval says so."""
+    y = np.arange(480) % 40
+    found = metrics.dp_f1_score(y, np.where(np.arange(480) % 3, y, 0), average="macro")
+    assert found.standard_error > 0.2
+
+
+@pytest.mark.parametrize("normalize", [None, "true", "pred", "all"])
+def test_a_confusion_matrix_is_normalized_as_in_scikit_learn(normalize):
+    y = np.arange(3000) % 3
+    guess = np.where(np.arange(3000) % 5, y, 0)
+    exact = sklearn.metrics.confusion_matrix(y, guess, normalize=normalize)
+    found = metrics.dp_confusion_matrix(y, guess, normalize=normalize, epsilon=np.inf)
+    np.testing.assert_allclose(found.value, exact)
+    noisy = metrics.dp_confusion_matrix(y, guess, normalize=normalize, random_state=NoiseSeed(0))
+    assert np.all(np.abs(noisy.value - exact) <= 5 * noisy.standard_error)
+    assert noisy.privacy_.epsilon == 1.0
+    with pytest.raises(ValueError, match="normalize='rows'"):
+        metrics.dp_confusion_matrix(y, guess, normalize="rows")
 
 
 @pytest.mark.parametrize("name", get_scorer_names())
@@ -74,7 +125,7 @@ def test_scorers_give_numbers_and_each_score_is_charged(name):
 @pytest.mark.parametrize("name", METRICS)
 def test_what_make_scorer_makes_of_a_metric_gives_numbers_too(name):
     options = {"epsilon": 1.0, "delta": 1e-5, **(BOUNDS if of_numbers(name) else {})}
-    if not of_numbers(name) and name != "dp_accuracy_score":
+    if not of_numbers(name) and name not in ("dp_accuracy_score", "dp_f1_score"):
         options["response_method"] = ("decision_function", "predict_proba")
         options["score_range"] = None
     if name == "dp_brier_score_loss":
@@ -104,6 +155,18 @@ def test_a_search_chooses_by_private_scores():
     np.testing.assert_allclose(search.cv_results_["mean_test_score"],
                                exact.cv_results_["mean_test_score"], atol=1e-9)
     assert "get_scorer('dp_accuracy', epsilon=inf)" in repr(search)
+
+
+@pytest.mark.parametrize("name", sorted(set(METRICS) - {"dp_brier_score_loss"}))
+def test_a_plain_search_with_made_scorers_has_no_nan(name):
+    model, rows, y = scored(name)
+    options = {"epsilon": 1.0, **(BOUNDS if of_numbers(name) else {})}
+    if "roc" in name or "precision" in name:
+        options["response_method"] = "predict_proba"
+    search = GridSearchCV(model, {"fit_intercept": [True, False]}, cv=2,
+                          scoring=make_scorer(METRICS[name], **options)).fit(rows, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert type(search.best_score_) in (float, np.float64)
 
 
 def test_labels_are_those_of_the_estimator():
@@ -166,12 +229,76 @@ def test_an_estimate_is_a_number():
     assert max(estimate, 0.5) is estimate and hash(estimate) == hash(0.75) and bool(estimate)
     assert (round(estimate), math.floor(estimate), math.ceil(estimate), int(estimate)) == (
         1, 0, 1, 0)
-    for found, wanted in ((estimate + 1, 1.75), (1 - estimate, 0.25), (estimate / 3, 0.25),
-                          (estimate**2, 0.5625), (sum([estimate, estimate]), 1.5),
-                          (estimate * estimate, 0.5625), (abs(-estimate), 0.75)):
+    for found, wanted in ((1 / estimate, 1 / 0.75), (estimate**2, 0.5625), (estimate // 2, 0.0),
+                          (estimate * estimate, 0.5625), (abs(-estimate), 0.75),
+                          (np.sqrt(estimate), 0.75**0.5)):
         assert type(found) is float and found == wanted
     assert np.mean([estimate, estimate]) == 0.75
     assert np.asarray([estimate, estimate]).dtype == float
+
+
+@pytest.mark.parametrize("made, wanted", [
+    (lambda one, _: one + 1, (1.75, 0.3, (1.0, 2.0))),
+    (lambda one, _: np.float64(1) - one, (0.25, 0.3, (0.0, 1.0))),
+    (lambda one, _: one / 3, (0.25, 0.1, (0.0, 1.0 / 3.0))),
+    (lambda one, _: -one, (-0.75, 0.3, (-1.0, 0.0))),
+    (lambda one, _: +one, (0.75, 0.3, (0.0, 1.0))),
+    (lambda one, other: one - other, (0.25, 0.7, (-3.0, 1.0))),
+    (lambda one, other: one + other, (1.25, 0.7, (0.0, 4.0))),
+    (lambda one, other: sum([one, other]) / 2, (0.625, 0.35, (0.0, 2.0)))])
+def test_what_is_linear_in_estimates_is_an_estimate(made, wanted):
+    found = made(Estimate(0.75, 0.3, (0.0, 1.0)), Estimate(0.5, 0.4, (0.0, 3.0)))
+    assert isinstance(found, Estimate)
+    assert (found.value, found.standard_error, *found.bounds) == pytest.approx(
+        (*wanted[:2], *wanted[2]))
+
+
+def test_errors_of_two_releases_add_up_in_squares():
+    """As far as noise is independent; an estimate and itself move together."""
+    y = np.arange(600) % 2
+    one, other = (metrics.dp_accuracy_score(y, y, epsilon=epsilon) for epsilon in (0.5, 1.0))
+    both = one - other
+    assert both.standard_error == pytest.approx(math.hypot(
+        one.standard_error, other.standard_error))
+    assert both.privacy_ is None and (1 - one).privacy_ is one.privacy_
+    assert (one + one).standard_error == pytest.approx(2 * one.standard_error)
+    several = Estimate(np.array([0.25, 0.5]), np.array([0.1, 0.2])) - 1
+    assert several.value.tolist() == [-0.75, -0.5]
+    assert several.standard_error.tolist() == [0.1, 0.2]
+
+
+def test_errors_of_differences_are_right():
+    """Noise repeats, so that this is the same in every run."""
+    y, rng = np.arange(600) % 2, np.random.default_rng(0)
+    guesses = [np.where(rng.random(600) < share, 1 - y, y) for share in (0.2, 0.3)]
+    truth = np.mean(guesses[0] == y) - np.mean(guesses[1] == y)
+    covered = 0
+    for seed in range(100):
+        one, other = (metrics.dp_accuracy_score(y, guess, random_state=NoiseSeed(2 * seed + k))
+                      for k, guess in enumerate(guesses))
+        low, high = (one - other).interval()
+        covered += low <= truth <= high
+    assert 0.9 <= covered / 100 <= 0.99
+
+
+def test_notebooks_show_metrics_with_their_errors():
+    y, p = np.arange(600) % 2, np.linspace(0.0, 1.0, 600)
+    estimate = metrics.dp_accuracy_score(y, y, epsilon=8.0)
+    assert f"<td style='text-align:left'>{estimate.value:.4g}</td>" in estimate._repr_html_()
+    shown = {
+        ("roc_auc", "brier_score", "f1"): metrics.BinaryEvaluation.from_predictions(y, p),
+        ("accuracy", "balanced_accuracy"): metrics.MulticlassEvaluation.from_predictions(y, y),
+        ("r2", "mean_squared_error"): metrics.RegressionEvaluation.from_predictions(
+            p, p, target_bounds=(0.0, 1.0)),
+        ("n_splits=3", "roc_auc"): metrics.dp_cross_validate(
+            DPLogisticRegression(data_norm=5.0), X, Y, cv=3)}
+    for words, evaluation in shown.items():
+        text = evaluation._repr_html_()
+        assert all(word in text for word in words) and text.count("<tr>") > 2
+    margins = metrics.BinaryEvaluation.from_predictions(y, p, score_range=None)._repr_html_()
+    assert "brier_score" not in margins
+    assert "and 44 more" in metrics.MulticlassEvaluation.from_predictions(
+        np.arange(640) % 8, np.arange(640) % 8).confusion_matrix()._repr_html_()
 
 
 @pytest.mark.parametrize("times", [lambda one, by: by * one, lambda one, by: one * by])

@@ -116,5 +116,23 @@ def test_scores_of_few_numbers_have_every_metric(numbers):
     low, high = found.roc_auc().interval(0.9999)
     assert low <= metrics.roc_auc_score(y, p) <= high and high - low < 0.1
     shares, means = found.calibration_curve(30)
-    assert shares.value.shape == means.shape and len(means) == len(found.bins)
+    assert shares.value.shape == means.shape
+    assert len(numbers) <= len(means) <= len(found.bins)
     DPCalibrationDisplay.from_evaluation(found)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("strategy", ["quantile", "uniform"])
+def test_calibration_curves_are_of_groups_of_rows_or_of_equal_widths(shape, strategy):
+    """Noise repeats, so that this is the same in every run."""
+    y, p = scored(shape, 0.3, 20_000)
+    found = BinaryEvaluation.from_predictions(y, p, random_state=NoiseSeed(0))
+    shares, means = found.calibration_curve(4, strategy=strategy)
+    assert len(means) <= 4 and np.all(np.diff(means) > 0)
+    if strategy == "uniform":
+        assert np.all(np.diff(np.floor(4 * means)) >= 1)
+    elif shape in ("logistic", "sharp", "crowded"):
+        assert len(means) == 4
+    for share, error, mean in zip(*shares, means, strict=True):
+        near = np.abs(p - mean) <= np.sort(np.abs(p - mean))[800]
+        assert abs(share - y[near].mean()) < 0.2 + 4 * error

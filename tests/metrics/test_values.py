@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 from sklearn import metrics
+from sklearn.calibration import calibration_curve
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
@@ -81,13 +82,11 @@ def test_curves_without_noise_are_those_of_scikit_learn_at_the_edges(scored):
         assert recall[each] == pytest.approx(np.mean(p[y == 1] >= cut))
         if np.any(p >= cut):
             assert precision[each] == pytest.approx(y[p >= cut].mean())
-    shares, means = evaluation.calibration_curve(8)
-    edges = evaluation.bins.edges
-    places = np.linspace(0, len(evaluation.bins), 8, endpoint=False).astype(int)
-    groups = np.digitize(p, edges[places][1:])
-    for group in range(8):
-        assert shares.value[group] == pytest.approx(y[groups == group].mean())
-        assert means[group] == pytest.approx(p[groups == group].mean(), abs=0.02)
+    for strategy in ("quantile", "uniform"):
+        shares, means = exact(scored, bins=512).calibration_curve(8, strategy=strategy)
+        exact_shares, exact_means = calibration_curve(y, p, n_bins=8, strategy=strategy)
+        np.testing.assert_allclose(shares.value, exact_shares, atol=0.03)
+        np.testing.assert_allclose(means, exact_means, atol=0.05)
 
 
 def test_noisy_curves_increase_and_bands_hold_them(scored):

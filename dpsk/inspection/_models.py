@@ -1,0 +1,56 @@
+"""The additive model in a pipeline, a search or a threshold, and the names of its columns."""
+
+from dataclasses import replace
+
+from sklearn.utils.validation import check_is_fitted
+
+__all__ = ["model_of", "named_terms"]
+
+#: Where wrappers hold what they fitted.
+_INSIDE = ("best_estimator_", "estimator_")
+
+
+def model_of(estimator):
+    """Return the fitted additive model of an estimator, and names of its columns by position.
+
+    A ValueError where there is none, and NotFittedError where nothing was fitted.
+    """
+    given, names = estimator, {}
+    while not hasattr(type(estimator), "terms_"):
+        inner = next((name for name in _INSIDE if hasattr(estimator, name)), None)
+        if inner is not None:
+            estimator = getattr(estimator, inner)
+        elif hasattr(estimator, "steps"):
+            check_is_fitted(estimator)
+            *before, (_, last) = getattr(estimator, "steps_", estimator.steps)
+            if before and hasattr(type(last), "terms_"):
+                names = _names_after(before)
+            estimator = last
+        elif hasattr(estimator, "estimator"):
+            # Raises that it is not fitted, or goes on where its own fit is that of the inner one.
+            check_is_fitted(estimator)
+            estimator = estimator.estimator
+        else:
+            raise ValueError(f"estimator={type(given).__name__}: has no curves; use "
+                             "DPAdditiveClassifier or DPAdditiveRegressor, or what is around one.")
+    check_is_fitted(estimator, "privacy_")
+    return estimator, names
+
+
+def named_terms(model, names):
+    """Return the terms of a model, columns named by `names` where these have one."""
+    return [replace(term, axes=tuple(replace(axis, column=names.get(axis.column, axis.column))
+                                     for axis in term.axes)) for term in model.terms_]
+
+
+def _names_after(steps):
+    """Return the names of features after steps by position; none where a step tells none."""
+    found = None
+    for _, step in steps:
+        if step in ("passthrough", None):
+            continue
+        try:
+            found = step.get_feature_names_out(found)
+        except (AttributeError, ValueError):
+            return {}
+    return {} if found is None else dict(enumerate(found))

@@ -1,0 +1,117 @@
+"""One picture of a shape function: a curve, bars, or the cells of a pair."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["bar_order", "cell_edges", "draw_bars", "draw_curve", "label", "shown_ends"]
+
+#: Names of categories are written upright from so many letters on, all together.
+_MOST_LETTERS = 30
+#: From the second knot outwards, in distances to the third: where a hundredth of normal rows is
+#: beyond, whose knots part them into eighths (2.47) or quarters (2.45).
+_TAIL = 2.46
+#: The part of an axis that a number beneath it takes.
+_TICKS_APART = 0.18
+#: Of three knots the longer side is drawn as far as so many of the shorter one.
+_LONGER = 10.0
+
+
+def shown_ends(axis, whole):
+    """Return from where to where a column is drawn: all of it, or about its middle 98 %.
+
+    The outer knots are ends that rows may come near to or not; those within part the rows into
+    parts of about as many each.
+    """
+    knots, scale = axis.knots, axis.scale
+    if whole or len(knots) < 3:
+        return float(knots[0]), float(knots[-1])
+    places = knots if scale is None else scale(knots)
+    steps = np.diff(places)
+    if len(knots) == 3:
+        low, high = places[1] - _LONGER * steps[1], places[1] + _LONGER * steps[0]
+    else:
+        low, high = places[1] - _TAIL * steps[1], places[-2] + _TAIL * steps[-2]
+    ends = np.clip([low, high], places[0], places[-1])
+    return tuple((ends if scale is None else scale.inverse(ends)).tolist())
+
+
+def draw_curve(ax, axis, values, std, _, name, ends):
+    """Draw a curve, and a band about it, where it is straight between knots."""
+    low, high = ends
+    inside = (axis.knots > low) & (axis.knots < high)
+    places = np.unique([low, *axis.knots[inside], high])
+    if axis.scale is not None:
+        ax.set_xscale("function", functions=(axis.scale, axis.scale.inverse))
+        # Even places would be far apart on one side and lie together on the other.
+        ticks = _apart(places, axis.scale(places))
+        ax.set_xticks(ticks, [f"{tick:.4g}" for tick in ticks])
+    values = axis.interpolate(places, values)
+    line, = ax.plot(places, values, label=name)
+    if len(places) == 1:
+        line.set_marker("o")
+    else:
+        ax.set_xlim(low, high)
+    if std is not None:
+        # Of a mean of two values at most the mean of theirs.
+        std = axis.interpolate(places, std)
+        ax.fill_between(places, values - std, values + std, alpha=0.25, linewidth=0,
+                        color=line.get_color())
+
+
+def _apart(places, scaled):
+    """Return both ends, and those between that are far enough from others to be read."""
+    least = _TICKS_APART * (scaled[-1] - scaled[0])
+    chosen = [0]
+    for place in range(1, len(places) - 1):
+        if scaled[place] - scaled[chosen[-1]] >= least <= scaled[-1] - scaled[place]:
+            chosen.append(place)
+    return places[np.unique([*chosen, len(places) - 1])]
+
+
+def draw_bars(ax, axis, values, std, turn, name, order):
+    """Draw bars, beside those of other outputs, with their errors; `order` is that of bars."""
+    place, count = turn
+    width = 0.8 / count
+    shifts = np.arange(len(order)) + (place - 0.5 * (count - 1)) * width
+    ax.bar(shifts, values[order], width, yerr=None if std is None else std[order], alpha=0.6,
+           label=name, error_kw={"elinewidth": 1.0})
+    label(ax.xaxis, axis, order)
+
+
+def bar_order(axis, values):
+    """Return the places of categories, largest value first and what is of no name last.
+
+    A bucket is of several categories, and its bar would say nothing of any: it has none.
+    """
+    order = np.argsort(-values[:axis.n_named], kind="stable")
+    several = axis.n_named < len(axis.categories)
+    return order if several else np.append(order, axis.n_named)
+
+
+def label(which, axis, order=None):
+    """Write the names of categories at their places, or in an order of these."""
+    if axis.categories is None:
+        return
+    names = [str(each) for each in axis.categories[:axis.n_named]]
+    if axis.n_named == len(axis.categories):
+        names.append("(other)")
+    if order is not None:
+        names = [names[place] for place in order]
+    which.set_ticks(range(len(names)), names)
+    if which.axis_name == "x" and sum(map(len, names)) > _MOST_LETTERS:
+        which.set_tick_params(rotation=90)
+
+
+def cell_edges(axis):
+    """Return where the cells of a pair start and end: midway between knots, about categories."""
+    if axis.categories is not None:
+        return np.arange(len(axis.categories) + 2) - 0.5
+    knots = axis.knots
+    middles = 0.5 * (knots[1:] + knots[:-1])
+    if axis.scale is not None:
+        places = axis.scale(knots)
+        middles = axis.scale.inverse(0.5 * (places[1:] + places[:-1]))
+    if len(knots) == 1:
+        return knots[0] + np.array([-0.5, 0.5])
+    return np.concatenate([knots[:1], middles, knots[-1:]])
