@@ -4,9 +4,9 @@ import math
 
 from dpsk._defaults.budgets import mu_of_share
 
-__all__ = ["BINS_SHARE", "CANDIDATES", "CUTS_AT_ONCE", "CUT_SHARE", "FADING",
+__all__ = ["BINS_SHARE", "CUTS_AT_ONCE", "CUT_SHARE", "FADING",
            "LIKENESS", "N_SCALES", "RIDGE", "SCALE_SHARE", "SIGNAL_RIDGE",
-           "WIDTH", "boosted_share", "n_trees"]
+           "WIDTH", "boosted_share", "n_candidates", "n_trees"]
 
 #: Share of mu^2 of all trees beside an additive model, and the ``n mu`` from which on they pay:
 #: errors of labels are noisier than those of targets.
@@ -17,8 +17,9 @@ N_SCALES, SCALE_SHARE, CUT_SHARE = 3, 0.03, 0.25
 BINS_SHARE = 0.1
 #: The least and the largest number of trees, and the ``n mu`` of one.
 TREES, TREE_SIGNAL = (20, 60), 150.0
-#: Candidates of a choice, and cuts of a candidate.
-CANDIDATES, CUTS_AT_ONCE = 20, 3
+#: The least and the largest number of candidates of a choice, those of a column, and the cuts of
+#: each.
+CANDIDATES, COLUMN_CANDIDATES, CUTS_AT_ONCE = (20, 100), 1.5, 3
 #: The clip norm over the root of the mean square.
 WIDTH = 1.3
 #: What a leaf that differs in one cut counts for.
@@ -35,6 +36,12 @@ def boosted_share(budget, is_regression):
         return BOOSTED_SHARE
     least = TARGET_SIGNAL if is_regression else CLASS_SIGNAL
     return BOOSTED_SHARE if _signal(budget) >= least else 0.0
+
+
+def n_candidates(n_columns):
+    """Return among how many candidates cuts are chosen: each column is to be in some."""
+    least, most = CANDIDATES
+    return min(most, max(least, math.ceil(COLUMN_CANDIDATES * n_columns)))
 
 
 def n_trees(budget):

@@ -28,11 +28,12 @@ from dpsk._privacy.noise.grids import exact_bits
 from dpsk._privacy.sensitivity import REPLACE_ONE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from dpsk._mechanism.session import Batch, Session
     from dpsk._privacy.elementary import Elementary
-    from dpsk._typing import AnyArray, FloatArray, IntArray
+    from dpsk._typing import FloatArray, IntArray
 
 __all__ = ["Slopes", "best_cuts", "noisy_leaf_sums", "noisy_mean_square"]
 
@@ -78,7 +79,7 @@ class Slopes:
             self.whole[:n_outputs, part] = np.trunc(own.T / self.unit)
             self.whole[n_outputs:, part] = np.trunc(bounds.T / self.unit)
 
-    def sums(self, leaves: IntArray, n_leaves: int, rows: AnyArray) -> FloatArray:
+    def sums(self, leaves: IntArray, n_leaves: int, rows: Iterable[int]) -> FloatArray:
         """Return the sums of some rows of `whole` in every leaf, in units, shape (k, n_leaves)."""
         # One conversion for all of them.
         places = leaves.astype(np.intp)

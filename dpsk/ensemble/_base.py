@@ -253,8 +253,8 @@ def _place(parameter, columns, name):
         return names.index(name)
     if isinstance(name, Integral) and not isinstance(name, bool) and 0 <= name < len(names):
         return int(name)
-    raise ValueError(f"{parameter} has {name!r}, which is no column; use the names of a DataFrame, "
-                     "or positions.")
+    raise ValueError(f"{parameter} has {name!r}, which is no column; use the names of a "
+                     "DataFrame, or positions.")
 
 
 def _check_groups(name, value):
@@ -263,5 +263,5 @@ def _check_groups(name, value):
     sets = isinstance(value, (list, tuple)) and value and all(
         isinstance(group, (list, tuple, set)) and group for group in value)
     if not (known or sets):
-        raise ValueError(f"{name}={value!r}: must be None, 'pairwise', 'no_interactions' or a list "
-                         "of sets of columns, such as [{'age', 'sex'}].")
+        raise ValueError(f"{name}={value!r}: must be None, 'pairwise', 'no_interactions' or a "
+                         "list of sets of columns, such as [{'age', 'sex'}].")

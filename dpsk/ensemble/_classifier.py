@@ -56,9 +56,9 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
     learning_rate : float, default=0.7
         Factor of the trees' values, in (0, 1].
     %(columns)s %(max_categories)s
-    interaction_cst : {"pairwise", "no_interactions"}, list of sets of columns, or None
-        Columns that a tree may ask for together, as in scikit-learn; the additive model then has
-        no products. None: any.
+    interaction_cst : str, list of sets of columns, or None, default=None
+        Columns that a tree may ask for together: "pairwise", "no_interactions" or sets, as in
+        scikit-learn; the additive model then has no products. None: any.
     class_weight : dict or None, default=None
         Public weights of the classes' losses. "balanced" is refused: class counts are data.
     %(classes)s %(random_state)s %(verbose)s
@@ -150,46 +150,46 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
     _released = ()
 
     def staged_decision_function(self, X: Table) -> Iterator[FloatArray]:
-        """Yield confidence scores of an additive model, and after every tree.
+        """Return confidence scores of an additive model, and after every tree.
 
         Parameters
         ----------
         X : DataFrame, or array-like of shape (n, n_features)
             Rows as in `fit`.
 
-        Yields
-        ------
-        scores : ndarray of shape (n,) for two classes, else (n, n_classes)
+        Returns
+        -------
+        scores : iterator of ndarray, (n,) for two classes, else (n, n_classes)
             The last ones are those of `decision_function`.
         """
         return map(_scores, self._staged_raw(X))
 
     def staged_predict_proba(self, X: Table) -> Iterator[FloatArray]:
-        """Yield class probabilities of an additive model, and after every tree.
+        """Return class probabilities of an additive model, and after every tree.
 
         Parameters
         ----------
         X : DataFrame, or array-like of shape (n, n_features)
             Rows as in `fit`.
 
-        Yields
-        ------
-        probabilities : ndarray of shape (n, n_classes)
+        Returns
+        -------
+        probabilities : iterator of ndarray, shape (n, n_classes)
             The last ones are those of `predict_proba`.
         """
         return map(probabilities, self.staged_decision_function(X))
 
     def staged_predict(self, X: Table) -> Iterator[AnyArray]:
-        """Yield the class of highest score of an additive model, and after every tree.
+        """Return the class of highest score of an additive model, and after every tree.
 
         Parameters
         ----------
         X : DataFrame, or array-like of shape (n, n_features)
             Rows as in `fit`.
 
-        Yields
-        ------
-        labels : ndarray of shape (n,)
+        Returns
+        -------
+        labels : iterator of ndarray, shape (n,)
             The last ones are those of `predict`.
         """
         return (self.classes_[best_class(scores)] for scores in self.staged_decision_function(X))

@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 
 from dpsk._defaults.boosting import (
-    CANDIDATES,
     CUT_SHARE,
     CUTS_AT_ONCE,
     FADING,
@@ -19,6 +18,7 @@ from dpsk._defaults.boosting import (
     SCALE_SHARE,
     SIGNAL_RIDGE,
     WIDTH,
+    n_candidates,
 )
 from dpsk._mechanism.core import Choices, Composite, Share
 from dpsk._mechanism.sensitivity import derived_scale
@@ -94,7 +94,7 @@ class Growth(Composite):
             draw.start()
             while len(asked) < self.depth:
                 wanted = min(CUTS_AT_ONCE, self.depth - len(asked))
-                candidates = draw.candidates(CANDIDATES, wanted)
+                candidates = draw.candidates(n_candidates(len(sizes)), wanted)
                 n_leaves = 2 ** (len(asked) + wanted)
                 chosen = candidates[cuts(own, (
                     (leaves_after(bins, each, at), n_leaves) for each in candidates))]

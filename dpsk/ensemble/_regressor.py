@@ -59,9 +59,9 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
     learning_rate : float, default=0.7
         Factor of the trees' values, in (0, 1].
     %(columns)s %(max_categories)s
-    interaction_cst : {"pairwise", "no_interactions"}, list of sets of columns, or None
-        Columns that a tree may ask for together, as in scikit-learn; the additive model then has
-        no products. None: any.
+    interaction_cst : str, list of sets of columns, or None, default=None
+        Columns that a tree may ask for together: "pairwise", "no_interactions" or sets, as in
+        scikit-learn; the additive model then has no products. None: any.
     %(random_state)s %(verbose)s
 
     Attributes
@@ -172,16 +172,16 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
         return self._targets(self._raw(X))
 
     def staged_predict(self, X: Table) -> Iterator[AnyArray]:
-        """Yield predicted targets of an additive model, and after every tree.
+        """Return predicted targets of an additive model, and after every tree.
 
         Parameters
         ----------
         X : DataFrame, or array-like of shape (n, n_features)
             Rows as in `fit`.
 
-        Yields
-        ------
-        targets : ndarray of shape (n,)
+        Returns
+        -------
+        targets : iterator of ndarray, shape (n,)
             The last ones are those of `predict`.
         """
         return map(self._targets, self._staged_raw(X))

@@ -1,4 +1,4 @@
-"""Gradient boosting: raw tables in, trees on an additive model, at the price of the certificate."""
+"""Gradient boosting: raw tables in, trees on an additive model, at the certificate's price."""
 
 import inspect
 import math
@@ -21,8 +21,8 @@ from dpsk import (
 )
 from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
-from tests.estimators.raw_tables import table, targets
 from tests.contracts.tapes import taped
+from tests.estimators.raw_tables import table, targets
 from tests.events import tally, total_mu
 from tests.instruments import watched_ledgers
 from tests.registry import BOOSTED, every_boosted_model
