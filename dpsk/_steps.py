@@ -99,7 +99,7 @@ class Steps:
         method = replace(self._method, carried=Carried(prepaid=self._prepaid(None)))
         session, stream = opened_stream(method, (self._budget, name), rows, event,
                                         of_groups=self._budget.grouped, **self._options)
-        self._noise.append((stream.description, stream.reproducible, 0.0))
+        self._noise.append((stream.description, stream.reproducible, noise_multiplier))
         self._arithmetic.append("grid")
         with np.errstate(all="ignore"):
             found = step.run(data, session, noise_multiplier)

@@ -44,6 +44,7 @@ from dpsk._queries import (
 )
 from dpsk._solvers import SADDLE_SOLVERS, SOLVERS
 from dpsk.additive._base import AdditiveModel
+from dpsk.ensemble._base import BoostedTrees
 from dpsk.generative._base import Sampler
 from dpsk.linear_model._base import LinearEstimator
 from dpsk.naive_bayes._base import ClassModel
@@ -58,6 +59,8 @@ SAMPLERS = {name: cls for name, cls in ALL_ESTIMATORS.items() if issubclass(cls,
 ADDITIVE = {name: cls for name, cls in ALL_ESTIMATORS.items() if issubclass(cls, AdditiveModel)}
 #: What predicts by laws of the classes' rows; tests of its own cover it, as it has no solver.
 CLASS_MODELS = {name: cls for name, cls in ALL_ESTIMATORS.items() if issubclass(cls, ClassModel)}
+#: What is boosted on top of these; the same holds for it.
+BOOSTED = {name: cls for name, cls in ALL_ESTIMATORS.items() if issubclass(cls, BoostedTrees)}
 #: What maps columns of numbers.
 NUMERIC = {name: cls for name, cls in ALL_ESTIMATORS.items()
            if issubclass(cls, NumericTransformer)}
@@ -65,7 +68,7 @@ NUMERIC = {name: cls for name, cls in ALL_ESTIMATORS.items()
 AROUND_FITS = {"DPPipeline", *preprocessing.__all__, *model_selection.__all__}
 #: What predicts from rows and targets, by a solver; values of states are fitted on transitions.
 ESTIMATORS = {name: cls for name, cls in ALL_ESTIMATORS.items()
-              if name not in {*SAMPLERS, *ADDITIVE, *CLASS_MODELS, *AROUND_FITS}
+              if name not in {*SAMPLERS, *ADDITIVE, *BOOSTED, *CLASS_MODELS, *AROUND_FITS}
               and "next_states" not in inspect.signature(cls.fit).parameters}
 LINEAR = {name: cls for name, cls in ESTIMATORS.items() if issubclass(cls, LinearEstimator)}
 #: The solvers of all estimators.
@@ -352,6 +355,8 @@ every_additive_model = pytest.mark.parametrize("cls", [
     pytest.param(cls, id=name) for name, cls in sorted(ADDITIVE.items())])
 every_class_model = pytest.mark.parametrize("cls", [
     pytest.param(cls, id=name) for name, cls in sorted(CLASS_MODELS.items())])
+every_boosted_model = pytest.mark.parametrize("cls", [
+    pytest.param(cls, id=name) for name, cls in sorted(BOOSTED.items())])
 every_sampler = pytest.mark.parametrize("cls", [
     pytest.param(cls, id=name) for name, cls in sorted(SAMPLERS.items())])
 every_public_estimator = pytest.mark.parametrize("cls", [

@@ -244,7 +244,10 @@ class AdditiveModel(DPEstimator):
     def _predict_raw(self, X):
         """Return raw predictions, shape (n,) or (n, n_outputs)."""
         check_is_fitted(self, "privacy_")
-        values = read_next_table(self, X, self._columns)
+        return self._raw_of(read_next_table(self, X, self._columns))
+
+    def _raw_of(self, values):
+        """Return raw predictions of rows of a read table."""
         coef = self._columns_of_coef()
         raw = np.empty((len(values), *coef.shape[1:]))
         for part in row_blocks(len(values), self._code.width):

@@ -1,0 +1,138 @@
+r"""Noisy sums over the leaves of a tree, and cuts that are chosen under noise.
+
+A row enters one leaf by its slopes g and by sizes a, one of each an output, with ``|g_k| <= a_k``
+and ``|a| <= C``. Two rows in different leaves move the sums by the root of
+
+    |g|^2 + |a|^2 + |g'|^2 + |a'|^2 <= 2 (|a|^2 + |a'|^2) <= 4 C^2,
+
+and two in one leaf by no more, as ``(g_k - g'_k)^2 + (a_k - a'_k)^2 <= (a_k + a'_k)^2 +
+(a_k - a'_k)^2 = 2 (a_k^2 + a'_k^2)``. So replacing a row moves the sums of slopes and of sizes
+together by at most 2 C, which is what those of slopes alone move by: curvatures, or counts, come
+at no price.
+
+The score of some cuts is the sum over leaves of the norm of the leaf's sum of slopes. A row that
+leaves changes it by at most C and so does one that comes: one score may rise by 4 C more than
+another. Only which cuts are best leaves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpsk._data.blocks import row_blocks
+from dpsk._mechanism.sensitivity import Sensitivity, derived_scale
+from dpsk._models.clipping import shortened
+from dpsk._privacy.noise.grids import exact_bits
+from dpsk._privacy.sensitivity import REPLACE_ONE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from dpsk._mechanism.session import Batch, Session
+    from dpsk._privacy.elementary import Elementary
+    from dpsk._typing import FloatArray, IntArray
+
+__all__ = ["Slopes", "best_cuts", "noisy_leaf_sums", "noisy_mean_square"]
+
+#: Squares and their noise are multiples of this.
+_SQUARE_UNIT = 2.0**-20
+#: Leaves are numbered in eight bits.
+_MOST_LEAVES = 256
+
+
+class Slopes:
+    """Slopes and sizes of rows in whole units, so that every sum of them is exact.
+
+    Parameters
+    ----------
+    slopes : ndarray of shape (n, n_outputs)
+    sizes : ndarray of shape (n, n_outputs)
+        No size counts as less than 0, and no slope as more than the size.
+    clip : float
+        Released; longer rows of sizes are scaled down to it, with their slopes.
+    event : Event
+        What a release of sums costs.
+
+    Attributes
+    ----------
+    clip, unit : float
+    whole : ndarray of shape (2 n_outputs, n)
+        Slopes, then sizes, of every output.
+    """
+
+    def __init__(self, slopes: FloatArray, sizes: FloatArray, clip: float,
+                 event: Elementary) -> None:
+        n, n_outputs = slopes.shape
+        self.clip = clip
+        self.unit = 2.0 ** -exact_bits(n * clip, derived_scale(event, REPLACE_ONE * clip))
+        self.whole = np.empty((2 * n_outputs, n))
+        for part in row_blocks(n, 4 * n_outputs):
+            given = np.maximum(np.nan_to_num(sizes[part], nan=0.0), 0.0)
+            with np.errstate(all="ignore"):
+                bounds = shortened(given.copy(), clip)
+                own = np.nan_to_num(slopes[part] * np.nan_to_num(bounds / given), nan=0.0)
+            own = np.clip(own, -bounds, bounds)
+            # Toward zero: no row becomes longer, and no slope more than its size.
+            self.whole[:n_outputs, part] = np.trunc(own.T / self.unit)
+            self.whole[n_outputs:, part] = np.trunc(bounds.T / self.unit)
+
+    def sums(self, leaves: IntArray, n_leaves: int, rows: Iterable[int]) -> FloatArray:
+        """Return the sums of some rows of `whole` in every leaf, in units, shape (k, n_leaves)."""
+        # One conversion for all of them.
+        places = leaves.astype(np.intp)
+        return np.stack([np.bincount(places, self.whole[row], n_leaves) for row in rows])
+
+
+def noisy_mean_square(lengths: FloatArray, event: Elementary, session: Session) -> float:
+    """Return the noisy mean of the squares of some lengths, each counted as at most 1."""
+    def total(batch: Batch) -> FloatArray:
+        whole = 0.0
+        for part in row_blocks(len(lengths), 1):
+            squares = np.square(np.clip(np.nan_to_num(lengths[part], nan=1.0), 0.0, 1.0))
+            whole += np.trunc(squares / _SQUARE_UNIT).sum()
+        return np.array([whole * _SQUARE_UNIT])
+
+    noisy = session(event, total, Sensitivity(1.0, unit=_SQUARE_UNIT), divisor=len(lengths))
+    return float(noisy[0])
+
+
+def best_cuts(slopes: Slopes, leaves: Any, event: Elementary,
+              session: Session) -> int:
+    """Return the place of the candidate whose leaves tell slopes apart best.
+
+    Parameters
+    ----------
+    slopes : Slopes
+    leaves : iterable of (ndarray of int, int)
+        Of every candidate the leaf of every row, and the number of leaves; read once.
+    event : Event
+    session : Session
+    """
+    n_outputs = len(slopes.whole) // 2
+
+    def scores(batch: Batch) -> FloatArray:
+        found = []
+        for own, n_leaves in leaves:
+            sums = slopes.sums(own, n_leaves, range(n_outputs))
+            lengths = np.abs(sums[0]) if n_outputs == 1 else np.rint(
+                np.sqrt(np.square(sums).sum(axis=0)))
+            found.append(lengths.sum())
+        return np.array(found) * slopes.unit
+
+    # Of several outputs norms are rounded to whole units, each off by less than two.
+    slack = 0.0 if n_outputs == 1 else 8.0 * _MOST_LEAVES * slopes.unit
+    moved = Sensitivity(4.0 * slopes.clip + slack, "gumbel", unit=slopes.unit, rounded=False)
+    return int(session(event, scores, moved, select=np.argmax))
+
+
+def noisy_leaf_sums(slopes: Slopes, leaves: IntArray, n_leaves: int, event: Elementary,
+                    session: Session) -> Any:
+    """Return noisy sums of slopes and of sizes, both of shape (n_leaves, n_outputs)."""
+    every = range(len(slopes.whole))
+    noisy = session(event, lambda batch: slopes.unit * slopes.sums(leaves, n_leaves, every),
+                    Sensitivity(REPLACE_ONE * slopes.clip, unit=slopes.unit))
+    return np.split(noisy.T, 2, axis=1)
+

@@ -1,0 +1,267 @@
+"""Base of gradient boosting: an additive model, then trees on its released bins."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from itertools import combinations
+from numbers import Integral
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from dpsk._data.errors import quietly
+from dpsk._data.opening import check_targets
+from dpsk._data.source import Rows
+from dpsk._data.tables import read_next_table, read_table
+from dpsk._data.weights import check_weights
+from dpsk._defaults.boosting import (
+    BINS_SHARE,
+    boosted_share,
+    n_trees,
+)
+from dpsk._defaults.columns import DISCLOSURE_SHARE
+from dpsk._estimator import DPEstimator
+from dpsk._mechanism.core import Share
+from dpsk._models.trees import TableBins, along
+from dpsk._parameters import check_integer, number, optional
+from dpsk._privacy.noise.public import PublicDraws
+from dpsk._problem import Budget
+from dpsk._steps import Steps
+from dpsk.ensemble._growth import Growth
+from dpsk.preprocessing import DPTableVectorizer
+from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, CodePlan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from dpsk._typing import FloatArray, Table
+
+__all__ = ["BoostedTrees"]
+
+
+def _check_init(name, value):
+    """Raise a ValueError unless `value` is "additive" or None."""
+    if not (value is None or (isinstance(value, str) and value == "additive")):
+        raise ValueError(f"{name}={value!r}: must be 'additive' or None.")
+
+
+class BoostedTrees(DPEstimator):
+    """Base of boosted trees; a subclass has the loss and the additive model."""
+
+    _solvers: ClassVar[dict] = {}
+    _auto_is_gaussian: ClassVar[bool] = True
+    _disclosed_share: ClassVar[float] = DISCLOSURE_SHARE
+    #: Whether the curvature of a row's loss is its weight.
+    _counts: ClassVar[bool]
+    _loss: Any
+    _constraints: ClassVar[dict] = {
+        **TABLE_CONSTRAINTS,
+        "init": _check_init,
+        "interaction_cst": lambda name, value: _check_groups(name, value),
+        "learning_rate": number("a number in (0, 1]", low=0, open_low=True, high=1),
+        "max_depth": lambda name, value: check_integer(
+            name, value, low=1, high=8, remedy="an int in [1, 8]"),
+        "max_iter": optional(lambda name, value: check_integer(
+            name, value, low=0, high=10**4, remedy="None, or an int in [0, 10000]"))}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
+
+    @abstractmethod
+    def _additive(self, **params):
+        """Return the additive model that trees start from."""
+
+    @abstractmethod
+    def _start(self, values, n_outputs):
+        """Return raw predictions before the trees of rows of a read table, shape (n, k)."""
+
+    @abstractmethod
+    def _check_fit(self, n_samples, y, weights):
+        """Return targets as trees take them, the number of outputs, and weights of at most 1.
+
+        A ValueError where they are refused, before any release.
+        """
+
+    @abstractmethod
+    def _keep(self, init):
+        """Keep what a fitted additive model, or None, says of targets."""
+
+    def _check_combination(self):
+        if self.init is None and self.max_iter == 0:
+            raise ValueError("max_iter=0: leaves nothing to fit with init=None; use "
+                             "init='additive', or max_iter=None.")
+
+    def _check_table(self, X, y):
+        self._known_groups(read_table(self, X, self.columns).columns)
+
+    def _fit_table(self, X, y, sample_weight):
+        """Fit to a table."""
+        self._check_params()
+        table = read_table(self, X, self.columns)
+        n_samples, n_columns = table.values.shape
+        y = check_targets(type(self).__name__, y, n_samples, self._target_checks)
+        weights = check_weights(sample_weight, table.values, np.float64, narrow=np.float32)
+        numbers, n_outputs, at_most_one = self._check_fit(n_samples, y, weights)
+        groups = self._known_groups(table.columns)
+        self._described = table.columns
+        budget = Budget(n_samples, n_columns, *self._budget(n_samples))
+        _, plan = CodePlan.for_table(budget, table, max_categories=self.max_categories)
+        share, count = self._shared(budget)
+        facts = ["number of rows and of columns, their names, and dtypes with the categories "
+                 "that these hold", "all parameters"]
+        steps = Steps(self._method().with_columns(table.columns), budget, plan.mechanism.delta,
+                      random_state=self.random_state, verbose=self.verbose,
+                      public=[*facts, *self._label_facts(y, n_samples)])
+        init = steps.fit(1.0 - share, self._first, X, y, sample_weight) if self.init else (
+            steps.fit(1.0 - share, self._first, X))
+        self._keep(init if self.init else None)
+        self.init_, self._columns = init, init._columns
+        self._bins = TableBins.of(init._code, self._order(n_columns))
+        self._trees: list = []
+        values = read_next_table(self, X, self._columns)
+        if count:
+            growth = Growth(count, int(self.max_depth), float(self.learning_rate), self._loss,
+                            self._counts, groups)
+            bins, raw = self._bins.dense(values), self._start(values, n_outputs)
+            rows = Rows(bins.T, numbers, at_most_one)
+            self._trees = steps.release("trees", Share(growth, share), rows, (
+                bins, self._bins.sizes, self._scaled(numbers), at_most_one, raw,
+                np.sqrt(self._spreads(n_columns)),
+                PublicDraws(self.random_state, "cuts of trees", growth)))
+        self.n_iter_ = count + bool(self.init)
+        self.feature_importances_ = self._importances(n_columns)
+        before = init.privacy_
+        self.privacy_ = steps.certificate(
+            f"{before.solver}, then {count} trees" if count else
+            f"{before.solver}, and no trees: too few rows for them at this budget",
+            enforced=[], public=[*facts, *self._label_facts(y, n_samples),
+                                 *self._weight_facts(sample_weight)],
+            released=["init_", "feature_importances_", *self._released])
+        # A part of this fit states what all of it costs.
+        init.privacy_ = self.privacy_
+        return self
+
+    def _shared(self, budget):
+        """Return the share of mu^2 of trees, and their number."""
+        share = 1.0 - BINS_SHARE if self.init is None else (
+            boosted_share(budget, self._counts) if self.max_iter is None else
+            boosted_share(replace(budget, epsilon=np.inf), self._counts))
+        count = n_trees(budget) if self.max_iter is None else int(self.max_iter)
+        return (share, count) if share and count else (0.0, 0)
+
+    def _first(self, **params):
+        """Return what is fitted before the trees."""
+        params = {**params, "columns": self.columns, "max_categories": self.max_categories}
+        if self.init is None:
+            return DPTableVectorizer(**params)
+        if self.interaction_cst is not None:
+            # What columns may do together is left to the trees.
+            params["interactions"] = 0
+        return self._additive(**params)
+
+    def _order(self, n_columns):
+        """Return the order of categories of every column: by released scores, where there are any.
+        """
+        if not self.init:
+            return [np.arange(part.width) for part in self.init_._code.parts]
+        coef = self.init_._columns_of_coef().reshape(self.init_._code.width, -1)
+        # Of several classes by the direction in which scores spread most.
+        found = []
+        for where in self.init_._code.slices[:n_columns]:
+            own = coef[where] - coef[where].mean(axis=0)
+            found.append(own @ np.linalg.svd(own, full_matrices=False)[2][0])
+        return found
+
+    def _spreads(self, n_columns):
+        """Return the variance of what every column adds to an additive model, released."""
+        spreads = np.zeros(n_columns)
+        if self.init:
+            names = [column.name for column in self._columns]
+            shares = self.init_._row_shares
+            for term in self.init_.terms_:
+                places = [names.index(axis.column) for axis in term.axes]
+                squares = np.square(term.centered)
+                if len(places) == 1:
+                    spreads[places[0]] += np.sum(shares[places[0]] @ squares)
+                else:
+                    spreads[places] += 0.5 * squares.mean() * (squares.size / np.prod(
+                        [len(shares[place]) for place in places]))
+        return spreads * self._unit**-2
+
+    def _importances(self, n_columns):
+        """Return the share of the variance of raw predictions that columns stand for."""
+        found = self._spreads(n_columns)
+        for tree in self._trees:
+            for (column, _), bits in zip(tree.cuts, along(tree.values), strict=True):
+                difference = 0.5 * (bits[:, 1] - bits[:, 0])
+                found[column] += 2.0 * np.square(difference).sum() / len(tree.values)
+        total = found.sum()
+        return found / total if total > 0.0 else found
+
+    @property
+    def _unit(self):
+        """float : raw predictions of the additive model over those that trees add to."""
+        return 1.0
+
+    def _scaled(self, numbers):
+        """Return targets in the unit of raw predictions."""
+        return numbers
+
+    @quietly
+    def _staged_raw(self, X) -> Iterator[FloatArray]:
+        """Yield raw predictions, shape (n, k), of an additive model, and after every tree.
+
+        The array is one, which the next step overwrites.
+        """
+        check_is_fitted(self, "privacy_")
+        values = read_next_table(self, X, self._columns)
+        raw, bins = self._start(values, self._n_outputs), self._bins.dense(values)
+        if self.init:
+            yield raw
+        for tree in self._trees:
+            tree.add(bins, raw)
+            yield raw
+
+    def _raw(self, X: Table) -> FloatArray:
+        *_, last = self._staged_raw(X)
+        return last
+
+    def _known_groups(self, columns):
+        """Return the places of columns that trees may ask for together, None: all."""
+        given, every = self.interaction_cst, range(len(columns))
+        if given is None:
+            return None
+        if isinstance(given, str):
+            return tuple(combinations(every, 2)) if given == "pairwise" and len(columns) > 1 else (
+                tuple((place,) for place in every))
+        groups = tuple(tuple(sorted({_place("interaction_cst", columns, name) for name in group}))
+                       for group in given)
+        # As scikit-learn has it: columns that are in no group are one by themselves.
+        left = tuple(place for place in every if not any(place in group for group in groups))
+        return (*groups, left) if left else groups
+
+
+def _place(parameter, columns, name):
+    """Return the place of a column by its name or position."""
+    names = [column.name for column in columns]
+    if name in names:
+        return names.index(name)
+    if isinstance(name, Integral) and not isinstance(name, bool) and 0 <= name < len(names):
+        return int(name)
+    raise ValueError(f"{parameter} has {name!r}, which is no column; use the names of a "
+                     "DataFrame, or positions.")
+
+
+def _check_groups(name, value):
+    """Raise a ValueError unless `value` is None, a known word or a sequence of sets of columns."""
+    known = value is None or (isinstance(value, str) and value in ("pairwise", "no_interactions"))
+    sets = isinstance(value, (list, tuple)) and value and all(
+        isinstance(group, (list, tuple, set)) and group for group in value)
+    if not (known or sets):
+        raise ValueError(f"{name}={value!r}: must be None, 'pairwise', 'no_interactions' or a "
+                         "list of sets of columns, such as [{'age', 'sex'}].")

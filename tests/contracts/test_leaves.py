@@ -1,0 +1,142 @@
+"""Sums over leaves and cuts: what one row moves, exact sums, what is chosen, trees and bins."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from dpsk._mechanism.session import Session
+from dpsk._models.table_code import Indicators, LinearSplineBasis, TableCode
+from dpsk._models.trees import TableBins, Tree, blended, leaves_after
+from dpsk._privacy.events import Gaussian
+from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.noise.streams import EntropyStream
+from dpsk._statistics.leaves import Slopes, best_cuts, noisy_leaf_sums, noisy_mean_square
+from tests.contracts.tapes import taped
+
+EVENT, CLIP = Gaussian(0.5), 0.7
+HOSTILE = (math.nan, math.inf, -1.7e308, 1.7e308, 5e-324, -0.7, 0.7, -0.2, 0.4, 3.0)
+
+
+def asked(ask, *args):
+    """Return the answer of one release, the exact total and its noise."""
+    with taped() as tape, np.errstate(all="ignore"):
+        answer = ask(*args, EVENT, Session(EntropyStream(), Ledger(EVENT)))
+    assert tape.events == [(EVENT,)]
+    ((total,), (part,)) = tape.totals[0], tape.parts[0]
+    return answer, total, part
+
+
+def sums(slopes, sizes, leaves, n_leaves=4):
+    own = Slopes(np.asarray(slopes, float), np.asarray(sizes, float), CLIP, EVENT)
+    return asked(noisy_leaf_sums, own, np.asarray(leaves, np.uint8), n_leaves)
+
+
+def units(rows, one):
+    """Return rows of which the first is `one`: a slope, a size and a leaf."""
+    slopes, sizes, leaves = (np.array(part) for part in rows)
+    slopes, sizes, leaves = slopes.copy(), sizes.copy(), leaves.copy()
+    slopes[0], sizes[0], leaves[0] = one
+    return slopes, sizes, leaves
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_no_replaced_row_moves_the_sums_by_more_than_two_clip_norms_and_some_do(n_outputs):
+    """By pairs of hostile slopes and sizes, in one leaf and in two."""
+    rng = np.random.default_rng(0)
+    rows = (rng.normal(size=(6, n_outputs)), rng.random((6, n_outputs)), rng.integers(4, size=6))
+    numbers = [np.resize(pair, n_outputs) for pair in itertools.product(HOSTILE, repeat=2)]
+    ones = [(slope, size, leaf) for slope in numbers[::3] for size in numbers[1::4]
+            for leaf in (0, 3)]
+    # A row at the clip whose slope is its size, of either sign.
+    ones += [(sign * np.eye(n_outputs)[0] * 9.0, np.eye(n_outputs)[0] * 9.0, leaf)
+             for sign in (1, -1) for leaf in (0, 3)]
+    found = []
+    for one in ones:
+        _, total, part = sums(*units(rows, one))
+        found.append(np.ravel(total))
+        assert part.sensitivity.moved == 2.0 * CLIP
+    distances = np.linalg.norm(np.array(found)[:, None] - np.array(found), axis=2)
+    assert 1.999 * CLIP <= distances.max() <= 2.0 * CLIP
+
+
+def test_no_replaced_row_moves_scores_of_cuts_apart_by_more_than_four_clip_norms():
+    rng = np.random.default_rng(1)
+    leaves = rng.integers(8, size=(5, 30)).astype(np.uint8)
+    furthest = {}
+    for n_outputs in (1, 3):
+        slopes, sizes = rng.normal(size=(30, n_outputs)), 2.0 * rng.random((30, n_outputs))
+        scores = []
+        for _ in range(300):
+            slopes[0], sizes[0] = 3.0 * rng.normal(size=n_outputs), 3.0 * rng.random(n_outputs)
+            own = Slopes(slopes, sizes, CLIP, EVENT)
+            moved = leaves.copy()
+            moved[:, 0] = rng.integers(8, size=5)
+            _, total, part = asked(best_cuts, own, ((each, 8) for each in moved))
+            scores.append(total)
+            assert 4.0 * CLIP <= part.sensitivity.moved <= 4.0 * CLIP * (1.0 + 1e-8)
+        changes = np.array(scores)[:, None] - np.array(scores)
+        furthest[n_outputs] = (changes.max(axis=2) - changes.min(axis=2)).max()
+    assert max(furthest.values()) <= 4.0 * CLIP
+    assert furthest[1] > 2.0 * CLIP
+
+
+def test_the_best_cuts_are_chosen_where_noise_is_small():
+    slopes = np.repeat([0.5, -0.5], 50_000)[:, None]
+    own = Slopes(slopes, np.abs(slopes), CLIP, EVENT)
+    right = (slopes[:, 0] > 0).astype(np.uint8)
+    wrong = np.resize(np.array([0, 1], np.uint8), len(slopes))
+    # Scores are 50,000 and 0; the scale of the noise is about 6.
+    place, _, _ = asked(best_cuts, own, iter([(wrong, 2), (right, 2), (wrong, 2)]))
+    assert place == 1
+
+
+def test_sums_are_those_of_the_definition_and_the_same_bits_in_any_order():
+    rng = np.random.default_rng(2)
+    slopes, sizes = rng.normal(size=(500, 2)), 0.3 * rng.random((500, 2))
+    leaves = rng.integers(4, size=500)
+    _, total, part = sums(slopes, sizes, leaves)
+    inside = np.clip(slopes, -sizes, sizes)
+    for leaf in range(4):
+        found = np.concatenate([inside, sizes], axis=1)[leaves == leaf].sum(axis=0)
+        np.testing.assert_allclose(total[:, leaf], found, atol=500 * part.unit)
+    order = rng.permutation(500)
+    _, other, _ = sums(slopes[order], sizes[order], leaves[order])
+    np.testing.assert_array_equal(total, other)
+    # The noise is what the price says.
+    assert part.scale == 2.0 * CLIP / EVENT.mu
+
+
+def test_the_mean_square_counts_no_row_as_more_than_one():
+    for lengths, wanted in (([0.5, 2.0, math.nan, -3.0], 0.5625), ([0.0] * 4, 0.0)):
+        _, total, part = asked(noisy_mean_square, np.array(lengths))
+        assert total[0] / 4 == pytest.approx(wanted, abs=1e-5)
+        assert part.sensitivity.moved == 1.0
+
+
+def test_bins_follow_knots_and_the_order_of_categories():
+    code = TableCode((LinearSplineBasis(np.array([0.0, 1.0])), Indicators(["a", "b"])))
+    bins = TableBins.of(code, [None, np.array([2.0, -1.0, 0.5])])
+    assert bins.sizes.tolist() == [3, 3]
+    rows = np.array([[math.nan, 0], [-5.0, 1], [0.0, -1], [0.5, 0], [1.0, 1]])
+    assert bins.dense(rows).tolist() == [[0, 0, 1, 1, 2], [2, 0, 1, 2, 0]]
+    wide = TableBins((np.arange(300.0),), (True,))
+    assert wide.dense(np.array([[1e9]])).tolist() == [[300]]
+
+
+def test_a_tree_adds_the_value_of_the_leaf_of_every_row():
+    bins = np.array([[0, 1, 2, 3], [5, 0, 5, 0]], np.uint8)
+    tree = Tree(np.array([[0, 2], [1, 5]]), np.arange(4.0)[:, None])
+    raw = np.ones((4, 1))
+    tree.add(bins, raw)
+    assert raw[:, 0].tolist() == [2.0, 1.0, 4.0, 3.0]
+    half = leaves_after(bins, tree.cuts[:1])
+    np.testing.assert_array_equal(leaves_after(bins, tree.cuts[1:], half),
+                                  leaves_after(bins, tree.cuts))
+
+
+def test_leaves_are_blended_by_the_cuts_that_they_differ_in():
+    found = blended(np.eye(8)[:, :1].copy(), 0.2)[:, 0]
+    assert found == pytest.approx([0.2 ** bin(leaf).count("1") for leaf in range(8)])
+
