@@ -22,7 +22,6 @@ WAITING = frozenset([
     "docs/theory/evaluation.md",
     "docs/theory/groups.md",
     "docs/theory/selection.md",
-    "docs/theory/tables.md",
     "docs/user_guide/evaluation.md",
     "docs/user_guide/person_level.md",
     "docs/user_guide/searches.md",
