@@ -1,6 +1,7 @@
 """The gallery: every example has a title, runs as it stands, and draws a picture."""
 
 import ast
+import json
 import re
 import warnings
 from pathlib import Path
@@ -38,3 +39,25 @@ def test_an_example_runs_and_draws_a_picture(name, pyplot, monkeypatch):
     for number in pyplot.get_fignums():
         for ax in pyplot.figure(number).axes:
             assert ax.has_data()
+
+
+def test_the_notebook_goes_from_a_table_to_a_certificate(pyplot, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    text = (_FOLDER / "notebooks" / "quickstart.ipynb").read_text(encoding="utf-8")
+    codes = ["".join(cell["source"]) for cell in json.loads(text)["cells"]
+             if cell["cell_type"] == "code"]
+    assert len(codes) == 10
+    names, shown = {"__name__": "__main__"}, []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for number, code in enumerate(codes):
+            *body, last = ast.parse(code).body
+            exec(compile(ast.Module(body, []), f"cell {number}", "exec"), names)
+            if isinstance(last, ast.Expr):
+                value = eval(compile(ast.Expression(last.value), f"cell {number}", "eval"), names)
+                shown.append(hasattr(value, "_repr_html_") and value._repr_html_())
+            else:
+                exec(compile(ast.Module([last], []), f"cell {number}", "exec"), names)
+    # A table, the model, its certificate, the total and the budget.
+    assert sum(map(bool, shown)) == 5 and len(pyplot.get_fignums()) == 3
+    assert Path("certificate.json").exists()
