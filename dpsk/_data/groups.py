@@ -41,6 +41,14 @@ class Groups:
         """Return the groups of a slice of the rows, of their sizes in the whole table."""
         return Groups(self.count, self.codes[part], self.sizes[part])
 
+    def subset(self, units):
+        """Return the indices of the rows of some groups, as they stand, and the groups of these.
+        """
+        inside = np.zeros(self.count, bool)
+        inside[units] = True
+        rows = np.flatnonzero(inside[self.codes])
+        return rows, Groups.of((np.cumsum(inside) - 1)[self.codes[rows]])
+
     @cached_property
     def order(self):
         """ndarray : the indices of the rows, group by group."""

@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 
 from dpsk._charging import stating
 from dpsk._data.errors import discreetly, quietly
+from dpsk._data.groups import groups_of
 from dpsk._data.labels import labels_fact
 from dpsk._data.validation import check_in_memory
 from dpsk._parameters import check_integer
@@ -35,10 +36,12 @@ from dpsk.metrics._inputs import (
 )
 from dpsk.metrics._multiclass import MulticlassEvaluation
 from dpsk.metrics._regression import RegressionEvaluation, checked_bounds
-from dpsk.metrics._table import DISJOINT, checked_budget
+from dpsk.metrics._table import APART, DISJOINT, checked_budget
 
 if TYPE_CHECKING:
     from typing import Any
+
+    from numpy.typing import ArrayLike
 
     from dpsk._privacy.noise.seeds import RandomState
     from dpsk._typing import Table
@@ -48,8 +51,9 @@ __all__ = ["CrossValidation", "dp_cross_validate"]
 #: Splitters that see no row; what derives from them may.
 _SPLITTERS = (KFold, RepeatedKFold, ShuffleSplit)
 #: What a budget notes of the evaluation, and what it notes instead.
-_IN_TRAINING = DISJOINT, "that rows which are evaluated trained the models of other folds"
+_IN_TRAINING = "that rows which are evaluated trained the models of other folds"
 _BY_INDEX = "which rows are in which fold: by index, without a look at rows"
+_GROUPS_BY_INDEX = "which groups of rows are in which fold: by index, without a look at rows"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,7 +106,8 @@ class CrossValidation(ShowsMetrics):
 
 @quietly
 def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon: float = 1.0,
-                      delta: float | None = None, random_state: RandomState | None = None,
+                      delta: float | None = None, groups: ArrayLike | None = None,
+                      random_state: RandomState | None = None,
                       **options: Any) -> CrossValidation:
     """Cross-validate a private model: fits and scores of all folds in one total.
 
@@ -121,6 +126,9 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
         certificate say so: they must follow from no label and no other value of a row.
     epsilon, delta : float
         Of the evaluation; see `BinaryEvaluation.from_predictions`.
+    groups : array-like of shape (n,) or None, default=None
+        Whose row each is, to protect people instead of rows: all rows of a person are in one
+        fold, `cv` is an int or a splitter, and the estimator and the evaluation have `groups`.
     random_state : None, int or NoiseSeed, default=None
         Shuffles indices, which is public; a NoiseSeed also repeats the noise of the evaluation.
     **options : dict
@@ -145,7 +153,8 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
     *Privacy.* A row that is held out once is in all trainings but one, K - 1 of K folds, and in
     one evaluation, which reads the scores of models that are taken as released. So the
     certificate is that of the K - 1 trainings that cost most and the evaluation; where trainings
-    are not Gaussian and no two events are alike, as folds differ in size, all K count.
+    are not Gaussian and no two events are alike, as folds differ in size, all K count. With
+    `groups` the same holds of all rows of a group.
 
     *Scores* of all folds are told apart together. Probabilities are of one scale; decisions of
     models without probabilities need not be, so that curves of them mix scales.
@@ -164,32 +173,40 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
     """
     check_in_memory("dp_cross_validate", "splits rows by their index", X)
     discreetly("X", check_consistent_length, X, y)
-    splits = _splits(cv, len(y), random_state)
-    evaluated = _opened(estimator, y, epsilon, delta, random_state, options)
-    _check_fits(estimator, evaluated, splits, X, y)
-    members: Any = np.zeros((len(splits), len(y)), bool)
+    people = groups_of(groups, len(y))
+    n_units = len(y) if people is None else people.count
+    if people is not None:
+        _check_groups(estimator, cv)
+    splits = _splits(cv, n_units, random_state)
+    evaluated = _opened(estimator, y, people, epsilon, delta, random_state, options)
+    _check_fits(estimator, evaluated, splits, X, y, people)
+    members: Any = np.zeros((len(splits), n_units), bool)
     estimators = []
-    folds = _BY_INDEX if _is_by_index(cv) else HANDED_OVER
+    folds = HANDED_OVER if not _is_by_index(cv) else _BY_INDEX if people is None else (
+        _GROUPS_BY_INDEX)
     for place, (train, test) in enumerate(splits):
         model = evaluated.told(clone(estimator))
         with evaluated.stating(folds):
-            model.fit(_safe_indexing(X, train), _safe_indexing(y, train))
+            _call(model.fit, X, y, train, people)
         if not isinstance(getattr(model, "privacy_", None), Certificate):
             raise TypeError(f"{type(model).__name__} has no certificate in privacy_, so nothing "
                             "is known of its price; give a private estimator.")
         model.privacy_ = evaluated.restated(model.privacy_)
         members[place, train] = True
-        evaluated.score(model, _safe_indexing(X, test), test)
+        rows = test if people is None else people.subset(test)[0]
+        evaluated.score(model, _safe_indexing(X, rows), rows)
         estimators.append(model)
-    with evaluated.stating(folds, _IN_TRAINING):
+    apart = DISJOINT if people is None else APART
+    with evaluated.stating(folds, (apart, _IN_TRAINING)):
         evaluation = evaluated.evaluation()
     paid = _worst([model.privacy_ for model in estimators], members)
     certificate = certificate_sum.total([*paid, evaluated.restated(evaluation.privacy_)])
     n_trainings = int(members.sum(axis=0).max())
     facts = (folds,
-             f"that a row is in {n_trainings} trainings at most, and in one evaluation")
+             f"that a {'row' if people is None else 'group'} is in {n_trainings} trainings at "
+             "most, and in one evaluation")
     # Here rows that train do evaluate others, and pay for both.
-    public = [fact for fact in certificate.public if fact != DISJOINT]
+    public = [fact for fact in certificate.public if fact != apart]
     certificate = replace(certificate, public=(*public, *facts)).verify()
     return CrossValidation(evaluation, tuple(estimators), n_trainings, certificate)
 
@@ -205,7 +222,26 @@ def _sees_no_row(cv):
             and not any(hasattr(type(cv), name) for name in vars(cv)))
 
 
-def _check_fits(estimator, evaluated, splits, X, y):
+def _check_groups(estimator, cv):
+    """Raise a ValueError where groups cannot be in one fold each, or not be protected."""
+    if not _is_by_index(cv):
+        raise ValueError("cv: folds that are handed over may part the rows of a group; with "
+                         "groups use an int or KFold, which are folds of groups then.")
+    last = _predictor(estimator)
+    if "groups" not in signature(estimator.fit).parameters or hasattr(last, "group_labels"):
+        raise ValueError(f"groups: {type(estimator).__name__} protects rows, and not groups of "
+                         "them; use another estimator, or groups=None.")
+
+
+def _call(fit, X, y, units, people):
+    """Call a `fit` with the rows of some indices, or of some groups."""
+    if people is None:
+        return fit(_safe_indexing(X, units), _safe_indexing(y, units))
+    rows, groups = people.subset(units)
+    return fit(_safe_indexing(X, rows), _safe_indexing(y, rows), groups=groups.codes)
+
+
+def _check_fits(estimator, evaluated, splits, X, y, people):
     """Raise what fits to all rows, and to each training part, would before the first is charged.
     """
     known = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
@@ -213,9 +249,9 @@ def _check_fits(estimator, evaluated, splits, X, y):
         raise TypeError(f"{type(estimator).__name__} has no parameters epsilon and delta, and "
                         "would leave no certificate; give a private estimator.")
     # All rows: those that no model is fitted to are predicted for.
-    for rows in (np.arange(len(y)), *(train for train, _ in splits)):
-        rehearse(evaluated.told(clone(estimator)), _safe_indexing(X, rows),
-                 _safe_indexing(y, rows))
+    every = np.arange(len(y) if people is None else people.count)
+    for units in (every, *(train for train, _ in splits)):
+        _call(partial(rehearse, evaluated.told(clone(estimator))), X, y, units, people)
 
 
 def _worst(certificates, members):
@@ -281,9 +317,9 @@ class _Held:
         return self._evaluate(np.concatenate(self._indices), np.concatenate(self._found))
 
 
-def _opened(estimator, y, epsilon, delta, random_state, options):
+def _opened(estimator, y, people, epsilon, delta, random_state, options):
     """Return what holds predictions of an estimator, all parameters checked."""
-    checked_budget(len(y), 1, epsilon, delta, random_state)
+    checked_budget(len(y), 1, epsilon, delta, random_state, people)
     given = {"epsilon": epsilon, "delta": delta, "random_state": random_state, **options}
     if is_regressor(estimator):
         signature(RegressionEvaluation.from_predictions).bind(y, y, **given)
@@ -304,8 +340,12 @@ def _opened(estimator, y, epsilon, delta, random_state, options):
     predict = {RegressionEvaluation: partial(predicted, classifies=False),
                MulticlassEvaluation: partial(predicted, classifies=True),
                BinaryEvaluation: scores_of}[kind]
-    return _Held(labels, declared,
-                 lambda rows, found: kind.from_predictions(targets[rows], found, **given), predict)
+
+    def evaluate(rows, found):
+        groups = {} if people is None else {"groups": people.codes[rows]}
+        return kind.from_predictions(targets[rows], found, **groups, **given)
+
+    return _Held(labels, declared, evaluate, predict)
 
 
 def _predictor(estimator):

@@ -41,9 +41,9 @@ class Candidates(ABC):
 
     values: tuple
 
-    def trained(self, model, plan, admission, X, y):
+    def trained(self, model, plan, admission, part):
         """Return the models of one run, of which candidates are made."""
-        return [trained(model, plan, admission, X, y)]
+        return [trained(model, plan, admission, part)]
 
     @abstractmethod
     def losses(self, models, scorer, X, targets):
@@ -99,12 +99,12 @@ class Temperatures(Candidates):
 class Alphas(Candidates):
     """Strengths of a penalty that is set after the release; a refit is from kept answers alone."""
 
-    def trained(self, model, plan, admission, X, y):
+    def trained(self, model, plan, admission, part):
         first, *others = self.values
         answers = Recording()
-        models = [trained(model.set_params(alpha=first), plan, admission, X, y, answers)]
+        models = [trained(model.set_params(alpha=first), plan, admission, part, answers)]
         for value in others:
-            models.append(trained(clone(model).set_params(alpha=value), plan, admission, X, y,
+            models.append(trained(clone(model).set_params(alpha=value), plan, admission, part,
                                   Replay(answers)))
         return models
 

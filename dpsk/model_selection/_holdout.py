@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC
+from inspect import signature
 from typing import TYPE_CHECKING, ClassVar
 
 import joblib
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._budgeted import Budgeted
@@ -24,14 +25,13 @@ from dpsk._delegation import Delegates
 from dpsk._estimator import warn_of_weak_budget
 from dpsk._fit import Method, certify, opened_stream
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, number
-from dpsk._privacy.certificate import Certificate
-from dpsk._privacy.certificate_fields import FACTS_OF_WHOLES
+from dpsk._privacy.certificate import GROUP_RELATION, Certificate
+from dpsk._privacy.certificate_fields import facts_of_wholes
 from dpsk._privacy.noise.seeds import NoiseSeed
-from dpsk._problem import Budget
 from dpsk._progress import without_callbacks
 from dpsk._rehearsal import rehearse
 from dpsk.model_selection._settings import settings_text
-from dpsk.model_selection._split import holdout_size, split_rows
+from dpsk.model_selection._split import holdout_size
 
 if TYPE_CHECKING:
     from typing import Any
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["HoldoutModel", "last_step", "trained"]
 
 _SPLIT = "split of rows, by their index"
+_GROUP_SPLIT = "split of groups of rows, by their index"
 
 _SEEDS = 1 << 63
 
@@ -113,13 +114,13 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
             last.set_params(classes=classes.tolist())
         return model
 
-    def _opened(self, X, y):
+    def _opened(self, X):
         """Return rows that can be split, and their number."""
         name = type(self).__name__
         check_in_memory(name, "splits rows by their index", X)
         n_samples = count_rows(name, X)
         (X,) = discreetly("X", indexable, X)
-        return X, y, n_samples
+        return X, n_samples
 
     def _checked_targets(self, y, n_samples):
         """Return targets as an array, and the classes of a classifier, or None."""
@@ -130,35 +131,41 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
             return numeric_targets(y), None
         return y, encode_labels(y, last.classes, name)[0]
 
-    def _check_rows_of(self, models, plan, X, y):
+    def _check_rows_of(self, models, plan, table):
         """Raise what a run would of rows, all of them, before it is charged for."""
+        for model in models if plan.grouped else ():
+            if "groups" not in signature(model.fit).parameters:
+                raise ValueError(f"groups: {type(model).__name__} protects rows, and not groups "
+                                 "of them; use another estimator, or groups=None.")
         # Settings may have other steps, or another model, which take other rows.
         kinds = {f"{model.steps[:-1] if hasattr(model, 'steps') else ''} "
                  f"{type(last_step(model))}": model for model in models}
         for model in kinds.values():
-            without_warnings(clone(model)._check_table, X, y)
-        classes = encode_labels(y, last_step(self.estimator).classes, "")[0] if is_classifier(
-            self.estimator) else None
+            without_warnings(clone(model)._check_table, table.X, table.y)
+        classes = None
+        if is_classifier(self.estimator):
+            classes, _ = encode_labels(table.y, last_step(self.estimator).classes, "")
         # As many as are trained on; which of them, by index, is of no consequence.
-        few = slice(0, plan.n_train)
+        few = table.units(slice(0, plan.n_train))
         for model in models:
             model = self._priced(clone(model), classes, plan)
-            event = rehearse(model, _safe_indexing(X, few), y[few])
+            event = rehearse(model, few.X, few.y, **few.told)
             if event is not None and not plan.covers(event):
                 raise RuntimeError(f"A run of {type(model).__name__} would cost more than its "
                                    "budget; nothing was charged or drawn. Leave that setting "
                                    "out.")
 
-    def _opened_session(self, plan, X, y):
+    def _opened_session(self, plan, table):
         """Charge open budgets; return what names the fit, its releases and their stream."""
-        warn_of_weak_budget(Budget(plan.n_train + plan.n_holdout, 1, plan.epsilon, plan.delta))
+        warn_of_weak_budget(plan.budget)
         method = Method(type(self).__name__, f"{type(self).__module__}.{type(self).__qualname__}",
                         self._key(), None, self._carried)
         session, stream = opened_stream(
-            method, (plan, f"{self._kind}, {plan}"), _key_rows(self.random_state, X, y),
+            method, (plan, f"{self._kind}, {plan}"), _key_rows(self.random_state, table),
             plan.event, random_state=self.random_state, verbose=self.verbose,
-            public=(*FACTS_OF_WHOLES, _SPLIT,
-                    *self._label_facts(y, plan.n_train + plan.n_holdout)))
+            of_groups=plan.grouped,
+            public=(*facts_of_wholes(plan.grouped), _split_fact(plan),
+                    *self._label_facts(table.y, len(table.y))))
         return method, session, stream
 
     def _label_facts(self, y: Any, n_samples: int) -> list[str]:
@@ -167,10 +174,9 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
         return [] if classes is None else [
             labels_fact(classes, last_step(self.estimator).classes)]
 
-    def _parts(self, plan, X, y):
+    def _parts(self, plan, table):
         """Return training rows and held-out ones, each with their targets."""
-        parts = split_rows(plan.n_train + plan.n_holdout, plan.n_holdout, self.random_state)
-        return [(_safe_indexing(X, part), y[part]) for part in parts]
+        return table.split(plan.budget.n_samples, plan.n_holdout, self.random_state)
 
     def _certificate(self, method, plan, stream, own, classes, *, enforced, released):
         """Return the certificate of all that is shown; what a run enforced is that of the best."""
@@ -179,13 +185,15 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
             # Runs were told what was taken from all rows.
             public = [fact.replace(labels_fact(classes, classes), labels_fact(classes, None))
                       for fact in public]
-        budget = Budget(plan.n_train + plan.n_holdout, 1, plan.epsilon, plan.delta)
+        size = "number of groups of rows, and not that of rows" if plan.grouped else (
+            "number of rows")
         return certify(
-            method, f"{plan}; the best: {own.estimator}, {own.solver}", budget, event=plan.event,
+            method, f"{plan}; the best: {own.estimator}, {own.solver}", plan.budget,
+            event=plan.event,
             noise_multiplier=own.noise_multiplier,
             source=(stream.description, stream.reproducible),
             enforced=(*enforced, *own.enforced),
-            public=tuple(dict.fromkeys(("number of rows", "all parameters", _SPLIT, *public))),
+            public=tuple(dict.fromkeys((size, "all parameters", _split_fact(plan), *public))),
             released=released,
             arithmetic="float" if own.arithmetic == "float" else "snapped").verify()
 
@@ -234,7 +242,7 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
         return getattr(self._inner, name)
 
 
-def trained(model, plan, admission, X, y, answers=None):
+def trained(model, plan, admission, part, answers=None):
     """Return a model that is trained; a RuntimeError if that cost more than the plan says.
 
     What was admitted pays for one fit of the model, and for nothing else that its code fits;
@@ -243,10 +251,12 @@ def trained(model, plan, admission, X, y, answers=None):
     # How many runs there are, and which of them lost, is secret.
     model, prepaid = without_callbacks(model), admission.pays_for(plan.covers, answers)
     with paid_for(model, prepaid):
-        certificate = model.fit(X, y).privacy_
-    if not (certificate.relation == Certificate.relation and plan.covers(certificate.event)):
+        certificate = model.fit(part.X, part.y, **part.told).privacy_
+    relation = GROUP_RELATION if plan.grouped else Certificate.relation
+    if not (certificate.relation == relation and plan.covers(certificate.event)):
         raise RuntimeError(f"A run of {type(model).__name__} costs more than its budget, or its "
-                           "guarantee is not for single rows; nothing of it was shown.")
+                           f"guarantee is not for {'groups' if plan.grouped else 'single rows'}; "
+                           "nothing of it was shown.")
     return model
 
 
@@ -262,12 +272,17 @@ def _has_price(estimator):
     return isinstance(estimator, Budgeted) and not isinstance(estimator, HoldoutModel)
 
 
-def _key_rows(random_state, X, y):
+def _split_fact(plan):
+    return _GROUP_SPLIT if plan.grouped else _SPLIT
+
+
+def _key_rows(random_state, table):
     """Return what keys noise that repeats: a row that digests all rows, if any does."""
     digest = np.zeros(32)
     if isinstance(random_state, NoiseSeed):
         # Whatever holds the same numbers keys the same noise.
-        plain = X if hasattr(X, "tocsr") else np.ascontiguousarray(X)
-        text = joblib.hash((plain, np.ascontiguousarray(y))).encode()
+        plain = table.X if hasattr(table.X, "tocsr") else np.ascontiguousarray(table.X)
+        groups = () if table.members is None else (table.members.codes,)
+        text = joblib.hash((plain, np.ascontiguousarray(table.y), *groups)).encode()
         digest = np.frombuffer(hashlib.sha256(text).digest(), dtype=np.uint8).astype(np.float64)
     return Rows(digest[None], np.zeros(1))

@@ -1,7 +1,7 @@
 """Privacy cost of a search, from public numbers, before it looks at a row."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dpsk._defaults.evaluation import holdout_shares
 from dpsk._privacy import accountant
@@ -11,6 +11,7 @@ from dpsk._privacy.certificate_fields import rounded_up
 from dpsk._privacy.closed_forms import gaussian_delta, gaussian_mu
 from dpsk._privacy.events import Composed, Event, Gaussian
 from dpsk._privacy.plans import BestRuns
+from dpsk._problem import Budget
 
 __all__ = ["SearchPlan", "search_plan"]
 
@@ -41,6 +42,8 @@ class SearchPlan:
     score_mu, choice_mu, count_mu : float
         What a run asks of the held-out rows, each as a mu: its score, the choice and the count
         of a class; 0 for what is not asked.
+    grouped : bool
+        Whether rows are those of groups, and sizes numbers of these.
     """
 
     epsilon: float
@@ -55,6 +58,13 @@ class SearchPlan:
     score_mu: float
     choice_mu: float
     count_mu: float
+    # Who is whose is in the key of the noise already.
+    grouped: bool = field(default=False, repr=False)
+
+    @property
+    def budget(self):
+        """Budget : of the search, on the size of the table."""
+        return Budget(self.n_train + self.n_holdout, 1, self.epsilon, self.delta, self.grouped)
 
     @property
     def run_event(self):
@@ -100,7 +110,8 @@ class SearchPlan:
             f", one of its {self.choices} candidates chosen under noise and")
         noise = "under noise" if self.count_mu else f"with noise of {self.score_noise:.3g}"
         return (f"{runs}{'' if one else ' each'} trained with ({self.run_epsilon:.6g}, "
-                f"{self.run_delta:.3g}) on {self.n_train} rows{among or ' and'} scored on "
+                f"{self.run_delta:.3g}) on {self.n_train} "
+                f"{'groups of rows' if self.grouped else 'rows'}{among or ' and'} scored on "
                 f"{self.n_holdout} others {noise}; all together "
                 f"({rounded_up(self.epsilon, 6)}, {rounded_up(self.delta, 3)})")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,12 +23,14 @@ from dpsk._whole import state_as_whole
 from dpsk.model_selection._candidates import post_candidates
 from dpsk.model_selection._holdout import HoldoutModel, last_step, trained
 from dpsk.model_selection._inside import holds_objects, runs_foreign_code
+from dpsk.model_selection._part import Part
 from dpsk.model_selection._plan import search_plan
 from dpsk.model_selection._scoring import chosen_scorer
 
 if TYPE_CHECKING:
     from typing import Any
 
+    from numpy.typing import ArrayLike
     from typing_extensions import Self
 
     from dpsk._typing import Table
@@ -96,7 +99,7 @@ class BaseSearch(HoldoutModel):
         return models
 
     @quietly
-    def fit(self, X: Table, y: Any = None) -> Self:
+    def fit(self, X: Table, y: Any = None, groups: ArrayLike | None = None) -> Self:
         """Search, under the declared budget.
 
         Parameters
@@ -105,22 +108,26 @@ class BaseSearch(HoldoutModel):
             As the estimator takes it.
         y : array-like of shape (n,)
             Labels or targets.
+        groups : array-like of shape (n,) or None, default=None
+            Whose row each is, to protect people instead of rows, each in one part of the two:
+            the estimator is fitted with groups, and losses are averages over people.
 
         Returns
         -------
         self : object
             The estimator, fitted.
         """
-        X, y, n_samples = self._opened(X, y)
+        X, n_samples = self._opened(X)
         self._check_params()
         y, classes = self._checked_targets(y, n_samples)
         scorer = chosen_scorer(self.scoring, self.score_bound, self.estimator)
         name, after = self._after(classes)
-        plan = self.plan(n_samples)
+        table = Part.of(X, y, groups, n_samples)
+        plan = replace(self.plan(table.n_units(n_samples)), grouped=table.members is not None)
         probes = self._probed(name)
-        self._check_rows_of(probes, plan, X, y)
-        method, session, stream = self._opened_session(plan, X, y)
-        parts = self._parts(plan, X, y)
+        self._check_rows_of(probes, plan, table)
+        method, session, stream = self._opened_session(plan, table)
+        parts = self._parts(plan, table)
         best: Any = None
         # Budgets have paid for all runs, and neither they nor callbacks may learn how many.
         with ExitStack() as stack:
@@ -213,18 +220,18 @@ def _run(model, plan, admission, scorer, after, asks, parts):
 
     And the model, and the place of what was chosen to follow from it.
     """
-    (X, y), held = parts
-    models = ([trained(model, plan, admission, X, y)] if after is None
-              else after.trained(model, plan, admission, X, y))
+    part, held = parts
+    models = ([trained(model, plan, admission, part)] if after is None
+              else after.trained(model, plan, admission, part))
 
     sums, place = [], 0
 
     def read(inside):
         if not sums:
-            losses = [scorer.losses(models[0], *held)] if after is None else after.losses(
-                models, scorer, *held)
+            losses = [scorer.losses(models[0], held.X, held.y)] if after is None else (
+                after.losses(models, scorer, held.X, held.y))
             # About the middle of [0, 1], so that sums are as short as they can be.
-            sums.append(np.array([(0.5 - each).sum() for each in losses]))
+            sums.append(np.array([held.total(0.5 - each) for each in losses]))
         return sums[0][[place]] if chosen else sums[0].copy()
 
     chosen = plan.choices == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from dpsk._whole import state_as_whole
 from dpsk.model_selection._candidates import responses
 from dpsk.model_selection._confusion import THRESHOLD_SCORES, ThresholdScore
 from dpsk.model_selection._holdout import HoldoutModel, trained
+from dpsk.model_selection._part import Part
 from dpsk.model_selection._plan import search_plan
 
 if TYPE_CHECKING:
@@ -167,7 +169,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
             choices=len(self._grid()), counts=counts)
 
     @quietly
-    def fit(self, X: Table, y: Any = None) -> Self:
+    def fit(self, X: Table, y: Any = None, groups: ArrayLike | None = None) -> Self:
         """Train the model and choose its threshold, under the declared budget.
 
         Parameters
@@ -176,28 +178,33 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
             As the estimator takes it.
         y : array-like of shape (n,)
             Labels of two classes, numbers or strings.
+        groups : array-like of shape (n,) or None, default=None
+            Whose row each is, to protect people instead of rows, each in one part of the two:
+            the threshold is chosen by one row of each, drawn by public randomness.
 
         Returns
         -------
         self : object
             The classifier, fitted.
         """
-        X, y, n_samples = self._opened(X, y)
+        X, n_samples = self._opened(X)
         self._check_params()
         y, classes = self._checked_targets(y, n_samples)
         if len(classes) > 2:
             raise ValueError("Only binary classification is supported. The label set has "
                              f"{len(classes)} classes; a threshold is of two.")
-        plan, thresholds = self.plan(n_samples), self._grid()
-        self._check_rows_of([self.estimator], plan, X, y)
-        method, session, stream = self._opened_session(plan, X, y)
+        table, thresholds = Part.of(X, y, groups, n_samples), self._grid()
+        plan = replace(self.plan(table.n_units(n_samples)), grouped=table.members is not None)
+        self._check_rows_of([self.estimator], plan, table)
+        method, session, stream = self._opened_session(plan, table)
         (asks,) = session.runs(plan.event, plan.holdout_event)
         model = self._at_budget(clone(self.estimator), session, classes, plan)
-        train, (held_X, held_y) = self._parts(plan, X, y)
+        train, held = self._parts(plan, table)
+        held = held.one_each(self.random_state)
         with watching(None):
-            without_warnings(trained, model, plan, session.admission, *train)
-            scores = without_warnings(responses, model, held_X, self._method()).astype(np.float64)
-            found = _choose(asks, plan, self.scoring, scores, held_y == classes[1], thresholds)
+            without_warnings(trained, model, plan, session.admission, train)
+            scores = without_warnings(responses, model, held.X, self._method()).astype(np.float64)
+            found = _choose(asks, plan, self.scoring, scores, held.y == classes[1], thresholds)
         certificate = self._certificate(
             method, plan, stream, model.privacy_, classes, enforced=(),
             released=("estimator_", "best_threshold_", "best_score_"))

@@ -6,6 +6,7 @@ totals tell of the sensitivity, and nothing else may differ.
 
 import pickle
 import warnings
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from dpsk import (
     DPPCA,
     DPAdditiveClassifier,
     DPAdditiveRegressor,
+    DPGridSearchCV,
     DPLogisticRegression,
     DPMinMaxScaler,
     DPOneHotEncoder,
@@ -23,10 +25,17 @@ from dpsk import (
     DPSimpleImputer,
     DPStandardScaler,
     DPTableVectorizer,
+    DPTunedThresholdClassifier,
 )
 from dpsk._data.groups import Groups
 from dpsk._data.tables import read_table
-from dpsk.metrics import BinaryEvaluation, MulticlassEvaluation, RegressionEvaluation
+from dpsk._privacy.noise import streams
+from dpsk.metrics import (
+    BinaryEvaluation,
+    MulticlassEvaluation,
+    RegressionEvaluation,
+    dp_cross_validate,
+)
 from tests.contracts.tapes import spent, taped
 from tests.instruments import repeated_stream
 
@@ -94,8 +103,34 @@ def _principal(X, labels, people):
         np.nan_to_num(X[_NUMBERS].to_numpy()), groups=people)
 
 
+def _logistic():
+    return DPLogisticRegression(solver="gd", max_iter=3, data_norm=1.0, classes=[0, 1])
+
+
+def _plain(X):
+    return np.clip(X[_NUMBERS].fillna(0.0).to_numpy(), -1e6, 1e6)
+
+
+def _threshold(X, labels, people, scoring="balanced_accuracy"):
+    return DPTunedThresholdClassifier(
+        _logistic(), epsilon=3.0, delta=1e-4, random_state=0, test_size=0.5, scoring=scoring,
+        thresholds=[0.2, 0.4, 0.5, 0.6]).fit(_plain(X), labels, groups=people)
+
+
+def _search(X, labels, people, **params):
+    with mock.patch.object(streams, "geometric", lambda *args: 2):
+        return DPGridSearchCV(
+            _logistic(), {"alpha": [0.0]}, epsilon=3.0, delta=1e-4, random_state=0, test_size=0.5,
+            **{"scoring": "neg_log_loss", **params}).fit(_plain(X), labels, groups=people)
+
+
+def _folds(X, labels, people):
+    return dp_cross_validate(_logistic().set_params(random_state=0), _plain(X), labels, cv=3,
+                             groups=people, random_state=0)
+
+
 def _pipeline(X, labels, people, step, **params):
-    model = DPLogisticRegression(solver="gd", max_iter=3, classes=[0, 1])
+    model = _logistic().set_params(data_norm="auto")
     return DPPipeline([("step", step), ("model", model)], epsilon=6.0, delta=1e-4, random_state=0,
                       **params).fit(X.fillna(0.0), labels, groups=people)
 
@@ -111,6 +146,11 @@ JOBS = {
         [("scale", DPMinMaxScaler(), _NUMBERS), ("words", DPOneHotEncoder(max_categories=3),
                                                  _WORDS)]), shares={
              "step__scale": 0.2, "step__words": 0.2}),
+    "threshold": _threshold, "threshold of f1": lambda *rows: _threshold(*rows, scoring="f1"),
+    "search": lambda *rows: _search(*rows),
+    "search of thresholds": lambda *rows: _search(*rows, scoring="accuracy", post_params={
+        "threshold": [0.3, 0.5, 0.7]}),
+    "cross-validation": _folds,
     "additive": _fit(DPAdditiveClassifier, [*_NUMBERS, *_WORDS], n_knots=3, classes=[0, 1],
                      max_categories=3, interactions=1, epsilon=40.0),
     "additive of numbers": _fit(DPAdditiveRegressor, _NUMBERS, n_knots=3,

@@ -25,6 +25,7 @@ from dpsk._solvers import SOLVERS
 from dpsk.accounting import BestOf, Composed, Gaussian
 from dpsk.model_selection import _search
 from dpsk.model_selection._candidates import TemperedClassifier, post_candidates
+from dpsk.model_selection._part import Part
 from dpsk.model_selection._plan import search_plan
 from dpsk.model_selection._scoring import Scorer
 from tests.events import tally
@@ -60,7 +61,7 @@ class Fixed:
 
     table = np.array([[0.0, 1.0, 0.0, 1.0], [1.0, 0.0, 0.5, 0.0], [1.0, 1.0, 1.0, 1.0]])
 
-    def trained(self, model, plan, admission, X, y):
+    def trained(self, model, plan, admission, part):
         return [model]
 
     def losses(self, models, scorer, X, targets):
@@ -74,7 +75,7 @@ def test_a_run_draws_the_law_of_its_price_and_the_declared_noise():
     """1500 draws: chi-square of 2 degrees, and six deviations; a false alarm in 1e-7 or less."""
     plan = search_plan(1.0, 1e-3, 2.0, 4, 4, gaussian=True, disclosed=0.0, choices=3)
     found = [_search._run(None, plan, None, None, Fixed(), Session(
-        EntropyStream(), Ledger(plan.holdout_event)), ((None, None), (None, None)))
+        EntropyStream(), Ledger(plan.holdout_event)), [Part(None, None, None)] * 2)
         for _ in range(1500)]
     sums = 4 * (0.5 - Fixed.table.mean(axis=1))
     scale = 2.0 / bounded_range_epsilon(plan.choice_mu)

@@ -4,8 +4,16 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, mean_absolute_error, r2_score, recall_score
+from sklearn.model_selection import KFold
 
-from dpsk import PrivacyBudget
+from dpsk import (
+    DPAdditiveClassifier,
+    DPGroupDROClassifier,
+    DPLogisticRegression,
+    DPStandardScaler,
+    PrivacyBudget,
+    make_dp_pipeline,
+)
 from dpsk.exceptions import BudgetExceededError
 from dpsk.metrics import (
     BinaryEvaluation,
@@ -13,6 +21,7 @@ from dpsk.metrics import (
     MulticlassEvaluation,
     RegressionEvaluation,
     dp_accuracy_score,
+    dp_cross_validate,
     dp_r2_score,
     dp_roc_auc_score,
     get_scorer,
@@ -126,3 +135,48 @@ def test_a_picture_of_people():
     display = DPRocCurveDisplay.from_predictions(
         LABELS, SCORES, epsilon=1.0, evaluation_kw={"groups": PEOPLE})
     assert display.privacy_.relation == GROUP_RELATION
+
+
+def model(**params):
+    return DPLogisticRegression(**{"solver": "gd", "max_iter": 3, "data_norm": 1.0, **params})
+
+
+def folds(**params):
+    return dp_cross_validate(**{"estimator": model(), "X": SCORES[:, None], "y": LABELS, "cv": 4,
+                                "groups": PEOPLE, **params})
+
+
+@pytest.mark.parametrize("estimator", [model(), DPAdditiveClassifier(), make_dp_pipeline(
+    DPStandardScaler(), DPLogisticRegression(solver="gd", max_iter=3))], ids=str)
+def test_folds_of_people_are_charged_to_a_budget_of_groups(estimator):
+    with PrivacyBudget(9.0, 1e-3, unit="group") as budget:
+        found = folds(estimator=estimator.set_params(delta=1e-5), delta=1e-5)
+    assert found.privacy_.relation == GROUP_RELATION and found.n_trainings == 3
+    assert all(each.privacy_.relation == GROUP_RELATION for each in found.estimators)
+    assert found.evaluation.n_samples == G and found.evaluation.privacy_.delta == 1e-5
+    assert "that a group is in 3 trainings at most, and in one evaluation" in found.privacy_.public
+    assert not any(word in fact for fact in found.privacy_.public
+                   for word in ("number of rows", "trained the model"))
+    assert len(budget.charges) == 5 and all(charge.of_groups for charge in budget.charges)
+
+
+@pytest.mark.filterwarnings("ignore:epsilon=inf")
+def test_all_rows_of_a_person_are_in_one_fold():
+    found = folds(estimator=DPLogisticRegression(epsilon=np.inf, alpha=0.1), cv=KFold(4))
+    for estimator, held in zip(found.estimators, np.split(np.arange(G), 4), strict=True):
+        inside = ~np.isin(PEOPLE, held)
+        again = DPLogisticRegression(epsilon=np.inf, alpha=0.1).fit(
+            SCORES[inside, None], LABELS[inside], groups=PEOPLE[inside])
+        np.testing.assert_allclose(estimator.coef_, again.coef_)
+
+
+@pytest.mark.parametrize("params, message", [
+    ({"cv": [(np.arange(9), np.arange(9, 20))]}, "cv: folds that are handed over may part"),
+    ({"estimator": DPGroupDROClassifier()}, "groups: DPGroupDROClassifier protects rows"),
+    ({"estimator": model(solver="newton", max_iter=None)}, "groups: solver='newton'"),
+    ({"cv": G + 1}, "cv="), ({"groups": PEOPLE[1:]}, "groups of (length|shape)")])
+def test_folds_that_cannot_be_of_people_are_refused_before_any_draw(params, message):
+    with (PrivacyBudget(9.0, 1e-3, unit="group") as budget,
+          pytest.raises(ValueError, match=message)):
+        folds(**params)
+    assert not budget.charges

@@ -1,0 +1,78 @@
+"""Rows of one part of a table, whose groups, if any, are whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from dpsk._data.groups import Groups, groups_of
+from dpsk.model_selection._split import split_rows
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+
+    from dpsk._typing import AnyArray, FloatArray
+
+__all__ = ["Part"]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Rows, their targets and whose they are.
+
+    Attributes
+    ----------
+    X : array-like or table of n rows
+    y : ndarray of shape (n,)
+    members : Groups or None
+    """
+
+    X: Any
+    y: AnyArray
+    members: Groups | None
+
+    @classmethod
+    def of(cls, X: Any, y: AnyArray, groups: ArrayLike | None, n_samples: int) -> Part:
+        """Return all rows of a table, so many."""
+        return cls(X, y, groups_of(groups, n_samples))
+
+    def n_units(self, n_samples: int) -> int:
+        """Return how many are protected, of so many rows."""
+        return n_samples if self.members is None else self.members.count
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """dict : what a `fit` is told beside rows and targets."""
+        return {} if self.members is None else {"groups": self.members.codes}
+
+    def split(self, n_units: int, n_holdout: int, random_state: Any) -> list[Part]:
+        """Return training rows and held-out ones, by the index of rows, or of groups."""
+        return [self.units(each) for each in split_rows(n_units, n_holdout, random_state)]
+
+    def units(self, units: Any) -> Part:
+        """Return the rows of some groups, in their order, or of some indices."""
+        if self.members is None:
+            return self._rows(units, None)
+        return self._rows(*self.members.subset(units))
+
+    def one_each(self, random_state: Any) -> Part:
+        """Return one row of every group, drawn by public randomness; all rows without groups."""
+        if self.members is None:
+            return self
+        return self._rows(self.members.one_each(random_state), None)
+
+    def total(self, values: FloatArray) -> float:
+        """Return the sum of numbers in [-1/2, 1/2], one a row, or of their averages in groups."""
+        if self.members is None:
+            return values.sum()
+        # A sum over a group adds its own rows alone, in their order.
+        sums = np.bincount(self.members.codes, values, self.members.count)
+        return np.clip(sums / np.bincount(self.members.codes), -0.5, 0.5).sum()
+
+    def _rows(self, rows: Any, members: Groups | None) -> Part:
+        return Part(_safe_indexing(self.X, rows), self.y[rows], members)
