@@ -20,6 +20,7 @@ from dpsk.metrics._functions import (
     dp_roc_auc_score,
 )
 from dpsk.metrics._multiclass import MulticlassEvaluation
+from dpsk.metrics._plan import plan_evaluation
 from dpsk.metrics._regression import RegressionEvaluation
 from dpsk.metrics._scorers import get_scorer, get_scorer_names
 
@@ -28,4 +29,4 @@ __all__ = ["BinaryEvaluation", "CrossValidation", "DPCalibrationDisplay",
            "RegressionEvaluation", "dp_accuracy_score", "dp_average_precision_score",
            "dp_brier_score_loss", "dp_confusion_matrix", "dp_cross_validate", "dp_f1_score",
            "dp_mean_absolute_error", "dp_mean_squared_error", "dp_r2_score", "dp_roc_auc_score",
-           "get_scorer", "get_scorer_names"]
+           "get_scorer", "get_scorer_names", "plan_evaluation"]

@@ -6,8 +6,12 @@ taken as it is, without bias; for curves cumulative counts are made to increase.
 
 import numpy as np
 
-__all__ = ["hidden_positives", "monotone", "pairs", "positives_above",
+__all__ = ["bent_positives", "monotone", "pairs", "positives_above",
            "positives_of", "precisions", "ratio", "tied_pairs", "won_pairs"]
+
+
+#: How far the bend of a curve within a bin is off that of the bins around, in what slopes differ.
+_BENT = 0.6
 
 
 def ratio(part, whole):
@@ -37,7 +41,7 @@ def tied_pairs(counts, share=1.0):
 
 
 def precisions(counts, tied, order):
-    """Return the sum of precision over the positives.
+    """Return the sum of precision over the positives of each bin, the highest first.
 
     Parameters
     ----------
@@ -53,20 +57,25 @@ def precisions(counts, tied, order):
     before = np.cumsum(falling, axis=-1) - falling
     order = np.broadcast_to(order, tied.shape)[::-1]
     found = tied * _precision(before, positive, negative)
+    rows = np.maximum(positive, 0.0)
+    # A positive counts itself: it is half a row beyond its place, and as many gaps lie around.
+    own = np.minimum(rows, 1.0) / 2.0
     # Simpson's rule along the positives of a bin.
     for place, weight in ((0.02, 1.0 / 6.0), (0.5, 4.0 / 6.0), (1.0, 1.0 / 6.0)):
-        part = _precision(before, place * positive, place * negative)
-        ends = [_precision(before, place * positive, end * negative) for end in (0.0, 1.0)]
+        reached = place * positive + (own if place < 1.0 else 0.0)
+        part, *ends = (_precision(before, reached, share * negative) for share in (
+            (place * rows + 0.5) / (rows + 1.0), 0.0, 1.0))
         part = part + np.maximum(order, 0.0) * (ends[0] - part) + np.minimum(order, 0.0) * (
             part - ends[1])
         found = found + weight * (1.0 - tied) * part
-    return (positive * found).sum(axis=-1)
+    return positive * found
 
 
 def _precision(before, positive, negative):
     """Return the share of positives among rows before a bin and some of its own."""
     held = before[..., 1, :] + positive
-    return np.clip(held / np.maximum(held + before[..., 0, :] + negative, 0.5), 0.0, 1.0)
+    # Beyond 0 and 1 noise is of either sign.
+    return np.clip(held / np.maximum(held + before[..., 0, :] + negative, 0.5), -0.25, 1.25)
 
 
 def positives_above(counts):
@@ -88,18 +97,25 @@ def positives_of(counts, fraction):
     return np.reshape(found, every.shape[:-1])
 
 
-def hidden_positives(counts, fraction):
-    """Return by how much a line between two edges may be off in `positives_of`, about.
+def bent_positives(counts, fraction, spread):
+    """Return what the bend of the curve adds to the line between two edges in `positives_of`.
 
-    The curve lies between that line and those of the bins beside: at most a quarter of the bin
-    times the difference of their slopes.
+    Shares of positives change as evenly over the bin as from the bin above to that below; `spread`
+    are the shares of bins that are no ties, where the curve is a line. Then how far that is off,
+    about.
     """
     every, positive = _cumulative(counts)
     rows, held = np.diff(every), np.diff(positive)
     place = min(int(np.searchsorted(every, fraction * every[-1], "right")), len(rows)) - 1
-    beside = slice(max(place - 1, 0), place + 2)
-    slopes = ratio(held[beside], rows[beside])
-    return rows[place] * (slopes.max() - slopes.min()) / 4.0 / max(positive[-1], 1.0)
+    share = np.clip((fraction * every[-1] - every[place]) / max(rows[place], 1.0), 0.0, 1.0)
+    own, above, below = ratio(*(part[np.clip([place, place - 1, place + 1], 0, len(rows) - 1)]
+                                for part in (held, rows)))
+    if place == 0:
+        above = min(2.0 * own - below, 1.0)
+    elif place == len(rows) - 1:
+        below = max(2.0 * own - above, 0.0)
+    most = rows[place] * share * (1.0 - share) * spread[::-1][place]
+    return most * (above - below) / 4.0, _BENT * most * np.ptp([own, above, below])
 
 
 def _cumulative(counts):

@@ -35,7 +35,7 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
     Attributes
     ----------
     value : float or ndarray
-        The metric, as the noisy release has it.
+        The metric, as the noisy release has it; NaN where noise hides it.
     standard_error : float or ndarray
         What noise and bins leave open. The rows that evaluate are themselves a sample, whose error
         is in it only after `for_population`.
@@ -180,7 +180,7 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
         Returns
         -------
         low, high : float or ndarray
-            Within `bounds`.
+            Within `bounds`; all of them where the value is NaN.
 
         Raises
         ------
@@ -189,7 +189,9 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
         """
         level = check_level(level)
         reach = ndtri(0.5 + level / 2.0) * self.standard_error
-        low, high = (np.clip(self.value + side * reach, *self.bounds) for side in (-1.0, 1.0))
+        low, high = (np.where(np.isnan(self.value), end, np.clip(
+            self.value + side * reach, *self.bounds))
+            for side, end in zip((-1.0, 1.0), self.bounds, strict=True))
         return (float(low), float(high)) if np.ndim(low) == 0 else (low, high)
 
 

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from dpsk._data.errors import discreetly, quietly
 from dpsk._data.groups import groups_of
 from dpsk._data.labels import encode_labels, labels_fact
-from dpsk.metrics import _curves
 from dpsk.metrics._inputs import check_lengths, predicted, read_labels
 from dpsk.metrics._table import TableEvaluation, checked_budget, table_method, table_release
 
@@ -200,13 +199,14 @@ class MulticlassEvaluation(TableEvaluation):
     def balanced_accuracy(self) -> Estimate:
         """Return the mean recall of all labels, an `Estimate`.
 
+        Errors of labels whose rows noise hides add up, as they may be all to one side.
+
         Returns
         -------
         accuracy : Estimate
             A number in [0, 1].
         """
-        return self._estimate(lambda counts: _curves.ratio(
-            _right(counts), counts.sum(axis=-1)).mean(axis=-1))
+        return self._mean_share(lambda counts: (_right(counts), counts.sum(axis=-1)))
 
     def f1(self) -> Estimate:
         """Return the harmonic mean of precision and recall of every label, an `Estimate`.

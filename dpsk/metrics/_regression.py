@@ -20,13 +20,16 @@ from dpsk._models import LinearModel
 from dpsk._parameters import check_real
 from dpsk._privacy.certificate import Certificate, Enforced
 from dpsk._statistics.moments import noisy_mean
+from dpsk.metrics._estimate import Estimate
 from dpsk.metrics._html import ShowsMetrics
 from dpsk.metrics._inputs import check_lengths, predicted, read_numbers
 from dpsk.metrics._table import (
+    REACH,
     checked_budget,
     normal_draws,
     public_facts,
     simulated,
+    simulated_ratio,
     table_method,
 )
 
@@ -38,7 +41,6 @@ if TYPE_CHECKING:
 
     from dpsk._privacy.noise.seeds import RandomState
     from dpsk._typing import Table
-    from dpsk.metrics._estimate import Estimate
 
 __all__ = ["RegressionEvaluation", "check_metric", "checked_bounds"]
 
@@ -234,8 +236,7 @@ class RegressionEvaluation(ShowsMetrics):
         share : Estimate
             A number in [0, 1].
         """
-        return self._estimate(lambda moments: np.clip(moments[..., 3] + 0.5, 0.0, 1.0),
-                              (0.0, 1.0))
+        return self._estimate(lambda moments: moments[..., 3] + 0.5, (0.0, 1.0))
 
     def mean_absolute_error(self) -> Estimate:
         """Return the mean of absolute residuals, an `Estimate`.
@@ -262,14 +263,16 @@ class RegressionEvaluation(ShowsMetrics):
     def root_mean_squared_error(self) -> Estimate:
         """Return the root of the mean of squared residuals, an `Estimate`.
 
+        Its interval of 95 % ends at the roots of the ends of that of the square.
+
         Returns
         -------
         error : Estimate
             In units of the target.
         """
-        bound = self.residual_bound
-        return self._estimate(
-            lambda moments: bound * np.sqrt(np.maximum(_square(moments), 0.0)), (0.0, bound))
+        low, high = (math.sqrt(end) for end in self.mean_squared_error().interval())
+        return Estimate((low + high) / 2.0, (high - low) / 2.0 / REACH,
+                        (0.0, self.residual_bound))
 
     def r2(self) -> Estimate:
         """Return the share of the targets' variance that is explained, an `Estimate`.
@@ -277,7 +280,7 @@ class RegressionEvaluation(ShowsMetrics):
         Returns
         -------
         r2 : Estimate
-            At most 1.
+            At most 1; NaN, with a `PrivacyWarning`, where noise hides the targets' variance.
 
         Raises
         ------
@@ -287,18 +290,22 @@ class RegressionEvaluation(ShowsMetrics):
         _check_spread(self.target_bounds)
         _, half = middle_of(*self.target_bounds)  # type: ignore[misc]  # bounds there are
 
-        def r2(moments):
-            spread = (moments[..., 5] + 1.0) / 2.0 - 4.0 * moments[..., 4]**2
-            # A spread below the noise says nothing.
-            spread = half**2 * np.maximum(spread, max(self.noise_scale, 1e-12))
-            return 1.0 - self.residual_bound**2 * _square(moments) / spread
+        # What noise adds to a square, on average, is known.
+        known = 4.0 * self.noise_scale**2
 
-        return self._estimate(r2, (-np.inf, 1.0))
+        def parts(moments):
+            spread = (moments[..., 5] + 1.0) / 2.0 - 4.0 * moments[..., 4]**2 + known
+            return self.residual_bound**2 * _square(moments), half**2 * spread
+
+        ratio = simulated_ratio(parts(self.moments), parts(self._draws()), (0.0, np.inf))
+        return Estimate(1.0 - ratio.value, ratio.standard_error, (-np.inf, 1.0))
+
+    def _draws(self):
+        """Return moments as noisy as these are, around them."""
+        return self.moments + self.noise_scale * normal_draws(self.moments.shape, "noise")
 
     def _estimate(self, metric, bounds):
-        normals = normal_draws(self.moments.shape, "noise")
-        return simulated(metric(self.moments), metric(self.moments + self.noise_scale * normals),
-                         bounds)
+        return simulated(metric(self.moments), metric(self._draws()), bounds)
 
 
 def _square(moments):

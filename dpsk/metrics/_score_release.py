@@ -16,7 +16,6 @@ from dpsk._mechanism.core import Composite, Share, Statistic, mu_of
 from dpsk._privacy.certificate import Enforced
 from dpsk._statistics.scores import (
     counts_noise,
-    loss_noise,
     noisy_counts_and_loss,
     noisy_widths,
     widths_noise,
@@ -100,30 +99,46 @@ class ScoreRelease(Composite):
 
         return too_wide
 
+    def noises(self, noise_multiplier: float) -> tuple[float, float]:
+        """Return the deviations of the noise on counts of cells, and on those of bins."""
+        widths, counts = self.parts
+        weight = LOSS_WEIGHT if self.with_loss else 0.0
+        return (widths_noise(WIDTHS, mu_of(widths.own(noise_multiplier))) if self.follows else 0.0,
+                counts_noise(weight, mu_of(counts.own(noise_multiplier))))
+
+    def following(self, levels: list[np.ndarray],
+                  noise_multiplier: float) -> tuple[ScoreBins, np.ndarray]:
+        """Return bins that follow noisy counts of cells at all widths, and cells' bins."""
+        cells = ScoreCells.of(self.bins)
+        first, rows = planned_bins(levels, self.n_samples, self.noises(noise_multiplier),
+                                   len(self.bins), cells.likely, cells.middle,
+                                   self._too_wide(cells))
+        return (self.bins.following(first, rows, cells, lone(rows)),
+                np.searchsorted(first, np.arange(len(rows)), "right"))
+
+    def losses(self, bins: ScoreBins, noise: float) -> tuple[Any, float, float]:
+        """Return losses that are expected in bins, the reach of those that are left, their noise.
+
+        `noise` is that on counts.
+        """
+        if not self.with_loss:
+            return None, 1.0, 0.0
+        expected, off = expected_losses(bins)
+        reach = min(float(off.max()), LOSS_REACH if self.follows else 1.0)
+        return expected, reach, 2.0 * reach / LOSS_WEIGHT * noise
+
     def run(self, data: Any, session: Session, noise_multiplier: float) -> ReleasedScores:
         """Return what is released; `data` are rows of cell and loss."""
         widths, counts = self.parts
-        weight = LOSS_WEIGHT if self.with_loss else 0.0
-        mu = mu_of(counts.own(noise_multiplier))
-        noise = counts_noise(weight, mu)
         bins, joined = self.bins, np.arange(len(self.bins))
         if self.follows:
-            cells = ScoreCells.of(bins)
             levels = widths.run((data, JOINED, WIDTHS), session, noise_multiplier)
-            first, rows = planned_bins(
-                levels, self.n_samples,
-                (widths_noise(WIDTHS, mu_of(widths.own(noise_multiplier))), noise), len(bins),
-                cells.likely, cells.middle, self._too_wide(cells))
-            joined = np.searchsorted(first, np.arange(len(rows)), "right")
-            bins = bins.following(first, rows, cells, lone(rows))
-        expected, reach = None, 1.0
-        if self.with_loss:
-            expected, off = expected_losses(bins)
-            reach = min(float(off.max()), LOSS_REACH if self.follows else 1.0)
+            bins, joined = self.following(levels, noise_multiplier)
+        noise = self.noises(noise_multiplier)[1]
+        expected, reach, of_loss = self.losses(bins, noise)
         table, loss = counts.run((data, joined, expected, reach, LOSS_WEIGHT), session,
                                  noise_multiplier)
-        return ReleasedScores(bins, of_known_sum(table, self.n_samples), noise, loss,
-                              loss_noise(weight, reach, mu) if self.with_loss else 0.0)
+        return ReleasedScores(bins, of_known_sum(table, self.n_samples), noise, loss, of_loss)
 
 
 def score_release(method, name, budget, bins, follows, scores, codes, *, groups=None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -19,13 +20,14 @@ from dpsk._privacy.certificate import Certificate, Enforced
 from dpsk._privacy.noise.public import public_normals
 from dpsk._problem import Budget
 from dpsk._statistics.tables import noisy_tables, table_noise
+from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics._estimate import Estimate
 from dpsk.metrics._html import ShowsMetrics
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["APART", "DISJOINT", "TableEvaluation", "checked_budget", "normal_draws",
+__all__ = ["APART", "DISJOINT", "REACH", "TableEvaluation", "checked_budget", "normal_draws",
            "of_known_sum", "public_facts", "simulated", "simulated_ratio", "table_method",
            "table_release"]
 
@@ -38,7 +40,10 @@ APART = ("that no group here has a row that trained the model that is evaluated:
 #: metrics are sums of many cells, there are fewer, down to the least.
 _DRAWS, _LEAST_DRAWS, _MOST_NORMALS = 800, 20, 1 << 23
 #: Errors in an interval of 95 %, to either side.
-_REACH = float(ndtri(0.975))
+REACH = float(ndtri(0.975))
+#: Deviations of its noise that a whole is to be for a share of it to be told, and for errors of
+#: shares to be added as if they were normal.
+_KNOWN, _SURE = 3.0, 5.0
 
 
 def checked_budget(n_samples, n_columns, epsilon, delta, random_state, groups=None):
@@ -160,23 +165,54 @@ class TableEvaluation(ShowsMetrics):
         """Return a metric of tables, its error from draws; `hidden` is that of bins, in one."""
         return simulated(metric(self.counts), metric(self._draws()), bounds, hidden)
 
-    def _share(self, parts, bounds=(0.0, 1.0), hidden=0.0, corrected=False):
-        """Return a ratio of tables; `parts` gives its part and its whole, of one table or many.
+    def _share(self, parts, bounds=(0.0, 1.0), hidden=0.0):
+        """Return a ratio of tables; `parts` gives its part and its whole, of one table or many."""
+        return simulated_ratio(parts(self.counts), parts(self._draws()), bounds, hidden)
 
-        A part that noise moves to one side is corrected by what the draws add to it on average.
-        """
+    def _curved_share(self, parts, hidden=0.0):
+        """Return a ratio in [0, 1] whose part is not linear in counts, by the spread of draws."""
         (part, whole), (draws, wholes) = parts(self.counts), parts(self._draws())
-        if corrected:
-            off = np.mean(draws, axis=0) - part
-            part, draws = part - off, draws - off
-        return simulated_ratio((part, whole), (draws, wholes), bounds, hidden)
+        if not whole > _KNOWN * np.std(wholes):
+            warn_of_hidden()
+            return Estimate(math.nan, math.inf, (0.0, 1.0))
+        drawn = np.clip(draws / np.maximum(wholes, 1.0), -0.5, 1.5)
+        return simulated(part / whole, drawn, (0.0, 1.0), hidden)
+
+    def _mean_share(self, parts):
+        """Return the mean of ratios of which each is of cells of its own.
+
+        Errors of wholes that are known add up as a root of squares, their ratios corrected by
+        what noise adds on average; those of others may be all to one side, and add up as they are.
+        """
+        (part, whole), draws = parts(self.counts), parts(self._draws())
+        off_part, off_whole = draws[0] - part, draws[1] - whole
+        low, high = np.clip(ratio_ends((part, whole), draws, (0.0, 1.0)), 0.0, 1.0)
+        noise = np.mean(off_whole**2, axis=0)
+        sure = whole > _SURE * np.sqrt(noise)
+        safe = np.where(sure, whole, 1.0)
+        ratio, second = part / safe, noise / safe**2
+        value = ratio * (1.0 - second) + np.mean(off_part * off_whole, axis=0) / safe**2
+        square = np.mean((off_part - ratio * off_whole)**2, axis=0) / safe**2
+        square *= 1.0 + 3.0 * second
+        value = np.where(sure, value, (low + high) / 2.0).mean()
+        error = (_doubt(off_part) * math.sqrt(square[sure].sum())
+                 + (high - low)[~sure].sum() / 2.0 / REACH) / len(whole)
+        if error >= 0.5 / REACH:
+            warn_of_hidden()
+            return Estimate(math.nan, math.inf, (0.0, 1.0))
+        return Estimate(float(np.clip(value, 0.0, 1.0)), error, (0.0, 1.0))
 
 
 def simulated(value, draws, bounds, hidden=0.0):
     """Return the Estimate of a value whose metric was drawn under the known noise."""
     # Around the value, not around their own mean: ratios of few rows are off to one side.
-    error = np.hypot(np.sqrt(np.mean((draws - value)**2, axis=0)), hidden)
+    error = np.hypot(_doubt(draws) * np.sqrt(np.mean((draws - value)**2, axis=0)), hidden)
     return Estimate(*_scalars(np.clip(value, *bounds), error), bounds)
+
+
+def _doubt(draws):
+    """Return what errors are multiplied by, as they are those of so many draws: one deviation."""
+    return 1.0 + 1.0 / math.sqrt(2.0 * len(draws))
 
 
 def _scalars(*values):
@@ -189,24 +225,46 @@ def simulated_ratio(parts, draws, bounds, hidden=0.0):
 
     Its interval of 95 % holds every ratio r of which ``part - r whole`` is within 1.96 of its own
     errors of 0, by Fieller: it covers as often where noise hides the whole, and then is wide. It
-    reaches beyond `bounds` by half of them at most, and the value is its middle.
+    reaches beyond `bounds` by half of them at most, and the value is its middle. Where it holds
+    all of them the value is NaN, with a PrivacyWarning.
+    """
+    low, high = ratio_ends(parts, draws, bounds, hidden)
+    unknown = (low <= bounds[0]) & (high >= bounds[1])
+    if np.any(unknown):
+        warn_of_hidden()
+    with np.errstate(invalid="ignore"):
+        value = np.where(unknown, np.nan, np.clip((low + high) / 2.0, *bounds))
+    error = np.where(unknown, np.inf, (high - low) / 2.0 / REACH)
+    return Estimate(*_scalars(value, error), bounds)
+
+
+def warn_of_hidden():
+    """Warn that noise hides a metric."""
+    warnings.warn("noise hides what the metric is a share of, so it is not known, and NaN; "
+                  "evaluate more rows, or at a larger epsilon.",
+                  PrivacyWarning, stacklevel=5)
+
+
+def ratio_ends(parts, draws, bounds, hidden=0.0):
+    """Return the ends of that interval: all there is, and as much again, where nothing is known.
     """
     (part, whole), (off_part, off_whole) = parts, (draws[0] - parts[0], draws[1] - parts[1])
-    if not (np.any(off_part) or np.any(off_whole)):
-        value = np.clip(part / np.maximum(whole, 1.0), *bounds)
-        return Estimate(*_scalars(value, hidden + np.zeros_like(value)), bounds)
-    # Of a r^2 - 2 b r + c <= 0, whose r are those ratios where a is positive.
-    a = whole**2 - _REACH**2 * np.mean(off_whole**2, axis=0)
-    b = part * whole - _REACH**2 * np.mean(off_part * off_whole, axis=0)
-    c = part**2 - _REACH**2 * (np.mean(off_part**2, axis=0) + (hidden * whole)**2)
     more = 0.5 * (bounds[1] - bounds[0])
-    ends, known = (bounds[0] - more, bounds[1] + more), a > 0.0
+    ends = bounds[0] - more, bounds[1] + more
+    if not (np.any(off_part) or np.any(off_whole)):
+        value = np.clip(part / np.maximum(whole, 1e-300), *bounds)
+        return value - REACH * hidden, value + REACH * hidden
+    # Of a r^2 - 2 b r + c <= 0, whose r are those ratios where a is positive.
+    square = (REACH * _doubt(draws[0]))**2
+    noise = np.mean(off_whole**2, axis=0)
+    a = whole**2 - square * noise
+    b = part * whole - square * np.mean(off_part * off_whole, axis=0)
+    c = part**2 - square * np.mean(off_part**2, axis=0) - (REACH * hidden * whole)**2
+    known = (a > 0.0) & (whole > _KNOWN * np.sqrt(noise))
     a = np.where(known, a, 1.0)
     half = np.sqrt(np.maximum(b**2 - a * c, 0.0)) / a
-    low, high = (np.where(known, np.clip(b / a + side * half, *ends), end)
+    return tuple(np.where(known, np.clip(b / a + side * half, *ends), end)
                  for side, end in zip((-1.0, 1.0), ends, strict=True))
-    return Estimate(*_scalars(np.clip((low + high) / 2.0, *bounds), (high - low) / 2.0 / _REACH),
-                    bounds)
 
 
 def _centered(shape, purpose):

@@ -8,7 +8,8 @@ from scipy.stats import binom
 from sklearn import metrics
 
 from dpsk.exceptions import PrivacyWarning
-from dpsk.metrics import BinaryEvaluation, MulticlassEvaluation
+from dpsk.metrics import BinaryEvaluation, MulticlassEvaluation, RegressionEvaluation
+from dpsk.testing import NoiseSeed
 
 DRAWS = 60
 #: A coverage of .93 fails with a chance below 1e-8.
@@ -34,7 +35,8 @@ def scored(positives, n=3000):
 
 def outside(estimate, exact):
     low, high = estimate.interval()
-    assert np.all((estimate.bounds[0] <= estimate.value) & (estimate.value <= estimate.bounds[1]))
+    inside = (estimate.bounds[0] <= estimate.value) & (estimate.value <= estimate.bounds[1])
+    assert np.all(inside | np.isnan(estimate.value))
     return np.any((exact < low - 1e-12) | (high + 1e-12 < exact))
 
 
@@ -63,3 +65,40 @@ def test_shares_of_many_classes_are_covered_where_noise_puts_them_beyond_their_r
     assert DRAWS - missed >= LEAST
     recalls = metrics.recall_score(y, guesses, average=None)
     assert np.all(np.abs(found.recall().value - recalls) < 0.3)
+
+
+@pytest.mark.parametrize("metric", ["precision", "recall", "f1", "roc_auc", "average_precision",
+                                    "balanced_accuracy", "lift"])
+def test_a_metric_that_noise_hides_is_not_told(metric):
+    """The noise of the positives is 30 times their number; 1 of 1e5 draws would tell a ratio."""
+    y, p = scored(2)
+    found = BinaryEvaluation.from_predictions(y, np.where(p > 0.5, 0.0, p), epsilon=0.1,
+                                              random_state=NoiseSeed(0))
+    with pytest.warns(PrivacyWarning, match="not known"):
+        estimate = getattr(found, metric)()
+    assert np.isnan(estimate.value) and estimate.standard_error == np.inf
+    assert estimate.interval() == estimate.bounds
+
+
+def test_a_mean_recall_of_labels_that_noise_hides_is_not_told():
+    y = np.arange(400) % 40
+    found = MulticlassEvaluation.from_predictions(y, y, random_state=NoiseSeed(0))
+    with pytest.warns(PrivacyWarning, match="not known"):
+        assert np.isnan(found.balanced_accuracy().value)
+    recalls = found.recall()
+    assert np.isnan(recalls.value).sum() > 35
+    low, high = recalls.interval()
+    assert np.all((low <= 1.0) & (high >= 0.0))
+    value, error = MulticlassEvaluation.from_predictions(
+        np.resize(y, 40_000), np.resize(y, 40_000), random_state=NoiseSeed(0)).balanced_accuracy()
+    assert abs(value - 1.0) < 5 * error < 0.1
+
+
+def test_numbers_that_noise_hides_are_not_told_and_roots_have_ends():
+    y = 0.01 * np.sin(np.arange(500))
+    found = RegressionEvaluation.from_predictions(y, np.zeros(500), target_bounds=(-1, 1),
+                                                  random_state=NoiseSeed(0))
+    with pytest.warns(PrivacyWarning, match="not known"):
+        assert np.isnan(found.r2().value) and found.r2().interval() == (-np.inf, 1.0)
+    low, high = found.root_mean_squared_error().interval()
+    np.testing.assert_allclose([low**2, high**2], found.mean_squared_error().interval())

@@ -1,0 +1,103 @@
+"""Errors to expect of a private evaluation, from public numbers."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+from scipy.special import logit, ndtr, ndtri
+
+from dpsk._defaults.evaluation import JOINED, WIDTHS, histogram_bins
+from dpsk._parameters import check_integer, check_real
+from dpsk.exceptions import PrivacyWarning
+from dpsk.metrics._score_cells import ScoreCells
+from dpsk.metrics._score_release import ScoreRelease
+from dpsk.metrics._score_table import ScoreTable
+from dpsk.metrics._scores import ScoreBins
+from dpsk.metrics._table import checked_budget
+
+__all__ = ["plan_evaluation"]
+
+#: Metrics whose errors do not depend on how many rows will be predicted positive.
+_METRICS = ("roc_auc", "average_precision", "brier_score", "accuracy", "balanced_accuracy",
+            "recall", "prevalence")
+
+
+def plan_evaluation(n_samples: int, *, cases: int | None = None, epsilon: float = 1.0,
+                    delta: float | None = None, roc_auc: float = 0.8) -> dict[str, float]:
+    """Return the standard errors to expect of a private evaluation of two classes.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows that will evaluate.
+    cases : int or None, default=None
+        About how many of them are positive, by public knowledge. None: half.
+    epsilon : float, default=1.0
+        Of the evaluation.
+    delta : float or None, default=None
+        None: ``1 / n_samples**2``.
+    roc_auc : float, default=0.8
+        About how good the scores are.
+
+    Returns
+    -------
+    errors : dict of float
+        By the name of a metric of `BinaryEvaluation`; infinite where noise will hide it.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Notes
+    -----
+    *Privacy.* No row is looked at, so planning costs nothing.
+
+    Errors are those that an evaluation would state of the counts that are expected of logistic
+    scores. Over other shapes of scores, the measured error of the ROC area was within 1.5 times
+    the plan in 82 of 100 cells and mostly below it elsewhere, that of the average precision in 64.
+    Precision and F1 depend on how many rows will be predicted positive, and are not planned.
+
+    Examples
+    --------
+    >>> from dpsk.metrics import plan_evaluation
+    >>> errors = plan_evaluation(7500, cases=100, epsilon=1.0)
+    >>> 0.05 < errors["roc_auc"] < 0.2
+    True
+    """
+    n = check_integer("n_samples", n_samples, low=2, remedy="an int >= 2")
+    cases = check_integer("cases", n // 2 if cases is None else cases, low=1, high=n - 1,
+                          remedy="None, or an int in [1, n_samples - 1]")
+    roc_auc = check_real("roc_auc", roc_auc, low=0.5, high=1, open_high=True,
+                         remedy="a number in [0.5, 1)")
+    budget = checked_budget(n, 1, epsilon, delta, None)
+    noise_multiplier = n / budget.signal_to_noise
+    release = ScoreRelease(ScoreBins.of("auto", (0.0, 1.0), histogram_bins(budget)), True, n)
+    levels = _expected(ScoreCells.of(release.bins), n, cases, roc_auc)
+    bins, joined = release.following(levels, noise_multiplier)
+    noise = release.noises(noise_multiplier)[1]
+    counts = np.stack([np.bincount(joined, level[:len(joined)], len(bins))
+                       for level in levels[-1]])
+    # Nothing is released, and so there is no certificate.
+    table = ScoreTable(counts, noise, n, (0, 1), None, False, bins, 0.0,  # type: ignore[arg-type]
+                       release.losses(bins, noise)[2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)
+        return {name: float(getattr(table, name)().standard_error) for name in _METRICS}
+
+
+def _expected(cells, n, cases, roc_auc):
+    """Return expected counts of cells by label, the widest first.
+
+    The logit of a probability is normal for either label, by as much apart as the area asks for.
+    """
+    apart = math.sqrt(2.0) * float(ndtri(roc_auc))
+    places = logit(cells.edges)
+    size = JOINED**WIDTHS
+    finest = np.zeros((2, size))
+    for label, (rows, mean) in enumerate(((n - cases, -apart / 2.0), (cases, apart / 2.0))):
+        below = np.concatenate([[0.0], ndtr(places - mean), [1.0]])
+        finest[label, :len(below) - 1] = rows * np.diff(below)
+    return [finest.reshape(2, JOINED**(each + 1), -1).sum(axis=-1) for each in range(WIDTHS)]

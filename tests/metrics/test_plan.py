@@ -1,0 +1,43 @@
+"""Errors that are planned are about those that evaluations state, and measured ones."""
+
+import numpy as np
+import pytest
+
+from benchmarks.utility.evaluation_grid import measured, scored
+from dpsk.metrics import BinaryEvaluation, plan_evaluation
+from dpsk.testing import NoiseSeed
+
+
+@pytest.mark.parametrize("shape", ["sharp", "rounded", "beta", "reversed"])
+def test_planned_errors_are_those_that_are_stated(shape):
+    y, p = scored(shape, 0.05, 20_000)
+    plan = plan_evaluation(20_000, cases=1000, epsilon=1.0, roc_auc=0.85)
+    found = BinaryEvaluation.from_predictions(y, p, random_state=NoiseSeed(0))
+    for name in ("accuracy", "balanced_accuracy", "prevalence", "roc_auc"):
+        assert 1 / 1.7 < getattr(found, name)().standard_error / plan[name] < 1.7
+
+
+def test_planned_errors_are_those_that_are_measured():
+    """Noise has fixed seeds."""
+    plan = plan_evaluation(5000, cases=2500, epsilon=1.0, roc_auc=0.85)
+    found = measured("binary", "rounded", 0.5, 5000, 1.0, 16)
+    for name, planned in plan.items():
+        assert 1 / 1.7 < found[name][2] / planned < 1.7
+
+
+def test_plans_follow_the_budget_and_say_what_noise_hides():
+    weak, strong = (plan_evaluation(7500, cases=100, epsilon=epsilon) for epsilon in (0.5, 4.0))
+    assert all(strong[name] < weak[name] for name in strong)
+    hidden = plan_evaluation(500, cases=5, epsilon=0.1)
+    assert np.isinf(hidden["roc_auc"]) and np.isfinite(hidden["prevalence"])
+    exact = plan_evaluation(7500, epsilon=np.inf)
+    assert max(exact.values()) < 0.01
+
+
+@pytest.mark.parametrize("wrong", [
+    {"n_samples": 1}, {"cases": 0}, {"cases": 100}, {"roc_auc": 0.3}, {"roc_auc": 1.0},
+    {"epsilon": 0.0}, {"delta": 1.0}])
+def test_plans_of_numbers_out_of_range_are_refused(wrong):
+    (name,) = wrong
+    with pytest.raises(ValueError, match=name):
+        plan_evaluation(**{"n_samples": 100, **wrong})
