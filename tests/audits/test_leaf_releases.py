@@ -1,8 +1,8 @@
 """Sums over leaves and cuts of trees, audited as they leave their releases.
 
-A row at the clip norm turns its slope around: its leaf's sum of slopes moves by 2 clip norms, which
-all of the price is for, and that of sizes stays. Of two candidates it raises the score of one by
-2 clip norms and lowers that of the other by as much.
+A row at the clip norm turns its slope around: its leaf's sum of slopes moves by 2 clip norms,
+which all of the price is for, and that of sizes stays. Of two candidates it raises the score of
+one by 2 clip norms and lowers that of the other by as much.
 """
 
 from dataclasses import replace

@@ -78,7 +78,7 @@ def test_scores_of_few_numbers_have_every_metric(numbers):
     DPCalibrationDisplay.from_evaluation(found)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", ["logistic", "sharp", "crowded", "rounded", "bimodal"])
 @pytest.mark.parametrize("strategy", ["quantile", "uniform"])
 def test_calibration_curves_are_of_groups_of_rows_or_of_equal_widths(shape, strategy):
     """Noise repeats, so that this is the same in every run."""
