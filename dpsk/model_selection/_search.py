@@ -68,7 +68,7 @@ class BaseSearch(HoldoutModel):
         Parameters
         ----------
         n_samples : int
-            Number of rows, which is public.
+            Number of rows, or of groups where fits have them; public.
 
         Returns
         -------

@@ -154,7 +154,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
         Parameters
         ----------
         n_samples : int
-            Number of rows.
+            Number of rows, or of groups where fits have them.
 
         Returns
         -------
