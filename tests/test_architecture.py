@@ -44,7 +44,8 @@ _LAYERS = {"_budgeted": 11.5, "_estimator": 2, "_mixins": 2, "_steps": 2.5, "_fi
            "_progress": 12, "_whole": 10, "_origin": 12, "_kinds": 11.5,
            "_delegation": 12, "_deprecation": 12, "_drawing": 12, "_typing": 13, "exceptions": 12}
 _ESTIMATORS, _SHARED = 1, {"additive": {"linear_model", "preprocessing"},
-                           "auditing": {"accounting"}, "audit": {"auditing"}, **{
+                           "auditing": {"accounting"}, "audit": {"auditing"},
+                           "planning": {"preprocessing"}, **{
     name: {"linear_model", "neural_network"} for name in ("ranking", "robust", "neural_network")}}
 
 #: Folders of tests that may import private modules, and how many files of tests may at most.
