@@ -46,7 +46,8 @@ _LAYERS = {"_budgeted": 11.5, "_estimator": 2, "_mixins": 2, "_ranged": 2.5, "_s
 _ESTIMATORS, _SHARED = 1, {"additive": {"linear_model", "preprocessing"},
                            "discriminant_analysis": {"naive_bayes"},
                            "ensemble": {"additive", "preprocessing"},
-                           "auditing": {"accounting"}, "audit": {"auditing"}, **{
+                           "auditing": {"accounting"}, "audit": {"auditing"},
+                           "planning": {"preprocessing"}, **{
     name: {"linear_model", "neural_network"} for name in ("ranking", "robust", "neural_network")}}
 
 #: Folders of tests that may import private modules, and how many files of tests may at most.

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from dpsk._data.columns import described, is_frame, refuse_dates, refuse_twins
 from dpsk._data.errors import discreetly, without_warnings
+from dpsk._data.polars_frames import PolarsFrame, is_polars
 from dpsk._data.validation import is_dask, refuse_source
 
 __all__ = ["Buckets", "Table", "read_next_table", "read_table"]
@@ -135,7 +136,7 @@ def read_table(estimator, X, declared, only=None):
     "numbers", or of "words", which numbers then are as well. A ValueError, which quotes no value,
     where there is no way to tell what a column holds.
     """
-    foreign = hasattr(X, "__dataframe__") and not is_frame(X)
+    foreign = hasattr(X, "__dataframe__") and not (is_frame(X) or is_polars(X))
     X = _as_rows(estimator, X, reset=True)
     columns = _kinds(X, declared, only)
     if foreign and any(column.categories is not None for column in columns):
@@ -166,6 +167,11 @@ def _as_rows(estimator, X, reset):
     if is_dask(X) and is_frame(X):
         raise TypeError(f"X is not in memory; {name} takes a DataFrame of pandas, or an array. "
                         "Use '.compute()', or give it to a linear model.")
+    given = X
+    if is_polars(X):
+        if not hasattr(X, "to_series"):
+            raise TypeError(f"X is not in memory; {name} takes a DataFrame. Use '.collect()'.")
+        X = PolarsFrame(X)
     if is_frame(X):
         refuse_twins(X)
         refuse_dates(X, "mMc")
@@ -182,7 +188,7 @@ def _as_rows(estimator, X, reset):
     if X.shape[1] < 1:
         raise ValueError(f"Found array with 0 feature(s) (shape={tuple(X.shape)}) while a minimum "
                          f"of 1 is required by {name}.")
-    _check_feature_names(estimator, X, reset=reset)
+    _check_feature_names(estimator, given, reset=reset)
     _check_n_features(estimator, X, reset=reset)
     return X
 

@@ -243,6 +243,42 @@ class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition
         return Bunch(**dict(self.steps_))
 
     @property
+    def named_steps(self) -> Any:
+        """Bunch : the steps by name, the fitted ones once there are some."""
+        return Bunch(**dict(self._known_steps()))
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __getitem__(self, key: int | str | slice) -> Any:
+        """Return a step by place or name, or a pipeline of some steps.
+
+        That of fitted steps is fitted: it has the certificate of all steps together, which holds
+        for a part of them, and its own `fit` spends all of epsilon on its steps.
+        """
+        if not isinstance(key, slice):
+            steps = self._known_steps()
+            return dict(steps)[key] if isinstance(key, str) else steps[key][1]
+        if key.step not in (1, None):
+            raise ValueError(f"step={key.step!r}: a part of a pipeline has its steps in their "
+                             "order; use a slice without a step.")
+        names = [name for name, _ in self.steps[key]]
+
+        def chosen(values):
+            # Those of parts of a step are named after it.
+            return {name: each for name, each in values.items()
+                    if name.partition("__")[0] in names}
+
+        params = self.get_params(deep=False)
+        if params.get("shares"):
+            params["shares"] = chosen(params["shares"])
+        part = type(self)(**{**params, "steps": self.steps[key]})
+        if hasattr(self, "steps_"):
+            part.steps_, part.privacy_ = self.steps_[key], self.privacy_
+            part.step_certificates_ = chosen(self.step_certificates_)
+        return part
+
+    @property
     def classes_(self) -> AnyArray:
         """ndarray of shape (n_classes,) : the classes of the last step."""
         return self._inner.classes_

@@ -82,7 +82,8 @@ class DPPipeline(Composition):
     steps_ : list of (str, estimator)
         The fitted steps.
     named_steps_ : Bunch
-        The same, by name.
+        The same, by name. Steps are found by ``pipeline["name"]`` and ``pipeline[0]`` as well, and
+        ``pipeline[:-1]`` is a pipeline of all but the last.
     classes_ : ndarray of shape (n_classes,)
         Of the last step, if it is a classifier.
     %(n_features_in_)s %(feature_names_in_)s

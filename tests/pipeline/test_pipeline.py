@@ -23,6 +23,7 @@ from dpsk import (
     DPRidge,
     DPTableVectorizer,
     make_dp_pipeline,
+    privacy_report,
 )
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
@@ -211,3 +212,38 @@ def test_the_bound_on_features_of_an_additive_model_is_derived(monkeypatch):
                         lambda self, model: seen.append(model))
     DPAdditiveClassifier(epsilon=4.0, interactions=0).fit(*table())
     assert _norm(seen[0].privacy_) == (math.sqrt(3.0), "derived")
+
+
+def test_steps_are_found_as_in_scikit_learn():
+    X, y = table()
+    pipeline = DPPipeline([("table", DPTableVectorizer()), ("linear", DPLogisticRegression())],
+                          shares={"table": 0.3}, epsilon=4.0)
+    assert len(pipeline) == 2 and pipeline[-1] is pipeline["linear"] is pipeline.steps[1][1]
+    assert pipeline.named_steps.table is pipeline[0]
+    first = pipeline[:1]
+    assert type(first) is DPPipeline and first.steps == pipeline.steps[:1]
+    assert first.shares == {"table": 0.3} and pipeline[1:].shares == {} and first.epsilon == 4.0
+    assert not hasattr(first, "privacy_")
+    pipeline.fit(X, y)
+    assert pipeline.named_steps.linear is pipeline[1] is pipeline.steps_[1][1]
+    before = pipeline[:-1]
+    np.testing.assert_array_equal(pipeline["linear"].predict(before.transform(X)),
+                                  pipeline.predict(X))
+    assert before.get_feature_names_out().tolist() == list(
+        pipeline["table"].get_feature_names_out())
+    # A part of what was released has the guarantee of all of it.
+    assert before.privacy_ is pipeline.privacy_ and privacy_report(before).is_private
+    assert list(before.step_certificates_) == ["table"]
+    with pytest.raises(ValueError, match="step=-1"):
+        pipeline[::-1]
+    with pytest.raises(KeyError):
+        pipeline["none"]
+    with pytest.raises(IndexError):
+        pipeline[2]
+
+
+@pytest.mark.parametrize("container", ["pandas", "default"])
+def test_set_output_is_that_of_the_steps(container):
+    X, _ = table()
+    pipeline = DPPipeline([("table", DPTableVectorizer())]).set_output(transform=container)
+    assert hasattr(pipeline.fit(X).transform(X), "iloc") == (container == "pandas")

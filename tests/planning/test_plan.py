@@ -4,12 +4,16 @@ import math
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from dpsk import DPLogisticRegression, plan_privacy
+from dpsk import DPAdditiveClassifier, DPLogisticRegression, PrivacyBudget, plan_privacy
+from dpsk.exceptions import BudgetExceededError
+from dpsk.metrics import BinaryEvaluation
 from dpsk.planning import PrivacyPlanDisplay
+from dpsk.testing import NoiseSeed
 from tests.events import gaussian_mu
 
 
@@ -80,3 +84,66 @@ def test_the_picture_holds_the_curve(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match="requires matplotlib"):
         PrivacyPlanDisplay.from_plan(plan)
+
+
+TABLE = {"age": (0, 110), "income": "numbers", "town": 40, "sex": ["f", "m"],
+         "score": (0.0, 1.0, 5.0)}
+
+
+def test_columns_of_a_raw_table_become_features():
+    plan = plan_privacy(20_000, TABLE, epsilon=[0.5, 4.0])
+    assert plan.n_features == 5 and np.all(np.diff(plan.n_expanded) > 0)
+    flat = plan_privacy(20_000, 5, epsilon=[0.5, 4.0])
+    assert flat.n_expanded.tolist() == [5, 5] and np.all(plan.excess_risk > flat.excess_risk)
+    assert "features" in str(plan).splitlines()[1] and "of 5 columns" in str(plan)
+    assert "20000 rows of 5 features" in str(flat)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_so_many_features_are_those_of_a_fit(epsilon):
+    """Categories that noise hides are none, and buckets without rows may be left out."""
+    rng, n = np.random.default_rng(0), 20_000
+    X = pd.DataFrame({"age": rng.normal(50.0, 15.0, n), "income": rng.lognormal(size=n),
+                      "town": [f"town {place}" for place in rng.integers(0, 40, n)],
+                      "sex": rng.choice(["f", "m"], n), "score": 5.0 * rng.random(n)})
+    columns = {name: kind for name, kind in TABLE.items() if isinstance(kind, (list, tuple))}
+    model = DPAdditiveClassifier(epsilon, interactions=0, columns=columns,
+                                 random_state=NoiseSeed(0)).fit(X, rng.random(n) < 0.5)
+    (planned,) = plan_privacy(n, TABLE, epsilon=epsilon).n_expanded
+    assert planned / 1.5 < model.coef_.size < 1.5 * planned
+
+
+def test_parts_fit_in_a_budget_together():
+    """They are what `PrivacyBudget` admits, and leave next to nothing."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = (X[:, 0] > 0).astype(int)
+    plan = plan_privacy(400, 3, epsilon=3.0, delta=1e-6,
+                        parts={"training": 2, "evaluation": 0.5, "more": 0.5})
+    first, second, third = (each[0] for each in plan.parts.values())
+    assert second == third and plan.excess_risk[0] == pytest.approx(
+        plan_privacy(400, 3, epsilon=first, delta=1e-6).excess_risk[0])
+    with PrivacyBudget(3.0, 1e-6) as budget:
+        model = DPLogisticRegression(first, delta=1e-6, classes=[0, 1], data_norm=4.0).fit(X, y)
+        for each in (second, third):
+            BinaryEvaluation.from_estimator(model, X, y, epsilon=each, delta=1e-6)
+        with pytest.raises(BudgetExceededError):
+            BinaryEvaluation.from_estimator(model, X, y, epsilon=0.2, delta=1e-6)
+    assert len(budget.charges) == 3
+    assert [line.split()[-3:] for line in str(plan).splitlines()[1:2]] == [[*plan.parts]]
+
+
+def test_notebooks_show_plans():
+    text = plan_privacy(20_000, TABLE, epsilon=[0.5, 2.0], parts={"<b>": 1.0})._repr_html_()
+    assert text.count("<tr>") == 3 and "&lt;b&gt;" in text and "suggested: epsilon" in text
+
+
+@pytest.mark.parametrize(("given", "match"), [
+    ({"n_features": {}}, "describe a column or more"),
+    ({"n_features": {"a": "many"}}, "'a' has 'many'"),
+    ({"n_features": {"a": 0}}, r"n_features\['a'\]=0"), ({"parts": {}}, "parts={}"),
+    ({"n_features": {"a": (3.0, 1.0)}}, "'a' has"), ({"n_features": {"a": None}}, "'a' has"),
+    ({"parts": [2]}, "parts="), ({"parts": {"training": 0.0}}, r"parts\['training'\]=0\.0")])
+def test_tables_and_parts_are_refused_by_name(given, match):
+    with pytest.raises(ValueError, match=match):
+        plan_privacy(**{"n_samples": 100, "n_features": 3, **given})
