@@ -45,9 +45,8 @@ _LAYERS = {"_budgeted": 11.5, "_estimator": 2, "_mixins": 2, "_ranged": 2.5, "_s
            "_delegation": 12, "_deprecation": 12, "_drawing": 12, "_typing": 13, "exceptions": 12}
 _ESTIMATORS, _SHARED = 1, {"additive": {"linear_model", "preprocessing"},
                            "discriminant_analysis": {"naive_bayes"},
-                           "ensemble": {"additive", "preprocessing"},
-                           "auditing": {"accounting"}, "audit": {"auditing"},
-                           "planning": {"preprocessing"}, **{
+                           "ensemble": {"additive", "preprocessing"}, "audit": {"auditing"},
+                           "auditing": {"accounting"}, "planning": {"preprocessing"}, **{
     name: {"linear_model", "neural_network"} for name in ("ranking", "robust", "neural_network")}}
 
 #: Folders of tests that may import private modules, and how many files of tests may at most.
@@ -184,9 +183,8 @@ def test_only_oracles_and_the_fit_open_what_draws():
                                  "dpsk._privacy.noise.public"))}
     users = {user for user in users if not user.startswith(
         ("_mechanism/", "_sums/", "_statistics/", "_queries/", "_privacy/"))}
-    # What a sampler draws after its fit is public, and so are random features, candidates of
-    # cuts, splits, the rows of audits and of replays, seeds of steps, rows that stand for their
-    # groups, and the draws of a known noise that give its error.
+    # Public: draws of samplers after a fit, random features, candidates of cuts, splits, rows of
+    # audits and replays or for their groups, seeds of steps, and draws that give noise its error.
     assert users <= {"_fit.py", "_data/groups.py", "auditing/_tables.py", "ensemble/_base.py",
                      "generative/_base.py", "metrics/_table.py", "linear_model/_noise.py",
                      "model_selection/_split.py", "pipeline/_known.py",

@@ -226,7 +226,7 @@ class AdditiveModel(DPEstimator):
 
     @property
     def term_importances_(self) -> FloatArray:
-        """ndarray of shape (n_terms,) : how far each of `terms_` moves predictions of rows.
+        """ndarray of shape (n_terms,) : how far each of `terms_` moves predictions.
 
         Root mean squares of `centered`, by the shares of rows that `Term` counts.
         """

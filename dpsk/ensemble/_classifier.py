@@ -31,7 +31,7 @@ __all__ = ["DPGradientBoostingClassifier"]
 
 @documented
 class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees):
-    r"""Gradient boosting of a raw table for log loss, trained with differential privacy.
+    r"""Differentially private gradient boosting of a raw table, for classes.
 
     The score is that of an additive model and a sum of trees,
 

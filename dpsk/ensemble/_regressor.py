@@ -32,7 +32,7 @@ __all__ = ["DPGradientBoostingRegressor"]
 
 @documented
 class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
-    r"""Gradient boosting of a raw table for squared loss, trained with differential privacy.
+    r"""Differentially private gradient boosting of a raw table, for numbers.
 
     The prediction is that of an additive model and a sum of trees,
 

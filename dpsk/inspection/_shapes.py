@@ -90,7 +90,7 @@ class DPShapeDisplay:
     def from_estimator(cls, estimator: Any, features: Sequence[Any] | None = None, *,
                        order: str = "columns", max_terms: int | None = None, ax: Any = None,
                        n_cols: int = 3, confidence: float | None = 0.95) -> DPShapeDisplay:
-        """Draw curves of a fitted additive model; no rows are needed, and nothing is spent.
+        """Draw shape functions of a fitted model; needs no rows and spends nothing.
 
         Parameters
         ----------

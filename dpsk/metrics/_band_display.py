@@ -174,7 +174,7 @@ class BandDisplay(LineDisplay):
                        delta: float | None = None, pos_label: Any = None, level: float = 0.95,
                        ax: Any = None, name: str | None = None,
                        evaluation_kw: dict[str, Any] | None = None, **kwargs: Any) -> Self:
-        """Spend `epsilon` on a noisy histogram of a classifier's scores, and draw its curve.
+        """Spend `epsilon` on a histogram of a classifier's scores, and draw its curve.
 
         Each call is a release of its own, charged to the budgets that are open. To draw again,
         use `plot` of the display, or `from_evaluation` of its `evaluation_`: both are free.

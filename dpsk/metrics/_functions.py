@@ -165,7 +165,7 @@ def dp_accuracy_score(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 
 def dp_f1_score(y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | None = None,
                 pos_label: Any = None, average: str = "binary", epsilon: float = 1.0,
                 delta: float | None = None, **options: Any) -> Estimate:
-    """Return the harmonic mean of precision and recall, with its error and certificate.
+    """Return a private F1 score with its standard error and certificate.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def dp_f1_score(y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | Non
 def dp_confusion_matrix(y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | None = None,
                         normalize: str | None = None, epsilon: float = 1.0,
                         delta: float | None = None, **options: Any) -> Estimate:
-    """Return the counts of rows by label and prediction, with their errors and certificate.
+    """Return a private confusion matrix with standard errors and a certificate.
 
     Parameters
     ----------
