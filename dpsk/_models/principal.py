@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._models.clipping import shortened
+from dpsk._models.products import product_by_row
 from dpsk._models.ranges import RangedRows
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ class PrincipalRows:
         """Write the coordinates of a block of rows to `out`."""
         rows = np.empty(X.shape)
         RangedRows(self.center, None, None, rows.dtype).dense(X, rows)
-        found = shortened(rows, self.radius) @ self.basis
+        # How many rows stand before one may be secret, where they are in groups.
+        found = product_by_row(shortened(rows, self.radius), self.basis)
         if self.units is not None:
             found /= self.units
         # Directions are orthonormal up to rounding.

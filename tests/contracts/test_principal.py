@@ -29,3 +29,18 @@ def test_directions_that_are_rounded_make_no_row_longer_than_its_bound():
 def test_units_of_no_variance_are_one():
     np.testing.assert_array_equal(PrincipalRows.units_of(np.zeros(2), 0.0), 1.0)
     np.testing.assert_array_equal(PrincipalRows.units_of(np.array([9.0, 1.0]), 4.0), [3.0, 2.0])
+
+
+def test_a_row_rounds_alike_wherever_it_stands():
+    """Groups of secret sizes may stand before it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(61, 37)) * np.exp(rng.normal(size=(61, 1)))
+    for width in (1, 3, 8, 17):
+        basis = np.linalg.qr(rng.normal(size=(37, width)))[0]
+        rows = PrincipalRows(rng.normal(size=37), 3.0, basis, None)
+        whole = np.empty((61, width))
+        rows.dense(X, whole)
+        for start in range(1, 61, 5):
+            part = np.empty((61 - start, width))
+            rows.dense(X[start:], part)
+            np.testing.assert_array_equal(part, whole[start:])
