@@ -82,23 +82,13 @@ class AdditiveModel(DPEstimator):
         """Fit to a table and return the linear model of its features."""
         self._check_params()
         table = read_table(self, X, self.columns)
-        n_samples, n_columns = table.values.shape
+        n_samples = len(table.values)
         y = check_targets(type(self).__name__, y, n_samples, self._target_checks)
         weights = check_weights(sample_weight, table.values, np.float64,
                                 narrow=np.float32)
         numbers = self._check_fit(n_samples, y)
         self._declared_pairs(table.columns)
-        self._described = table.columns
-        budget = Budget(n_samples, n_columns, *self._budget(n_samples))
-        n_knots = None if self.n_knots == "auto" else self.n_knots
-        table, plan = CodePlan.for_table(budget, table, n_knots, self.max_categories,
-                                         self._spares, n_classes=self._n_classes(y), evens=True)
-        facts = ["number of rows and of columns, their names, and dtypes with the categories "
-                 "that these hold", "all parameters"]
-        steps = Steps(self._method(), budget, plan.mechanism.delta, random_state=self.random_state,
-                      verbose=self.verbose, public=[*facts, *self._label_facts(y, n_samples)])
-        for share in self._shares(budget, 1.0 - plan.share):
-            self._check_share(n_samples, y, *steps.budget(share))
+        budget, table, plan, steps, facts = self._planned(table, y)
         rows = Rows(table.values, numbers, weights)
         code, columns = steps.release("knots and categories", plan, rows, (table, rows))
         code, features, left = self._with_pairs(code, columns, table, y, weights, budget, steps,
@@ -114,6 +104,25 @@ class AdditiveModel(DPEstimator):
             public=[*facts, *model.privacy_.public[2:]],
             released=["terms_", *self._released])
         return model
+
+    def _planned(self, table, y):
+        """Return budget, table and plan of a fit, its steps and what is public.
+
+        A ValueError where one of them would be refused, before any release.
+        """
+        n_samples, n_columns = table.values.shape
+        self._described = table.columns
+        budget = Budget(n_samples, n_columns, *self._budget(n_samples))
+        n_knots = None if self.n_knots == "auto" else self.n_knots
+        table, plan = CodePlan.for_table(budget, table, n_knots, self.max_categories,
+                                         self._spares, n_classes=self._n_classes(y), evens=True)
+        facts = ["number of rows and of columns, their names, and dtypes with the categories "
+                 "that these hold", "all parameters"]
+        steps = Steps(self._method(), budget, plan.mechanism.delta, random_state=self.random_state,
+                      verbose=self.verbose, public=[*facts, *self._label_facts(y, n_samples)])
+        for share in self._shares(budget, 1.0 - plan.share):
+            self._check_share(n_samples, y, *steps.budget(share))
+        return budget, table, plan, steps, facts
 
     def _check_table(self, X, y):
         self._declared_pairs(read_table(self, X, self.columns).columns)

@@ -1,8 +1,8 @@
 """Sums over leaves and cuts of trees, audited as they leave their releases.
 
-A row at the clip norm turns its slope around: its leaf's sum of slopes moves by 2 clip norms, which
-all of the price is for, and that of sizes stays. Of two candidates it raises the score of one by
-2 clip norms and lowers that of the other by as much.
+A row at the clip norm turns its slope around: its leaf's sum of slopes moves by 2 clip norms,
+which all of the price is for, and that of sizes stays. Of two candidates it raises the score of
+one by 2 clip norms and lowers that of the other by as much.
 """
 
 from dataclasses import replace
@@ -40,13 +40,14 @@ def slopes(sign, event):
 def released(sign):
     """Return all numbers that leave."""
     event = Gaussian(MU)
-    return np.concatenate(noisy_leaf_sums(slopes(sign, event), _AT, LEAVES, event, Session(
+    own = slopes(sign, event)
+    return np.concatenate(noisy_leaf_sums(own.at(_AT), LEAVES, CLIP, own.unit, event, Session(
         EntropyStream(), Ledger(event)))).ravel()
 
 
 def exact(sign):
-    whole = slopes(sign, Gaussian(MU))
-    return whole.unit * whole.sums(_AT, LEAVES, range(2)).ravel()
+    own = slopes(sign, Gaussian(MU))
+    return own.unit * np.concatenate([np.bincount(_AT, each, LEAVES) for each in own.whole])
 
 
 @pytest.mark.audit
