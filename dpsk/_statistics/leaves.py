@@ -22,15 +22,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._data.blocks import row_blocks
+from dpsk._data.source import Rows
 from dpsk._mechanism.sensitivity import Sensitivity, derived_scale
 from dpsk._models.clipping import shortened
 from dpsk._privacy.noise.grids import exact_bits
 from dpsk._privacy.sensitivity import REPLACE_ONE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Any
 
+    from dpsk._data.source import RowSource
     from dpsk._mechanism.session import Batch, Session
     from dpsk._privacy.elementary import Elementary
     from dpsk._typing import FloatArray, IntArray
@@ -39,6 +40,8 @@ __all__ = ["Slopes", "best_cuts", "noisy_leaf_sums", "noisy_mean_square"]
 
 #: Squares and their noise are multiples of this.
 _SQUARE_UNIT = 2.0**-20
+#: Rows that are squared at once.
+_PART = 1 << 16
 #: Leaves are numbered in eight bits.
 _MOST_LEAVES = 256
 
@@ -79,23 +82,21 @@ class Slopes:
             self.whole[:n_outputs, part] = np.trunc(own.T / self.unit)
             self.whole[n_outputs:, part] = np.trunc(bounds.T / self.unit)
 
-    def sums(self, leaves: IntArray, n_leaves: int, rows: Iterable[int]) -> FloatArray:
-        """Return the sums of some rows of `whole` in every leaf, in units, shape (k, n_leaves)."""
-        # One conversion for all of them.
-        places = leaves.astype(np.intp)
-        return np.stack([np.bincount(places, self.whole[row], n_leaves) for row in rows])
+    def at(self, leaves: IntArray) -> Rows:
+        """Return rows of which features are the leaf, and targets slopes and sizes in units."""
+        return Rows(leaves[:, None], self.whole.T)
 
 
-def noisy_mean_square(lengths: FloatArray, event: Elementary, session: Session) -> float:
-    """Return the noisy mean of the squares of some lengths, each counted as at most 1."""
+def noisy_mean_square(rows: RowSource, event: Elementary, session: Session) -> float:
+    """Return the noisy mean of the squares of rows' targets, each counted as at most 1."""
     def total(batch: Batch) -> FloatArray:
         whole = 0.0
-        for part in row_blocks(len(lengths), 1):
-            squares = np.square(np.clip(np.nan_to_num(lengths[part], nan=1.0), 0.0, 1.0))
-            whole += np.trunc(squares / _SQUARE_UNIT).sum()
+        for part in rows.blocks(_PART):
+            lengths = np.nan_to_num(rows.take(part).y, nan=1.0)
+            whole += np.trunc(np.square(np.clip(lengths, 0.0, 1.0)) / _SQUARE_UNIT).sum()
         return np.array([whole * _SQUARE_UNIT])
 
-    noisy = session(event, total, Sensitivity(1.0, unit=_SQUARE_UNIT), divisor=len(lengths))
+    noisy = session(event, total, Sensitivity(1.0, unit=_SQUARE_UNIT), divisor=len(rows))
     return float(noisy[0])
 
 
@@ -116,7 +117,7 @@ def best_cuts(slopes: Slopes, leaves: Any, event: Elementary,
     def scores(batch: Batch) -> FloatArray:
         found = []
         for own, n_leaves in leaves:
-            sums = slopes.sums(own, n_leaves, range(n_outputs))
+            sums = _sums(slopes.at(own), n_leaves, n_outputs)
             lengths = np.abs(sums[0]) if n_outputs == 1 else np.rint(
                 np.sqrt(np.square(sums).sum(axis=0)))
             found.append(lengths.sum())
@@ -128,11 +129,28 @@ def best_cuts(slopes: Slopes, leaves: Any, event: Elementary,
     return int(session(event, scores, moved, select=np.argmax))
 
 
-def noisy_leaf_sums(slopes: Slopes, leaves: IntArray, n_leaves: int, event: Elementary,
+def noisy_leaf_sums(rows: RowSource, n_leaves: int, clip: float, unit: float, event: Elementary,
                     session: Session) -> Any:
-    """Return noisy sums of slopes and of sizes, both of shape (n_leaves, n_outputs)."""
-    every = range(len(slopes.whole))
-    noisy = session(event, lambda batch: slopes.unit * slopes.sums(leaves, n_leaves, every),
-                    Sensitivity(REPLACE_ONE * slopes.clip, unit=slopes.unit))
+    """Return noisy sums of slopes and of sizes, both of shape (n_leaves, n_outputs).
+
+    Parameters
+    ----------
+    rows : RowSource
+        From `Slopes.at`.
+    n_leaves : int
+    clip, unit : float
+        Of the `Slopes`.
+    event : Event
+    session : Session
+    """
+    noisy = session(event, lambda batch: unit * _sums(rows, n_leaves, None),
+                    Sensitivity(REPLACE_ONE * clip, unit=unit))
     return np.split(noisy.T, 2, axis=1)
 
+
+def _sums(rows: RowSource, n_leaves: int, count: int | None) -> FloatArray:
+    """Return the sums of so many targets in every leaf, shape (count, n_leaves)."""
+    block = rows.take(slice(0, len(rows)))
+    # One conversion for all of them.
+    places = block.X[:, 0].astype(np.intp)
+    return np.stack([np.bincount(places, each, n_leaves) for each in block.y.T[:count]])

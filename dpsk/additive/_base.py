@@ -93,24 +93,14 @@ class AdditiveModel(DPEstimator):
                                 narrow=np.float32)
         numbers = self._check_fit(n_rows, y)
         self._declared_pairs(table.columns)
-        self._described = table.columns
         members = groups_of(groups, n_rows)
         chosen = slice(None)
         if members is not None:
             chosen = members.one_each(self.random_state)
             table = table.rows(chosen)
-        budget = self._table_budget(table.values.shape, members)
-        n_knots = None if self.n_knots == "auto" else self.n_knots
-        table, plan = CodePlan.for_table(budget, table, n_knots, self.max_categories,
-                                         self._spares, n_classes=self._n_classes(y), evens=True)
-        facts = self._table_facts(
-            members, "number of rows and of columns, their names, and dtypes with the categories "
-            "that these hold", "all parameters")
-        steps = Steps(self._method(), budget, plan.mechanism.delta, random_state=self.random_state,
-                      verbose=self.verbose, public=[*facts, *self._label_facts(y, n_rows)])
+        budget, table, plan, steps, facts = self._planned(table, y, members)
         told = _Told(y, weights, members, chosen)
         for share in self._shares(budget, 1.0 - plan.share):
-            self._check_share(budget.n_samples, y, *steps.budget(share))
             self._check_grouped(told, *steps.budget(share))
         rows = Rows(table.values, numbers[chosen], told.chosen(weights))
         code, columns = steps.release("knots and categories", plan, rows, (table, rows))
@@ -130,6 +120,26 @@ class AdditiveModel(DPEstimator):
             public=[*facts, *model.privacy_.public[2:]],
             released=["terms_", *self._released])
         return model
+
+    def _planned(self, table, y, members=None):
+        """Return budget, table and plan of a fit, its steps and what is public.
+
+        A ValueError where one of them would be refused, before any release. `table` has one row
+        for each of some groups, if there are any; `y` the targets of all rows.
+        """
+        self._described = table.columns
+        budget = self._table_budget(table.values.shape, members)
+        n_knots = None if self.n_knots == "auto" else self.n_knots
+        table, plan = CodePlan.for_table(budget, table, n_knots, self.max_categories,
+                                         self._spares, n_classes=self._n_classes(y), evens=True)
+        facts = self._table_facts(
+            members, "number of rows and of columns, their names, and dtypes with the categories "
+            "that these hold", "all parameters")
+        steps = Steps(self._method(), budget, plan.mechanism.delta, random_state=self.random_state,
+                      verbose=self.verbose, public=[*facts, *self._label_facts(y, len(y))])
+        for share in self._shares(budget, 1.0 - plan.share):
+            self._check_share(budget.n_samples, y, *steps.budget(share))
+        return budget, table, plan, steps, facts
 
     def _check_table(self, X, y):
         self._declared_pairs(read_table(self, X, self.columns).columns)

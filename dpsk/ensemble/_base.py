@@ -117,6 +117,10 @@ class BoostedTrees(DPEstimator):
         steps = Steps(self._method().with_columns(table.columns), budget, plan.mechanism.delta,
                       random_state=self.random_state, verbose=self.verbose,
                       public=[*facts, *self._label_facts(y, n_samples)])
+        if self.init:
+            # What would refuse targets does so before budgets are charged.
+            epsilon, delta = steps.budget(1.0 - share)
+            self._first(epsilon=epsilon, delta=delta)._planned(table, y)
         init = steps.fit(1.0 - share, self._first, X, y, sample_weight) if self.init else (
             steps.fit(1.0 - share, self._first, X))
         self._keep(init if self.init else None)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
+from dpsk._data.source import Rows
 from dpsk._defaults.boosting import (
     CUT_SHARE,
     CUTS_AT_ONCE,
@@ -86,7 +86,7 @@ class Growth(Composite):
         for place in range(self.count):
             slopes = self._slopes(y, raw)
             if place * N_SCALES // self.count == len(clips):
-                square = scales(_lengths(slopes, weights))
+                square = scales(Rows(bins.T, _lengths(slopes, weights)))
                 clips.append(WIDTH * math.sqrt(max(square, _LEAST_ROOT**2)))
             clip = clips[-1]
             own = Slopes(*self._weighed(slopes, weights, clip), clip, sum_event)
@@ -100,7 +100,7 @@ class Growth(Composite):
                     (leaves_after(bins, each, at), n_leaves) for each in candidates))]
                 at, asked = leaves_after(bins, chosen, at), np.concatenate([asked, chosen])
             noise = derived_scale(sum_event, REPLACE_ONE * clip)
-            sums, sized = leaves(own, at, 2**self.depth)
+            sums, sized = leaves(own.at(at), 2**self.depth, clip, own.unit)
             draw.gained(asked, sums, noise)
             values = self._values(sums, sized, clip, noise) * self._fading(place)
             trees.append(Tree(asked, values))
@@ -151,7 +151,7 @@ class _Ready:
     ask: object
 
     def __call__(self, event, session):
-        return partial(self.ask, event=event, session=session)
+        return lambda *args: self.ask(*args, event, session)
 
 
 

@@ -40,13 +40,14 @@ def slopes(sign, event):
 def released(sign):
     """Return all numbers that leave."""
     event = Gaussian(MU)
-    return np.concatenate(noisy_leaf_sums(slopes(sign, event), _AT, LEAVES, event, Session(
+    own = slopes(sign, event)
+    return np.concatenate(noisy_leaf_sums(own.at(_AT), LEAVES, CLIP, own.unit, event, Session(
         EntropyStream(), Ledger(event)))).ravel()
 
 
 def exact(sign):
-    whole = slopes(sign, Gaussian(MU))
-    return whole.unit * whole.sums(_AT, LEAVES, range(2)).ravel()
+    own = slopes(sign, Gaussian(MU))
+    return own.unit * np.concatenate([np.bincount(_AT, each, LEAVES) for each in own.whole])
 
 
 @pytest.mark.audit

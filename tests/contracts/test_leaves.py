@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from dpsk._data.source import Rows
 from dpsk._mechanism.session import Session
 from dpsk._models.table_code import Indicators, LinearSplineBasis, TableCode
 from dpsk._models.trees import TableBins, Tree, blended, leaves_after
@@ -30,7 +31,7 @@ def asked(ask, *args):
 
 def sums(slopes, sizes, leaves, n_leaves=4):
     own = Slopes(np.asarray(slopes, float), np.asarray(sizes, float), CLIP, EVENT)
-    return asked(noisy_leaf_sums, own, np.asarray(leaves, np.uint8), n_leaves)
+    return asked(noisy_leaf_sums, own.at(np.asarray(leaves, np.uint8)), n_leaves, CLIP, own.unit)
 
 
 def units(rows, one):
@@ -110,7 +111,7 @@ def test_sums_are_those_of_the_definition_and_the_same_bits_in_any_order():
 
 def test_the_mean_square_counts_no_row_as_more_than_one():
     for lengths, wanted in (([0.5, 2.0, math.nan, -3.0], 0.5625), ([0.0] * 4, 0.0)):
-        _, total, part = asked(noisy_mean_square, np.array(lengths))
+        _, total, part = asked(noisy_mean_square, Rows(np.zeros((4, 1)), np.array(lengths)))
         assert total[0] / 4 == pytest.approx(wanted, abs=1e-5)
         assert part.sensitivity.moved == 1.0
 

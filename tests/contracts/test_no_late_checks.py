@@ -29,7 +29,8 @@ _LATER = {
     "": {"pipeline/_rows.py": "what a step makes of rows is known once it is fitted",
          "metrics/_cross_validation.py": "so are predictions",
          "metrics/_inputs.py": "so are predictions"},
-    **dict.fromkeys(("DPAdditive", "DPPipeline of an additive model"), dict.fromkeys(
+    **dict.fromkeys((
+        "DPAdditive", "DPPipeline of an additive model", "DPGradientBoosting"), dict.fromkeys(
         ("_data/columns.py", "_estimator.py", "_fit.py", "_mixins.py",
          "_objective/requirements.py", "_parameters.py", "_stages/bounds.py",
          "_stages/temperature_scaling.py", "linear_model/_base.py", "linear_model/_regressor.py"),
