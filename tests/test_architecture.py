@@ -184,7 +184,7 @@ def test_only_oracles_and_the_fit_open_what_draws():
     # What a sampler draws after its fit is public, and so are random features, splits, the rows
     # of audits and of replays, seeds of steps, and the draws of a known noise that give its error.
     assert users <= {"_fit.py", "auditing/_tables.py", "generative/_base.py", "metrics/_table.py",
-                     "linear_model/_noise.py",
+                     "additive/_noise.py", "linear_model/_noise.py",
                      "model_selection/_split.py", "pipeline/_known.py",
                      "reinforcement_learning/_td.py", "reinforcement_learning/_distillation.py"}
 

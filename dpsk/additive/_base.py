@@ -25,8 +25,8 @@ from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk._statistics.pairs import clipped_residuals, noisy_pairs
 from dpsk._steps import Steps
-from dpsk.additive._noise import coefficient_noise
-from dpsk.additive._terms import centering, level_shares, terms
+from dpsk.additive._noise import ShapeNoise, centered_values, feature_moment
+from dpsk.additive._terms import terms
 from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, CodePlan
 
 if TYPE_CHECKING:
@@ -103,9 +103,10 @@ class AdditiveModel(DPEstimator):
         code, columns = steps.release("knots and categories", plan, rows, (table, rows))
         code, features, left = self._with_pairs(code, columns, table, y, weights, budget, steps,
                                                 1.0 - plan.share)
-        model = steps.fit(left, partial(self._noted, data_norm=code.norm), features, y, weights)
+        model = steps.fit(left, partial(self._linear, data_norm=code.norm), features, y, weights)
         self._columns, self._code = columns, code.for_next_rows()
-        self._keep_noise(model)
+        self._row_shares, self._centered = centered_values(model, self._code)
+        self._noise = ShapeNoise(model, self._code)
         self.n_iter_ = model.n_iter_
         self.privacy_ = steps.certificate(
             f"knots, then {model.privacy_.solver}",
@@ -174,30 +175,13 @@ class AdditiveModel(DPEstimator):
         """Return what names this method; repeated noise must not meet other features."""
         return super()._method().with_columns(self._described)
 
-    def _noted(self, **params):
-        """Return the linear model of features, which keeps notes of its noise."""
-        model = self._linear(**params)
-        model._notes = {}
-        return model
-
-    def _keep_noise(self, model):
-        """Keep how curves are centered, and what the noise of a fit does to them, if known."""
-        means = None if model.preconditioner_ is None else _directions(model, self._code)
-        self._row_shares, self._noise_std = level_shares(self._code, means), None
-        roots = coefficient_noise(model, self._code.norm)
-        if roots is not None:
-            contrasts = centering(self._code, self._row_shares)
-            found = [np.linalg.norm(contrasts @ root, axis=1) for root in roots]
-            self._noise_std = np.stack(found, axis=1) if len(found) > 1 else found[0]
-
     @property
     def terms_(self) -> list[Term]:
         """list of Term : what every column, and every pair of columns, adds to the raw prediction.
         """
         check_is_fitted(self, "privacy_")
         coef = self._columns_of_coef()
-        return terms(self._code, self._columns, coef,
-                     centering(self._code, self._row_shares) @ coef, self._noise_std)
+        return terms(self._code, self._columns, coef, self._centered, self._noise)
 
     def _columns_of_coef(self):
         """Return the coefficients, shape (n_terms,) or (n_terms, n_outputs)."""
@@ -221,9 +205,7 @@ def _directions(model, code):
     """Return the noisy means of every column's features that a model released, or even ones."""
     if model.preconditioner_ is None:
         return [np.ones(part.width) for part in code.parts]
-    root = model.preconditioner_.astype(np.float64)
-    # P P' is the inverse of a noisy second moment, in which the constant is last.
-    means = np.linalg.pinv(root @ root.T)[-1, :-1]
+    means = feature_moment(model)[-1]
     return [means[where] for where in code.slices]
 
 

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtri
 from sklearn.base import is_classifier
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 from sklearn.utils.validation import check_is_fitted
@@ -137,15 +136,13 @@ class DPShapeDisplay:
         """
         check_matplotlib_support(f"{type(self).__name__}.plot")
         check_integer("n_cols", n_cols, low=1, high=1000, remedy="an int >= 1")
-        width = None
         if confidence is not None:
             check_real("confidence", confidence, low=0, open_low=True, high=1, open_high=True,
                        remedy="None, or a number between 0 and 1")
-            width = float(ndtri(0.5 + 0.5 * confidence))
         panels = self._panels()
         self.figure_, self.axes_ = _axes(ax, len(panels), n_cols)
         for (term, output), each in zip(panels, self.axes_.ravel(), strict=False):
-            self._draw(term, output, each, width)
+            self._draw(term, output, each, confidence)
         return self
 
     def _panels(self):
@@ -154,17 +151,17 @@ class DPShapeDisplay:
         return [(term, output) for term in self.terms
                 for output in (outputs if len(term.axes) == 2 else [None])]
 
-    def _draw(self, term, output, ax, width):
+    def _draw(self, term, output, ax, confidence):
         if len(term.axes) == 2:
             self._draw_pair(term, output, ax)
             return
         axis, = term.axes
         draw = _draw_bars if axis.knots is None else _draw_curve
-        values, std = np.atleast_2d(term.centered.T), None
-        if width is not None and term.std is not None:
-            std = width * np.atleast_2d(term.std.T)
+        values, reach = np.atleast_2d(term.centered.T), None
+        if confidence is not None and term.unknown is None:
+            reach = np.atleast_2d(term.interval(confidence)[1].T) - values
         for place, each in enumerate(values):
-            draw(ax, axis, each, None if std is None else std[place], (place, len(values)),
+            draw(ax, axis, each, None if reach is None else reach[place], (place, len(values)),
                  None if self.classes is None else str(self.classes[place]))
         ax.axhline(0.0, color="0.7", linewidth=0.8, zorder=0)
         ax.set_xlabel(str(axis.column))
@@ -223,7 +220,7 @@ def _axes(ax, count, n_cols):
     return figure, axes
 
 
-def _draw_curve(ax, axis, values, std, _, label):
+def _draw_curve(ax, axis, values, reach, _, label):
     """Draw a curve, and a band about it, where it is straight between knots."""
     if axis.scale is not None:
         ax.set_xscale("function", functions=(axis.scale, axis.scale.inverse))
@@ -232,20 +229,21 @@ def _draw_curve(ax, axis, values, std, _, label):
     line, = ax.plot(axis.knots, values, label=label)
     if len(axis.knots) == 1:
         line.set_marker("o")
-    if std is not None:
-        ax.fill_between(axis.knots, values - std, values + std, alpha=0.25, linewidth=0,
+    if reach is not None:
+        ax.fill_between(axis.knots, values - reach, values + reach, alpha=0.25, linewidth=0,
                         color=line.get_color())
 
 
-def _draw_bars(ax, axis, values, std, turn, label):
+def _draw_bars(ax, axis, values, reach, turn, label):
     """Draw bars, beside those of other outputs, with their errors."""
     place, count = turn
     width = 0.8 / count
     if axis.n_named < len(axis.categories):
         # A bucket is of several categories, and its bar would say nothing of any.
-        values, std = values[:axis.n_named], None if std is None else std[:axis.n_named]
+        values = values[:axis.n_named]
+        reach = None if reach is None else reach[:axis.n_named]
     shifts = np.arange(len(values)) + (place - 0.5 * (count - 1)) * width
-    ax.bar(shifts, values, width, yerr=std, alpha=0.6, label=label,
+    ax.bar(shifts, values, width, yerr=reach, alpha=0.6, label=label,
            error_kw={"elinewidth": 1.0})
     _label(ax.xaxis, axis)
 
