@@ -51,9 +51,6 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
     _auto_is_gaussian: ClassVar[bool] = False
     #: The `data_norm` that follows from what rows were made by, where one does.
     _implied_norm: float | None = None
-    #: Where a fit leaves what it knows of its noise, for a model around it that asks; it follows
-    #: from what was released, and is kept with no estimator by itself.
-    _notes: ClassVar[dict | None] = None
     #: What each parameter must be, by name.
     _constraints: ClassVar[dict] = PARAMETER_CONSTRAINTS
 
@@ -223,8 +220,6 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
                              random_state=self.random_state, verbose=self.verbose,
                              enforced=enforced, public=public, released=released)
         self.n_iter_, self.privacy_ = fitted.n_iter, fitted.certificate
-        if self._notes is not None:
-            self._notes.update(solver=fitted.solver, noise_std=fitted.noise_std)
         for stage in stages:
             if stage.attribute is not None:
                 setattr(self, stage.attribute, stage.value)

@@ -73,18 +73,12 @@ class Fitted:
     n_iter : int
         The planned number of steps.
     certificate : Certificate
-    solver : Solver
-        As it ran.
-    noise_std : float or None
-        Of the noise on every coordinate of an answer, public; None where answers are not alike.
     """
 
     theta: np.ndarray
     rest: np.ndarray
     n_iter: int
     certificate: Certificate
-    solver: object
-    noise_std: float | None
 
 
 def fit_private(method, problem, name, given, rows, stages, *, random_state, verbose, enforced,
@@ -170,8 +164,7 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
         public=(*public, *solver.public_facts(problem)),
         released=(*released, *(stage.attribute for stage in stages if stage.attribute)),
         arithmetic=oracle.arithmetic)
-    return Fitted(theta, rest, result.n_iter, certificate, solver,
-                  getattr(oracle, "noise_std", None))
+    return Fitted(theta, rest, result.n_iter, certificate)
 
 
 def _costs(stages, problem):

@@ -174,7 +174,8 @@ verbose : int or bool
 terms_ : list of Term
     What every column adds, and every pair of columns: its `axes`, each with the name, and the
     knots or categories, of a column, and its `values` there; `centered` are these less their
-    means, and `std` what the noise of the fit does to them, as far as it is known.
+    means, and `std` what the noise of the fit does to them, NaN where that is not known.
+    `interval` has the ends of bands.
 coef_|additive : ndarray of shape (1, n_terms), (n_classes, n_terms), or (n_terms,)
     The values of all terms, one after another.
 coef_ : ndarray of shape (n_features,)

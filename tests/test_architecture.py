@@ -183,10 +183,10 @@ def test_only_oracles_and_the_fit_open_what_draws():
                                  "dpsk._privacy.noise.public"))}
     users = {user for user in users if not user.startswith(
         ("_mechanism/", "_sums/", "_statistics/", "_queries/", "_privacy/"))}
-    # Public: draws of samplers after a fit, random features, candidates of cuts, splits, rows of
-    # audits and replays or for their groups, seeds of steps, and draws that give noise its error.
+    # Public: draws after a fit, candidates, splits, rows of audits, replays and groups, and seeds.
     assert users <= {"_fit.py", "_data/groups.py", "auditing/_tables.py", "ensemble/_base.py",
-                     "generative/_base.py", "metrics/_table.py", "linear_model/_noise.py",
+                     "additive/_noise.py", "generative/_base.py", "metrics/_table.py",
+                     "linear_model/_noise.py",
                      "model_selection/_split.py", "pipeline/_known.py",
                      "reinforcement_learning/_td.py", "reinforcement_learning/_distillation.py"}
 

@@ -94,6 +94,15 @@ def epsilon_of(signal):
     return brentq(lambda epsilon: N * gaussian_mu(epsilon, N**-2.0) / P - signal, 1e-3, 1e3)
 
 
+def centered(fitted):
+    """Return coefficients and the intercept as a summary has them."""
+    coef, intercept = fitted.coef_, fitted.intercept_
+    if isinstance(fitted, DPLogisticRegression) and len(coef) > 1:
+        # A shift of all classes changes no probability.
+        return coef - coef.mean(axis=0), intercept - intercept.mean()
+    return coef, intercept
+
+
 def measured(model, X, y, fits, summaries):
     """Return coverage, the middle ratio of deviations, and the share of those that are known."""
     found, told = [], []
@@ -101,7 +110,8 @@ def measured(model, X, y, fits, summaries):
         warnings.simplefilter("ignore")
         for i in range(fits):
             fitted = clone(model).fit(X, y)
-            found.append(np.r_[np.ravel(fitted.coef_), np.ravel(fitted.intercept_)])
+            coef, intercept = centered(fitted)
+            found.append(np.r_[np.ravel(coef), np.ravel(intercept)])
             if i < summaries:
                 summary = fitted.summary()
                 if summary.unknown is not None:

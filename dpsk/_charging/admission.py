@@ -319,6 +319,8 @@ def _refuse_beside_secrets(name, notes):
 
 def _open_accounts(name, carried, notes, prepaid):
     """Return the accounts that a fit is charged to; refuse it where they cannot be known."""
+    if prepaid is not None and prepaid.is_free:
+        return []
     found = entered()
     if carried is not None:
         # Where they were opened those that are entered are known.

@@ -61,11 +61,14 @@ class Prepaid:
         Whether a price is within what was paid; None: any is.
     answers : object or None
         For the fit: answers that are kept, or given again.
+    is_free : bool
+        Whether the fit reads no data, so that no budget is looked for.
     """
 
     def __init__(self, whole: str, files: frozenset[Any],
-                 affords: Callable[[Event], bool] | None = None, answers: Any = None) -> None:
-        self.whole, self.files, self.answers = whole, files, answers
+                 affords: Callable[[Event], bool] | None = None, answers: Any = None,
+                 is_free: bool = False) -> None:
+        self.whole, self.files, self.answers, self.is_free = whole, files, answers, is_free
         self._affords, self._used, self._lock = affords, False, threading.Lock()
         # Once another process may have it, whoever removes the file has used it.
         self._file: str | None = None

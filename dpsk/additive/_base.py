@@ -26,8 +26,8 @@ from dpsk._privacy.certificate import Enforced
 from dpsk._rehearsal import rehearse
 from dpsk._statistics.pairs import clipped_residuals, noisy_pairs
 from dpsk._steps import Steps
-from dpsk.additive._noise import coefficient_noise
-from dpsk.additive._terms import centering, importances, level_shares, terms
+from dpsk.additive._noise import ShapeNoise, centered_values, feature_moment
+from dpsk.additive._terms import importances, terms
 from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, CodePlan
 
 if TYPE_CHECKING:
@@ -109,9 +109,11 @@ class AdditiveModel(DPEstimator):
             code, values = code.for_next_rows(), read_next_table(self, X, columns)
         code, features, left = self._with_pairs(code, columns, values, told, budget, steps,
                                                 1.0 - plan.share)
-        model = steps.fit(left, partial(self._noted, data_norm=code.norm), features, **told.of_fit)
+        model = steps.fit(left, partial(self._linear, data_norm=code.norm), features,
+                          **told.of_fit)
         self._columns, self._code = columns, code.for_next_rows()
-        self._keep_noise(model)
+        self._row_shares, self._centered = centered_values(model, self._code)
+        self._noise = ShapeNoise(model, self._code)
         self.n_iter_ = model.n_iter_
         self.privacy_ = steps.certificate(
             f"knots, then {model.privacy_.solver}",
@@ -209,30 +211,13 @@ class AdditiveModel(DPEstimator):
         """Return what names this method; repeated noise must not meet other features."""
         return super()._method().with_columns(self._described)
 
-    def _noted(self, **params):
-        """Return the linear model of features, which keeps notes of its noise."""
-        model = self._linear(**params)
-        model._notes = {}
-        return model
-
-    def _keep_noise(self, model):
-        """Keep how curves are centered, and what the noise of a fit does to them, if known."""
-        means = None if model.preconditioner_ is None else _directions(model, self._code)
-        self._row_shares, self._noise_std = level_shares(self._code, means), None
-        roots = coefficient_noise(model, self._code.norm)
-        if roots is not None:
-            contrasts = centering(self._code, self._row_shares)
-            found = [np.linalg.norm(contrasts @ root, axis=1) for root in roots]
-            self._noise_std = np.stack(found, axis=1) if len(found) > 1 else found[0]
-
     @property
     def terms_(self) -> list[Term]:
         """list of Term : the shape function of every column and chosen pair of columns.
         """
         check_is_fitted(self, "privacy_")
         coef = self._columns_of_coef()
-        return terms(self._code, self._columns, coef,
-                     centering(self._code, self._row_shares) @ coef, self._noise_std)
+        return terms(self._code, self._columns, coef, self._centered, self._noise)
 
     @property
     def term_importances_(self) -> FloatArray:
@@ -241,9 +226,7 @@ class AdditiveModel(DPEstimator):
         Root mean squares of `centered`, by the shares of rows that `Term` counts.
         """
         check_is_fitted(self, "privacy_")
-        coef = self._columns_of_coef()
-        return importances(self._code, self._row_shares,
-                           centering(self._code, self._row_shares) @ coef)
+        return importances(self._code, self._row_shares, self._centered)
 
     def _columns_of_coef(self):
         """Return the coefficients, shape (n_terms,) or (n_terms, n_outputs)."""
@@ -299,9 +282,7 @@ def _directions(model, code):
     """Return the noisy means of every column's features that a model released, or even ones."""
     if model.preconditioner_ is None:
         return [np.ones(part.width) for part in code.parts]
-    root = model.preconditioner_.astype(np.float64)
-    # P P' is the inverse of a noisy second moment, in which the constant is last.
-    means = np.linalg.pinv(root @ root.T)[-1, :-1]
+    means = feature_moment(model)[-1]
     return [means[where] for where in code.slices]
 
 

@@ -1,113 +1,212 @@
-r"""Standard deviations of the coefficients of an additive model, from released numbers.
+r"""The noise of shape functions, by fits to synthetic rows of a table's features.
 
-Steps on whitened rows carry the noise of their answers, of known size, as far as they do not
-forget it. How fast a direction forgets is its curvature: that of the released second moment of
-features, times the curvature of the loss at the scores that rows of a level have by that moment,
-where their gradients are not clipped. Directions count less that hardly stand out of the noise of
-the moment, as rows are mapped by the same noise; measured in docs/results/shape_functions.md.
+As for linear models (`dpsk.linear_model._noise`), with rows that are features of a table: weights
+of knots and indicators. Levels of a column are as frequent as the released second moment says,
+columns are drawn apart, and rows are then mapped to that moment, so that columns that tell of one
+another do so here. Normal rows of the moment would be shorter where a level is rare, and steps
+clip long ones.
 """
 
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.polynomial.hermite_e import hermegauss
-from scipy.special import expit, logsumexp
-from sklearn.base import is_classifier
+from scipy.optimize import nnls
 
-__all__ = ["coefficient_noise"]
+from dpsk._models.table_code import LinearSplineBasis
+from dpsk._privacy.noise.public import PublicDraws
+from dpsk.additive._terms import centering, level_shares
+from dpsk.linear_model._noise import (
+    released_moment,
+    replays,
+    stand_in,
+    why_replays_differ,
+    why_unknown,
+)
 
-#: Where normal scores are evaluated.
-_POINTS, _MASSES = hermegauss(31)
-#: Shares of rows count as no less, and mean scores of levels as so many deviations off at most.
-_LEAST_SHARE, _MOST_DEVIATIONS = 1e-4, 4.0
-#: Of a curvature that is predicted, far above the noise: too wide a band misleads less than a
-#: narrow one, and the noise of moments and temperature has no other place here.
-_SHARE = 0.5
-#: Sizes of the map count as no less, beside the largest: it is kept in single precision.
-_LEAST_SIZE = 1e-6
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import FloatArray
+
+__all__ = ["ShapeNoise", "centered_values", "feature_moment"]
+
+#: Fits that show the noise.
+_DRAWS = 16
+#: Standard deviations of noise above 0 from which on the share of rows at a level is known.
+_KNOWN = 5.0
+#: The same of a share of missing cells, and of a difference between moments.
+_MISSING, _DIFFERENT = 3.0, 1.0
+#: Variances in some direction over those of columns that are drawn apart are no less; below so
+#: many deviations of noise, and so large a ratio, columns may be collinear in it.
+_LEAST_VARIANCE, _COLLINEAR = 0.02, (2.0, 0.1)
+#: The share of a value in such directions up to which its noise is known.
+_MOST_HIDDEN = 0.2
+#: Variances below that share of the largest are none.
+_NO_VARIANCE = 1e-6
 
 
-def coefficient_noise(model, unit):
-    """Return roots of the covariances of coefficients due to the noise of their fit, or None.
-
-    None where the solver says nothing of how it forgets noise, or no second moment was released.
+class ShapeNoise:
+    """The noise of a model's shape functions, found when it is first asked for.
 
     Parameters
     ----------
     model : LinearEstimator
-        Fitted to features that are shares: not negative, and at most 1.
-    unit : float
-        Bound on the norm of a row.
-
-    Returns
-    -------
-    roots : list of ndarray of shape (n_features, n_features + 1)
-        Of every output; the covariance is a root times its transpose.
+        Of features, fitted.
+    code : TableCode
+        What made them, for next rows.
     """
-    solver, noise_std = model._notes["solver"], model._notes["noise_std"]
-    if model.preconditioner_scales_ is None or noise_std is None:
-        return None
-    matrix = model.preconditioner_.astype(np.float64)
-    units = np.append(np.full(len(matrix) - 1, unit), 1.0)[:, None]
-    sizes, vectors = np.linalg.eigh(units * matrix)
-    sizes = np.maximum(sizes, _LEAST_SIZE * sizes[-1])
-    usual, floor = model.preconditioner_scales_
-    squares = np.maximum((usual * sizes) ** -2.0 - floor, 0.0)
-    length = float(np.sqrt(sizes**2 @ squares))
-    squares *= _SHARE * squares / (squares + floor)
-    # A root of the second moment of features as they are.
-    root = units * vectors * np.sqrt(squares)
-    roots = []
-    slope_clip = solver.clip_norm / max(length, 1e-300)
-    for curvatures in _level_curvatures(model, root @ root.T, slope_clip):
-        # Between two levels their geometric mean counts: so no eigenvalue is negative.
-        half = (np.sqrt(curvatures)[:, None] * root).T @ matrix
-        if not np.isfinite(half).all():
-            return None
-        eigenvalues, directions = np.linalg.eigh(half.T @ half)
-        gain = solver.noise_gain(np.clip(eigenvalues, 0.0, 1.0 / solver.learning_rate))
-        if gain is None:
-            return None
-        roots.append(matrix[:-1] @ directions * (gain * noise_std * _scale(model)))
-    return roots
+
+    def __init__(self, model: Any, code: Any) -> None:
+        self._model, self._code = model, code
+
+    @property
+    def unknown(self) -> str | None:
+        """str or None : why nothing is known of it."""
+        return self._found if isinstance(self._found, str) else None
+
+    @property
+    def n_draws(self) -> int:
+        """int : fits that deviations are found from, 0 where they are not known."""
+        return 0 if self.unknown else _DRAWS
+
+    def std(self, where: slice) -> FloatArray | float:
+        """Return the deviations of centered values at some features, NaN where not known."""
+        return np.nan if isinstance(self._found, str) else self._found[where]
+
+    @cached_property
+    def _found(self):
+        unknown = _why_unknown(self._model)
+        return unknown or _deviations(self._model, self._code)
 
 
-def _scale(model):
-    """Return what fitted coefficients are over those that noise was added to."""
-    if is_classifier(model):
-        return 1.0 / (model.temperature_ or 1.0)
-    low, high = model.target_bounds_
-    return 0.5 * (high - low)
+def centered_values(model: Any, code: Any) -> tuple[list[FloatArray], FloatArray]:
+    """Return the shares of rows at levels as a model has them, and its centered values."""
+    means = None if model.preconditioner_ is None else [
+        feature_moment(model)[-1, where] for where in code.slices]
+    shares = level_shares(code, means)
+    coef = np.asarray(model.coef_, np.float64)
+    columns = coef.T if coef.ndim == 2 and len(coef) > 1 else coef.reshape(-1)
+    return shares, centering(code, shares) @ columns
 
 
-def _level_curvatures(model, moment, slope_clip):
-    """Yield the mean curvature of the loss at rows of every level and of all, for every output.
+def feature_moment(model: Any) -> FloatArray:
+    """Return the released second moment of features and the constant, with its noise."""
+    vectors, squares = released_moment(model)
+    units = np.append(np.full(len(vectors) - 1, float(model.data_norm_)), 1.0)
+    return units[:, None] * ((vectors * squares) @ vectors.T) * units
 
-    `moment` is that of features and the constant, `slope_clip` the clip norm over the length of
-    a usual row.
+
+def _why_unknown(model):
+    """Return why the noise of a fitted model of features is not known, or None."""
+    if model._noise_facts.epsilon < np.inf and model.preconditioner_scales_ is None:
+        return "the fit released no second moment of features, as rows are few; raise epsilon."
+    return why_unknown(model)
+
+
+def _deviations(model, code):
+    """Return the standard deviations of centered values over fits, or why they are not known.
+
+    NaN at levels of which noise hides how many rows are there, or whether they are collinear.
     """
-    if not is_classifier(model):
-        yield np.ones(len(moment))
-        return
-    temperature = model.temperature_ or 1.0
-    theta = temperature * np.column_stack([model.coef_, model.intercept_]).T
-    count = max(float(moment[-1, -1]), _LEAST_SHARE)
-    products, shares = moment @ theta / count, moment[:, -1:] / count
-    total = products[-1]
-    deviations = np.sqrt(np.maximum((theta * products).sum(axis=0) - total**2, 0.0))
-    means = products / np.maximum(shares, _LEAST_SHARE)
-    means = np.clip(means, total - _MOST_DEVIATIONS * deviations,
-                    total + _MOST_DEVIATIONS * deviations)
-    for output, deviation in enumerate(deviations):
-        others = np.delete(means, output, axis=1)
-        margins = means[:, output] - (logsumexp(others, axis=1) if others.size else 0.0)
-        scores = margins[:, None] + deviation * _POINTS
-        yield _curvature(scores, temperature, slope_clip) @ _MASSES / _MASSES.sum()
+    draws = PublicDraws(None)
+    n_rows, epsilon = stand_in(model._noise_facts, code.width)
+    moment, unit = feature_moment(model), float(model.data_norm_)
+    square_std = model._noise_facts.square_std * unit**2
+    mean_std = model._noise_facts.mean_std * unit
+    rows = _drawn_apart(code, moment, (square_std, mean_std), n_rows, draws)
+    rows, directions, collinear = _with_moment(rows, moment, square_std)
+    X = rows.astype(code.dtype)
+    fits = list(replays(model, X, epsilon, _DRAWS, draws))
+    differ = why_replays_differ(model, X, np.array([fit.coef_ for fit in fits], np.float64))
+    if differ is not None:
+        return differ
+    found = np.std([centered_values(fit, code)[1] for fit in fits], axis=0, ddof=1)
+    shares = level_shares(code, [moment[-1, where] for where in code.slices])
+    parts = np.square(centering(code, shares) @ directions)
+    hidden = parts[:, collinear].sum(axis=1) > _MOST_HIDDEN * parts.sum(axis=1)
+    found[hidden | (moment[-1, :-1] < _KNOWN * mean_std)] = np.nan
+    return found
 
 
-def _curvature(scores, temperature, slope_clip):
-    """Return the expected curvature of a clipped logistic loss at some scores.
+def _drawn_apart(code, moment, stds, n_rows, draws):
+    """Return features of rows whose columns have nothing to do with one another."""
+    columns = []
+    for part, where in zip(code.parts, code.slices, strict=False):
+        means, products = moment[-1, where], moment[where, where]
+        draw = _numbers if isinstance(part, LinearSplineBasis) else _positions
+        columns.append(draw(part, means, products, stds, n_rows, draws))
+    return code.features(np.column_stack(columns)).astype(np.float64)
 
-    Labels are as likely as the scores over the temperature say.
+
+def _positions(part, means, products, stds, n_rows, draws):
+    """Return positions of categories, -1 for any other."""
+    places = _places(np.maximum(means, 0.0), n_rows, draws)
+    return np.where(places == part.width - 1, -1.0, places)
+
+
+def _numbers(part, means, products, stds, n_rows, draws):
+    """Return numbers on knots and evenly between them, and some that are missing."""
+    square_std, mean_std = stds
+    masses = _masses(means, products, square_std, mean_std)
+    missing = 1.0 - means.sum()
+    known = missing > _MISSING * mean_std * np.sqrt(len(means))
+    places = _places(np.append(masses, missing * known), n_rows, draws)
+    knots = part.knots if part.scale is None else part.scale(part.knots)
+    starts = np.concatenate([knots, knots[:-1], [np.nan]])
+    gaps = np.concatenate([0.0 * knots, np.diff(knots), [0.0]])
+    numbers = starts[places] + gaps[places] * draws.uniforms(n_rows)
+    return numbers if part.scale is None else part.scale.inverse(numbers)
+
+
+def _masses(means, products, square_std, mean_std):
+    """Return the shares of rows on knots and between them that explain moments of weights best.
+
+    Numbers that are even between two knots have half of either's weight, a third of its square
+    and a sixth of the product.
     """
-    fitted, likely = expit(scores), expit(scores / temperature)
-    unclipped = likely * (1.0 - fitted <= slope_clip) + (1.0 - likely) * (fitted <= slope_clip)
-    return fitted * (1.0 - fitted) * unclipped
+    n_knots = len(means)
+    at, between = np.eye(n_knots), np.zeros((n_knots, n_knots - 1))
+    gaps = np.arange(n_knots - 1)
+    between[gaps, gaps] = between[gaps + 1, gaps] = 1.0
+    rows = np.block([[at / mean_std, 0.5 * between / mean_std],
+                     [at / square_std, between / (3.0 * square_std)],
+                     [np.zeros((n_knots - 1, n_knots)),
+                      np.eye(n_knots - 1) * np.sqrt(2.0) / (6.0 * square_std)]])
+    wanted = np.concatenate([means / mean_std, np.diag(products) / square_std,
+                             np.diag(products, 1) * np.sqrt(2.0) / square_std])
+    return nnls(rows, wanted)[0]
+
+
+def _places(weights, n_rows, draws):
+    """Return places drawn in proportion to weights, evenly where all of them are 0."""
+    if not weights.sum() > 0.0:
+        weights = np.ones(len(weights))
+    return draws.choices(weights[None], np.zeros(n_rows, dtype=np.intp))
+
+
+def _with_moment(rows, moment, square_std):
+    """Return rows mapped to the mean and the covariance of a released moment, and directions.
+
+    As far as it stands out of its noise, of which `square_std` is that on the diagonal. Directions
+    are of coefficients, shape (n_features, n_directions), each with as much effect on predictions;
+    and whether columns may be collinear in each.
+    """
+    mean, wanted = rows.mean(axis=0), moment[-1, :-1]
+    values, vectors = np.linalg.eigh(np.cov(rows, rowvar=False, bias=True).reshape(
+        len(mean), len(mean)))
+    varied = values > _NO_VARIANCE * values[-1]
+    roots, vectors = np.sqrt(values[varied]), vectors[:, varied]
+    maps = vectors / roots
+    covariance = moment[:-1, :-1] - np.outer(wanted, wanted)
+    ratios, turns = np.linalg.eigh(maps.T @ covariance @ maps)
+    directions = maps @ turns
+    noise = _DIFFERENT * square_std * np.square(directions).sum(axis=0)
+    hidden = ratios < np.minimum(_COLLINEAR[0] * noise, _COLLINEAR[1])
+    change = ratios - 1.0
+    ratios = 1.0 + np.sign(change) * np.maximum(np.abs(change) - noise, 0.0)
+    stretch = turns * np.sqrt(np.maximum(ratios, _LEAST_VARIANCE))
+    mapped = (rows - mean) @ maps @ stretch @ turns.T @ (vectors * roots).T + wanted
+    return mapped, directions, hidden

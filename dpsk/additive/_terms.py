@@ -1,8 +1,12 @@
 """The curves of an additive model, without what columns could pass on to one another."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
+
+from dpsk._parameters import check_real
 
 __all__ = ["Axis", "Term", "centering", "importances", "level_shares", "terms"]
 
@@ -65,16 +69,67 @@ class Term:
         column's, which goes to its curve: what does not depend on how the fit divided a constant
         among columns. Rows are counted by the noisy shares of levels that were released with
         their second moment, or evenly where none was.
-    std : ndarray or None
-        Standard deviation of `centered` due to the noise of the fit, as far as it is known: by
-        an approximation from released numbers alone, given knots, categories and pairs. None
-        where the solver says nothing of it, and without noise.
+    std : ndarray, shaped like `values`
+        Standard deviation of `centered` over fits to the same rows, given knots, categories and
+        pairs: what the noise of privacy does. It is found when it is first read, by 16 fits to
+        synthetic rows that have the released second moment, and costs no budget. NaN where it
+        is not known: of levels with so few rows that the noise of the moment may be all of them,
+        of columns that may be collinear by it, and wherever `unknown` says why.
+    unknown : str or None
+        Why the noise is not known of any level, where it is not.
+    n_draws : int
+        Fits that `std` is found from, 0 where the noise is not known.
     """
 
     axes: tuple
     values: np.ndarray
     centered: np.ndarray
-    std: np.ndarray | None
+    _noise: Any = field(repr=False)
+    _where: slice = field(repr=False)
+
+    @property
+    def std(self):
+        return np.broadcast_to(self._noise.std(self._where), (
+            self._where.stop - self._where.start, *self._outputs)).reshape(self.values.shape)
+
+    @property
+    def unknown(self):
+        return self._noise.unknown
+
+    @property
+    def n_draws(self):
+        return self._noise.n_draws
+
+    def interval(self, confidence=0.95):
+        """Return the ends of intervals about the values that fits to these rows have on average.
+
+        By Student's t with ``n_draws - 1`` degrees of freedom, for each value by itself. The bias
+        of a fit, and what another sample of rows would change, are not in them.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+
+        Returns
+        -------
+        low, high : ndarray, shaped like `centered`
+            NaN where the noise is not known.
+
+        Raises
+        ------
+        ValueError
+            If `confidence` is not between 0 and 1.
+        """
+        confidence = check_real("confidence", confidence, low=0, high=1, open_low=True,
+                                open_high=True, remedy="a number between 0 and 1")
+        reach = self.std
+        if self.n_draws:
+            reach = reach * stdtrit(self.n_draws - 1, 0.5 + 0.5 * confidence)
+        return self.centered - reach, self.centered + reach
+
+    @property
+    def _outputs(self):
+        return self.values.shape[len(self.axes):]
 
 
 def level_shares(code, means):
@@ -123,7 +178,7 @@ def _spread(part):
     return matrix
 
 
-def terms(code, columns, coef, centered, std):
+def terms(code, columns, coef, centered, noise):
     """Return the list of Term of coefficients, shape (width,) or (width, n_outputs)."""
     places = [(place,) for place in range(len(code.parts))] + list(code.pairs)
     result = []
@@ -133,8 +188,8 @@ def terms(code, columns, coef, centered, std):
         axes = tuple(_axis(columns[place].name, part, width)
                      for place, part, width in zip(own, parts, widths, strict=True))
         shape = *widths, *coef.shape[1:]
-        result.append(Term(axes, *(None if each is None else each[where].reshape(shape)
-                                   for each in (coef, centered, std))))
+        result.append(Term(axes, coef[where].reshape(shape), centered[where].reshape(shape),
+                           noise, where))
     return result
 
 

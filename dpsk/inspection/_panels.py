@@ -36,7 +36,7 @@ def shown_ends(axis, whole):
     return tuple((ends if scale is None else scale.inverse(ends)).tolist())
 
 
-def draw_curve(ax, axis, values, std, _, name, ends):
+def draw_curve(ax, axis, values, reach, _, name, ends):
     """Draw a curve, and a band about it, where it is straight between knots."""
     low, high = ends
     inside = (axis.knots > low) & (axis.knots < high)
@@ -52,10 +52,10 @@ def draw_curve(ax, axis, values, std, _, name, ends):
         line.set_marker("o")
     else:
         ax.set_xlim(low, high)
-    if std is not None:
+    if reach is not None:
         # Of a mean of two values at most the mean of theirs.
-        std = axis.interpolate(places, std)
-        ax.fill_between(places, values - std, values + std, alpha=0.25, linewidth=0,
+        reach = axis.interpolate(places, reach)
+        ax.fill_between(places, values - reach, values + reach, alpha=0.25, linewidth=0,
                         color=line.get_color())
 
 
@@ -69,12 +69,12 @@ def _apart(places, scaled):
     return places[np.unique([*chosen, len(places) - 1])]
 
 
-def draw_bars(ax, axis, values, std, turn, name, order):
+def draw_bars(ax, axis, values, reach, turn, name, order):
     """Draw bars, beside those of other outputs, with their errors; `order` is that of bars."""
     place, count = turn
     width = 0.8 / count
     shifts = np.arange(len(order)) + (place - 0.5 * (count - 1)) * width
-    ax.bar(shifts, values[order], width, yerr=None if std is None else std[order], alpha=0.6,
+    ax.bar(shifts, values[order], width, yerr=None if reach is None else reach[order], alpha=0.6,
            label=name, error_kw={"elinewidth": 1.0})
     label(ax.xaxis, axis, order)
 

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtri
 from sklearn.base import is_classifier
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
@@ -162,16 +161,14 @@ class DPShapeDisplay:
         """
         check_matplotlib_support(f"{type(self).__name__}.plot")
         check_integer("n_cols", n_cols, low=1, high=1000, remedy="an int >= 1")
-        width = None
         if confidence is not None:
             check_real("confidence", confidence, low=0, open_low=True, high=1, open_high=True,
                        remedy="None, or a number between 0 and 1")
-            width = float(ndtri(0.5 + 0.5 * confidence))
         panels = self._panels()
         self.figure_, self.axes_ = _axes(ax, len(panels), n_cols)
         drawn = list(zip(panels, self.axes_.ravel(), strict=False))
         for (term, output), each in drawn:
-            self._draw(term, output, each, width)
+            self._draw(term, output, each, confidence)
         if self.same_scale:
             alike = [each for (term, _), each in drawn if len(term.axes) == 1]
             ends = np.array([each.get_ylim() for each in alike] or [(0.0, 1.0)])
@@ -185,18 +182,18 @@ class DPShapeDisplay:
         return [(term, output) for term in self.terms
                 for output in (outputs if len(term.axes) == 2 else [None])]
 
-    def _draw(self, term, output, ax, width):
+    def _draw(self, term, output, ax, confidence):
         if len(term.axes) == 2:
             self._draw_pair(term, output, ax)
             return
         axis, = term.axes
-        values, std = np.atleast_2d(term.centered.T), None
+        values, reach = np.atleast_2d(term.centered.T), None
         draw, how = ((draw_bars, bar_order(axis, values[0])) if axis.knots is None else
                      (draw_curve, self._ends(axis)))
-        if width is not None and term.std is not None:
-            std = width * np.atleast_2d(term.std.T)
+        if confidence is not None and term.unknown is None:
+            reach = np.atleast_2d(term.interval(confidence)[1].T) - values
         for place, each in enumerate(values):
-            draw(ax, axis, each, None if std is None else std[place], (place, len(values)),
+            draw(ax, axis, each, None if reach is None else reach[place], (place, len(values)),
                  None if self.classes is None else str(self.classes[place]), how)
         ax.axhline(0.0, color="0.7", linewidth=0.8, zorder=0)
         ax.set_xlabel(str(axis.column))

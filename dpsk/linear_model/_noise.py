@@ -24,11 +24,11 @@ import numpy as np
 from scipy.special import expit, ndtri, softmax
 from sklearn.base import clone, is_classifier
 
-from dpsk._charging import Carried, Prepaid, open_budgets
+from dpsk._charging import Carried, Prepaid
 from dpsk._data.errors import without_warnings
 from dpsk._data.weights import class_factors
 from dpsk._defaults.budgets import USUAL_RESIDUAL
-from dpsk._objective.losses import CappedPoisson
+from dpsk._objective.losses import CappedPoisson, Multinomial
 from dpsk._origin import is_of
 from dpsk._privacy.closed_forms import gaussian_epsilon, gaussian_mu
 from dpsk._privacy.noise.public import PublicDraws
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
     from dpsk._typing import FloatArray
 
-__all__ = ["NoiseFacts", "noise_by_replays", "why_unknown"]
+__all__ = ["NoiseFacts", "centered_over_classes", "noise_by_replays", "released_moment",
+           "replays", "stand_in", "why_replays_differ", "why_unknown"]
 
 #: A table that stands for a larger one has so many rows, and so many for each column.
 _FEWEST_ROWS, _ROWS_A_COLUMN = 5000, 50
@@ -120,30 +121,36 @@ def why_unknown(model: Any) -> str | None:
     return None
 
 
+def centered_over_classes(model: Any, coef: FloatArray,
+                          intercept: Any) -> tuple[FloatArray, Any]:
+    """Return coefficients and intercepts less their means over classes, where these are free.
+
+    A shift of all classes of a multinomial model changes no probability, and noise moves it.
+    """
+    n_classes = len(getattr(model, "classes_", ()))
+    if n_classes < 3 or not isinstance(model._several_loss(n_classes), Multinomial):
+        return coef, intercept
+    return coef - coef.mean(axis=0), intercept - intercept.mean()
+
+
 def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] | str:
     """Return standard deviations of `coef_` and `intercept_` over fits to one synthetic table.
 
-    Or why they are not those of the model's fit: it would not find its coefficients again.
+    Those of multinomial models are centered over classes. Or why they are not those of the
+    model's fit: it would not find its coefficients again.
 
     NaN for coefficients of which noise hides a part: they follow the noise of the map. Nothing is
     charged, as no row of data is read.
     """
     facts, draws = model._noise_facts, PublicDraws(None)
-    n_rows, epsilon = _stand_in(facts, model.n_features_in_)
-    moment, hidden = _released_moment(model)
+    n_rows, epsilon = stand_in(facts, model.n_features_in_)
+    moment, hidden = _shown_moment(model)
     X = _synthetic_rows(model, moment, n_rows, draws)
-    y = without_warnings(_synthetic_targets, model, X, draws)
     # Groups have steps and bounds of their own; of one row each they do here.
     known = {"groups": np.arange(n_rows)} if facts.is_grouped else {}
-    found = []
-    for _ in range(n_draws):
-        replay = without_callbacks(clone(model)).set_params(
-            solver=facts.solver, epsilon=epsilon, delta=facts.delta, random_state=None,
-            verbose=0)
-        with _paid_beforehand(replay):
-            without_warnings(replay.fit, X, y, **known)
-        found.append((replay.coef_, replay.intercept_))
-    differ = _why_replays_differ(model, X, np.array([coef for coef, _ in found], np.float64))
+    found = [centered_over_classes(model, replay.coef_, replay.intercept_)
+             for replay in replays(model, X, epsilon, n_draws, draws, **known)]
+    differ = why_replays_differ(model, X, np.array([coef for coef, _ in found], np.float64))
     if differ is not None:
         return differ
     coefs, intercepts = (np.std(np.array(values, np.float64), axis=0, ddof=1)
@@ -153,7 +160,24 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] 
     return coefs, intercepts * np.nan if model.fit_intercept and unclear[-1] else intercepts
 
 
-def _why_replays_differ(model, X, coefs):
+def replays(model: Any, X: FloatArray, epsilon: float, n_draws: int, draws: PublicDraws,
+            **fit_params: Any) -> Iterator[Any]:
+    """Yield fits like that of a model, each with fresh noise, to synthetic rows.
+
+    Their targets are those that the model predicts. Nothing is charged, as no row of data is read.
+    """
+    y = without_warnings(_synthetic_targets, model, X, draws)
+    for _ in range(n_draws):
+        replay = without_callbacks(clone(model)).set_params(
+            solver=model._noise_facts.solver, epsilon=epsilon, delta=model._noise_facts.delta,
+            random_state=None, verbose=0)
+        replay._of_shares = model._of_shares
+        with _paid_beforehand(replay):
+            without_warnings(replay.fit, X, y, **fit_params)
+        yield replay
+
+
+def why_replays_differ(model: Any, X: FloatArray, coefs: FloatArray) -> str | None:
     """Return why fits, (n_draws, ...), are not like that of the model they should find, or None.
 
     By what coefficients predict on synthetic rows, about its mean.
@@ -175,7 +199,7 @@ def _why_replays_differ(model, X, coefs):
     return None
 
 
-def _stand_in(facts, n_features):
+def stand_in(facts: NoiseFacts, n_features: int) -> tuple[int, float]:
     """Return the number of rows of a synthetic table, and the budget of fits to it."""
     fewer = max(_FEWEST_ROWS, _ROWS_A_COLUMN * (n_features + 1))
     if not facts.is_gaussian or fewer >= facts.n_units:
@@ -191,10 +215,7 @@ def _paid_beforehand(replay: Any) -> Iterator[None]:
     The payment is the object's, not the thread's: what a signal, a finalizer or a parameter with
     code of its own fits meanwhile is charged as ever.
     """
-    name = "the summary of a model"
-    # Which budgets are open is asked for as for a fit that is paid, which no worker refuses.
-    asking = Carried(prepaid=Prepaid(name, frozenset()))
-    prepaid = Prepaid(name, frozenset(each.file for each in open_budgets(asking)))
+    prepaid = Prepaid("the noise of a model", frozenset(), is_free=True)
     replay._carried = Carried(prepaid=prepaid)
     try:
         yield
@@ -202,18 +223,27 @@ def _paid_beforehand(replay: Any) -> Iterator[None]:
         prepaid.close()
 
 
-def _released_moment(model):
-    """Return the second moment of rows in the unit of their bound, and what noise hides of it.
+def released_moment(model: Any) -> tuple[FloatArray, FloatArray]:
+    """Return directions of the released second moment, as columns, and mean squares along them.
 
-    That is the share of every coefficient, the intercept's last, in directions whose moment may
-    be noise alone. These have their mean here where that is sure, so that rows keep their lengths,
-    and else none, as coefficients vary most then.
+    Of rows in the unit of their bound, the constant last. The noise of the moment is in them, so
+    that some may be negative.
     """
     usual, floor = model.preconditioner_scales_
     matrix = model.preconditioner_.astype(np.float64)
     matrix[:model.n_features_in_] *= float(model.data_norm_)
     sizes, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
-    squares = (usual * np.maximum(sizes, np.finfo(float).tiny)) ** -2.0 - floor
+    return vectors, (usual * np.maximum(sizes, np.finfo(float).tiny)) ** -2.0 - floor
+
+
+def _shown_moment(model):
+    """Return the released moment as synthetic rows have it, and what noise hides of it.
+
+    That is the share of every coefficient, the intercept's last, in directions whose moment may
+    be noise alone. These have their mean here where that is sure, so that rows keep their lengths,
+    and else none, as coefficients vary most then.
+    """
+    vectors, squares = released_moment(model)
     deviations = _deviations(model, vectors)
     hidden = ~(squares >= deviations * max(_SURE, math.sqrt(2.0 * len(vectors))))
     if hidden.any():

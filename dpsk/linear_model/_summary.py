@@ -11,7 +11,12 @@ from scipy.special import stdtrit
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._parameters import check_integer, check_real
-from dpsk.linear_model._noise import NoiseFacts, noise_by_replays, why_unknown
+from dpsk.linear_model._noise import (
+    NoiseFacts,
+    centered_over_classes,
+    noise_by_replays,
+    why_unknown,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,9 +48,10 @@ class CoefficientSummary:
     feature_names : list of str
         Of the columns of `coef`, the intercept not among them.
     coef : ndarray of shape (n_features,) or (n_outputs, n_features)
-        As the model has it.
+        As the model has it. Of three or more classes of a logistic model less the mean over
+        classes, as a shift of all of them changes no probability.
     intercept : float or ndarray of shape (n_outputs,)
-        As the model has it.
+        The same.
     coef_std : ndarray, shaped like `coef`
         Standard deviations of the noise; NaN where it is not known, and for features whose
         correlations noise hides.
@@ -218,5 +224,5 @@ class SummarizesCoefficients:
         names = getattr(self, "feature_names_in_", None)
         return CoefficientSummary(
             [f"x{i}" for i in range(self.n_features_in_)] if names is None else list(names),
-            self.coef_, self.intercept_, *stds, list(classes) if len(classes) > 2 else None,
-            n_draws, unknown)
+            *centered_over_classes(self, self.coef_, self.intercept_), *stds,
+            list(classes) if len(classes) > 2 else None, n_draws, unknown)

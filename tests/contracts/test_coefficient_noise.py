@@ -6,7 +6,7 @@ import pytest
 from dpsk import DPLogisticRegression
 from dpsk._objective.penalties import ElasticNet
 from dpsk._solvers import SOLVERS
-from dpsk.additive._noise import coefficient_noise
+from dpsk.additive._noise import feature_moment
 
 #: Every eigenvalue once.
 CURVATURES = np.array([0.0, 0.01, 0.3, 1.0, 1.7])
@@ -39,17 +39,14 @@ def test_solvers_that_say_nothing_of_their_noise_have_none():
     assert SOLVERS["newton"]().noise_gain(CURVATURES) is None
 
 
-def test_the_noise_of_coefficients_shrinks_with_the_budget():
-    """Means of ten fits: .79, give or take .06, and .18, give or take .01; 7 deviations apart."""
+@pytest.mark.parametrize("data_norm", [1.0, 3.0])
+def test_a_fit_gives_back_the_moment_that_it_released(data_norm):
+    """The noise on an entry is .0003 of the unit, and rows are not cut."""
     rng = np.random.default_rng(0)
-    X = np.eye(4)[rng.integers(4, size=3000)]
-    y = X[:, 0] + rng.random(3000) > 0.7
-    stds = []
-    for epsilon in np.repeat([1.0, 4.0], 10):
-        model = DPLogisticRegression(epsilon, data_norm=1.0, solver="gd", precondition=True)
-        model._notes = {}
-        model.fit(X, y)
-        (root,) = coefficient_noise(model, 1.0)
-        assert root.shape == (4, 5)
-        stds.append(np.linalg.norm(root - root.mean(axis=0)))
-    assert np.mean(stds[10:]) < 0.6 * np.mean(stds[:10])
+    X = rng.uniform(-0.5, 0.5, size=(3000, 4)) * data_norm + 0.1
+    X[:, 3] += X[:, 0]
+    X *= data_norm / np.linalg.norm(X, axis=1).max()
+    model = DPLogisticRegression(300.0, data_norm=data_norm, solver="gd", precondition=True)
+    moment = feature_moment(model.fit(X, X[:, 0] > 0.0))
+    rows = np.column_stack([X, np.ones(len(X))])
+    np.testing.assert_allclose(moment, rows.T @ rows / len(X), atol=0.01 * data_norm**2)

@@ -1,5 +1,7 @@
 """Shapes of columns in pictures."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,9 @@ from tests.estimators.test_skewed_columns import COLUMNS, NORMAL
 def test_buckets_of_several_categories_are_not_drawn():
     axis = Axis("town", None, ["Graz", "Linz", "bucket 0", "bucket 1"], n_named=2)
     values = np.arange(5.0)
-    display = DPShapeDisplay([Term((axis,), values, values, values)], unit="target", classes=None)
+    noise = SimpleNamespace(unknown=None, n_draws=9, std=lambda where: 0.1 * values[where])
+    term = Term((axis,), values, values, noise, slice(0, 5))
+    display = DPShapeDisplay([term], unit="target", classes=None)
     (ax,) = display.plot().axes_.ravel()
     assert [bar.get_height() for bar in ax.patches] == [1.0, 0.0]
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["Linz", "Graz"]

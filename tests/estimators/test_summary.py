@@ -208,6 +208,27 @@ def test_classes_and_names_are_told():
     assert "<b>" not in summary._repr_html_()
 
 
+def test_a_shift_of_all_classes_is_no_coefficient():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2))
+    y = (X @ rng.normal(size=(2, 3)) + rng.gumbel(size=(3000, 3))).argmax(axis=1)
+    model = DPLogisticRegression(epsilon=5.0).fit(X, y)
+    summary = model.summary(n_draws=10)
+    np.testing.assert_allclose(summary.coef.mean(axis=0), 0.0, atol=1e-6)
+    np.testing.assert_allclose(summary.intercept.mean(), 0.0, atol=1e-6)
+    np.testing.assert_allclose(np.diff(summary.coef, axis=0), np.diff(model.coef_, axis=0),
+                               atol=1e-5)
+    assert np.isfinite(summary.coef_std).all()
+
+
+def test_summary_needs_no_budget_to_be_there(monkeypatch, tmp_path):
+    model = DPLogisticRegression(epsilon=5.0).fit(*table(DPLogisticRegression()))
+    monkeypatch.setenv("DPSK_BUDGET", str(tmp_path / "nowhere"))
+    assert model.summary(n_draws=10).unknown is None
+    with pytest.raises(FileNotFoundError, match="DPSK_BUDGET"):
+        DPLogisticRegression(epsilon=5.0).fit(*table(DPLogisticRegression()))
+
+
 def test_intervals_widen_with_confidence():
     X, y = table(DPLinearRegression())
     summary = DPLinearRegression(epsilon=5.0, target_bounds=(0.0, 6.0)).fit(X, y).summary(20)

@@ -207,9 +207,13 @@ def test_a_bound_that_follows_from_the_step_before_is_not_called_declared():
 
 
 def test_the_bound_on_features_of_an_additive_model_is_derived(monkeypatch):
-    seen = []
-    monkeypatch.setattr(DPAdditiveClassifier, "_keep_noise",
-                        lambda self, model: seen.append(model))
+    seen, linear = [], DPAdditiveClassifier._linear
+
+    def noted(self, **params):
+        seen.append(linear(self, **params))
+        return seen[-1]
+
+    monkeypatch.setattr(DPAdditiveClassifier, "_linear", noted)
     DPAdditiveClassifier(epsilon=4.0, interactions=0).fit(*table())
     assert _norm(seen[0].privacy_) == (math.sqrt(3.0), "derived")
 
