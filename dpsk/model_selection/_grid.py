@@ -29,8 +29,7 @@ class DPGridSearchCV(BaseSearch):
     ----------
     estimator : estimator
         A classifier or regressor of dpsk, or a `DPPipeline` that ends with one. Its `epsilon`,
-        `delta` and `verbose` are set by the search. Runs that release Gaussian noise only, as
-        those of ``solver="gd"``, get most of a budget.
+        `delta` and `verbose` are set by the search.
     param_grid : dict or list of dicts
         Names of parameters with lists of values, as scikit-learn's `GridSearchCV` takes it.
     %(epsilon)s

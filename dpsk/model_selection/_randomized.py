@@ -32,8 +32,7 @@ class DPRandomizedSearchCV(BaseSearch):
     ----------
     estimator : estimator
         A classifier or regressor of dpsk, or a `DPPipeline` that ends with one. Its `epsilon`,
-        `delta` and `verbose` are set by the search. Runs that release Gaussian noise only, as
-        those of ``solver="gd"``, get most of a budget.
+        `delta` and `verbose` are set by the search.
     param_distributions : dict or list of dicts
         Names of parameters with lists of values, or distributions such as SciPy's, as
         scikit-learn's `RandomizedSearchCV` takes it. It must not follow from the rows.

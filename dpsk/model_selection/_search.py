@@ -81,7 +81,7 @@ class BaseSearch(HoldoutModel):
             *self._allowed(n_samples), self._mean_runs, *self._sizes(n_samples),
             gaussian=all(model._is_gaussian for model in probes),
             disclosed=max(model._disclosed_share for model in probes),
-            choices=1 if after is None else len(after.values))
+            choices=1 if after is None else len(after.values), most_chance=self._most_chance())
 
     def _probed(self, name):
         """Return models of settings that stand for all; a ValueError where one is no good."""
@@ -118,7 +118,7 @@ class BaseSearch(HoldoutModel):
         name, after = self._after(classes)
         plan = self.plan(n_samples)
         probes = self._probed(name)
-        self._check_rows_of(probes, plan, X, y)
+        plan = self._checked_plan(probes, plan, X, y)
         method, session, stream = self._opened_session(plan, X, y)
         parts = self._parts(plan, X, y)
         best: Any = None

@@ -164,7 +164,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
         return search_plan(
             *self._allowed(n_samples), 1.0, *self._sizes(n_samples),
             gaussian=self.estimator._is_gaussian, disclosed=self.estimator._disclosed_share,
-            choices=len(self._grid()), counts=counts)
+            choices=len(self._grid()), counts=counts, most_chance=self._most_chance())
 
     @quietly
     def fit(self, X: Table, y: Any = None) -> Self:
@@ -189,7 +189,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
             raise ValueError("Only binary classification is supported. The label set has "
                              f"{len(classes)} classes; a threshold is of two.")
         plan, thresholds = self.plan(n_samples), self._grid()
-        self._check_rows_of([self.estimator], plan, X, y)
+        plan = self._checked_plan([self.estimator], plan, X, y)
         method, session, stream = self._opened_session(plan, X, y)
         (asks,) = session.runs(plan.event, plan.holdout_event)
         model = self._at_budget(clone(self.estimator), session, classes, plan)
