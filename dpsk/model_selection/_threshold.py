@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from dpsk.model_selection._candidates import responses
 from dpsk.model_selection._confusion import THRESHOLD_SCORES, ThresholdScore
 from dpsk.model_selection._holdout import HoldoutModel, trained
 from dpsk.model_selection._plan import search_plan
+from dpsk.model_selection._told import told_score
 
 if TYPE_CHECKING:
     from typing import Any
@@ -76,7 +78,10 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
     best_threshold_ : float
         From it on the second class is predicted.
     best_score_ : float
-        Its noisy score on the held-out part; as the best of several it is rather high.
+        Its noisy score on the held-out part, within the range of scores; as the best of several
+        it is rather high. NaN, with a `PrivacyWarning`, where its noise is larger.
+    best_score_standard_error_ : float
+        Of that noise.
     classes_ : ndarray of shape (2,)
     plan_ : SearchPlan
         What was declared beforehand, see `plan`.
@@ -204,7 +209,9 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
         # Their own tell what the training costs, and not the threshold.
         state_as_whole(model, certificate, self)
         self.estimator_, self.privacy_, self.plan_ = model, certificate, plan
-        self.best_threshold_, self.best_score_ = found
+        self.best_threshold_, score, self.best_score_standard_error_ = found
+        self.best_score_ = told_score(self.scoring, score, self.best_score_standard_error_,
+                                      0.0, 1.0)
         return self
 
     @quietly
@@ -277,7 +284,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
 
 
 def _choose(asks, plan, scoring, scores, positive, thresholds):
-    """Return a threshold, chosen under noise, and its noisy score."""
+    """Return a threshold, chosen under noise, its noisy score, and the error of that."""
     n_samples, count = len(scores), None
     if plan.count_mu:
         noisy = asks(Gaussian(plan.count_mu), lambda inside: np.array([float(positive.sum())]),
@@ -296,4 +303,6 @@ def _choose(asks, plan, scoring, scores, positive, thresholds):
         place = int(asks(plan.choice, values, apart, select=np.argmax))
     moved = Sensitivity(score.moved, terms=n_samples, size=1)
     shown = asks(Gaussian(plan.score_mu), lambda inside: values(inside)[place:place + 1], moved)
-    return float(thresholds[place]), float(shown[0])
+    noise = math.hypot(score.moved / plan.score_mu,
+                       score.error_of_count / plan.count_mu if plan.count_mu else 0.0)
+    return float(thresholds[place]), float(shown[0]), noise

@@ -202,6 +202,26 @@ def test_scores_of_numbers(scoring):
     assert found.scorer_.bound == 1.0
 
 
+@pytest.mark.parametrize("search", [grid(), randomized()], ids=lambda s: type(s).__name__)
+def test_results_are_unknown_but_for_the_best(search):
+    X, y = rows()
+    found = clone(search).fit(X, y)
+    results, place = found.cv_results_, found.best_index_
+    assert results["params"][place] == found.best_params_ and found.n_splits_ == 1
+    for name, value in (("mean_test_score", found.best_score_), ("rank_test_score", 1),
+                        ("std_test_score", found.best_score_standard_error_)):
+        np.testing.assert_equal(results[name][place], float(value))
+        assert np.isnan(results[name]).sum() == len(results["params"]) - 1
+    assert found.best_score_standard_error_ == found.scorer_.bound * found.plan_.score_noise
+
+
+def test_a_score_below_its_noise_is_no_number():
+    X, y = rows(40)
+    with pytest.warns(PrivacyWarning, match="best_score_ is NaN"):
+        found = grid(scoring="neg_brier_score", epsilon=0.05).fit(X, y)
+    assert np.isnan(found.best_score_) and found.best_score_standard_error_ > 0.25
+
+
 def test_labels_that_the_training_part_lacks_are_still_classes():
     X, y = rows(100)
     y[:] = 0
