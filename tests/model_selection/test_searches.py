@@ -24,8 +24,7 @@ from dpsk import (
     PrivacyBudget,
     make_dp_pipeline,
 )
-from dpsk._privacy.closed_forms import gaussian_delta
-from dpsk.accounting import BestOf, Disclosure, Gaussian, epsilon
+from dpsk.accounting import BestOf, Disclosure, Gaussian, delta, epsilon
 from dpsk.auditing import epsilon_lower_bound
 from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
@@ -137,7 +136,7 @@ def test_runs_of_another_kind_are_covered_by_a_gaussian(model, settings):
     # Nearly all of the mu is for the training.
     own = clone(search.best_estimator_).fit(X, y).privacy_
     mu = total_mu(run.event)
-    assert own.delta_at(mu) <= gaussian_delta(mu, mu) + disclosed(run.event)
+    assert own.delta_at(mu) <= delta(Gaussian(mu), mu) + disclosed(run.event)
     assert epsilon(Gaussian(0.99 * mu), own.delta) <= search.plan_.run_epsilon
 
 
