@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING
 
 from dpsk._privacy.bracket import smallest_passing
 from dpsk._privacy.closed_forms import ROUNDING, gaussian_epsilon, gaussian_mu
-from dpsk._privacy.events import Disclosure, Gaussian, NotPrivate, elementary_kinds, tally
+from dpsk._privacy.events import (
+    Composed,
+    Disclosure,
+    Gaussian,
+    NotPrivate,
+    Repeated,
+    elementary_kinds,
+    tally,
+)
 from dpsk._privacy.pld.composition import loss_bound
 
 if TYPE_CHECKING:
@@ -88,6 +96,11 @@ class Releases:
     def rest(self) -> Releases:
         """Releases where the disclosure does not happen."""
         return Releases(tuple(part for part in self.parts if not isinstance(part[0], Disclosure)))
+
+    def as_event(self) -> Event:
+        """Return one event of all releases."""
+        events = [event if count == 1 else Repeated(event, count) for event, count in self.parts]
+        return events[0] if len(events) == 1 else Composed(tuple(events))
 
     @property
     def mu(self) -> float:

@@ -13,23 +13,15 @@ from dpsk._privacy import accountant
 from dpsk._privacy.closed_forms import ROUNDING
 from dpsk._privacy.disclosures import Disclosure, NotPrivate
 from dpsk._privacy.elementary import Elementary, Event, finite, require
-from dpsk._privacy.events import Composed, Repeated, tally
+from dpsk._privacy.events import tally
 from dpsk._privacy.pld.curves import LONGEST, CurveLaw, reach
-from dpsk._privacy.selection import (
-    GaussianRun,
-    ProfileRun,
-    corners_of,
-    failure_rate,
-    selection_delta,
-    summed,
-)
+from dpsk._privacy.selection import Run, failure_rate, gaussian_run, selection_deltas
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dpsk._privacy.elementary import Counts, Parts
     from dpsk._privacy.pld.distributions import LossLaw
-    from dpsk._privacy.selection import Run
     from dpsk._typing import FloatArray
 
 __all__ = ["BestOf"]
@@ -106,7 +98,10 @@ class BestOf(Elementary):
 
     def closed_form(self, count: int, epsilon: float) -> tuple[float, str] | None:
         # The bound for one; none for several.
-        return (_delta(self, epsilon), "selection") if count == 1 else None
+        if count > 1:
+            return None
+        (bound,) = _deltas(self, np.array([epsilon]))
+        return float(bound), "selection"
 
     def loss_law(self) -> LossLaw:
         # The law whose curve runs through points of the bound.
@@ -119,30 +114,20 @@ class BestOf(Elementary):
         return run * (1.0 + 0.25 * math.log(self.mean_runs)) ** 2
 
 
-def _delta(event: BestOf, epsilon: float) -> float:
-    """Upper bound on the delta of a `BestOf` at `epsilon` >= 0."""
-    if event.pure_epsilon <= epsilon:
-        return 0.0
-    return selection_delta(_run(event.event), event.mean_runs, event.shape, epsilon)
+def _deltas(event: BestOf, losses: FloatArray) -> FloatArray:
+    """Return upper bounds on the delta of a `BestOf` at losses >= 0."""
+    bounds = selection_deltas(_run(event.event), event.mean_runs, event.shape, losses)
+    return np.where(losses < event.pure_epsilon, bounds, 0.0)
 
 
 @dataclass(frozen=True)
 class _Curve:
-    """The bound of an event at arrays of epsilons, chords left aside."""
+    """The bound of an event at arrays of epsilons."""
 
     event: BestOf
 
     def __call__(self, losses: FloatArray) -> FloatArray:
-        event = self.event
-        run = _run(event.event)
-        if isinstance(run, GaussianRun):
-            # Below, digits end; a run that is easier to tell has the larger bound.
-            run = GaussianRun(max(run.mu, _LEAST_MU))
-        corners = corners_of(run, float(event.mean_runs), float(event.shape))
-        with np.errstate(all="ignore"):
-            sums = np.concatenate([summed(run, *corners, part) for part in np.array_split(
-                losses, 1 + len(losses) // 64)])
-        return np.where(losses < event.pure_epsilon, sums, 0.0)
+        return _deltas(self.event, losses)
 
 
 def _pure_epsilon(event: BestOf) -> float:
@@ -168,7 +153,7 @@ def _simplified(event: BestOf) -> Elementary | None:
     if not releases.is_private:
         return NotPrivate()
     if len(releases.parts) == 1:
-        return replace(event, event=_counted(releases.parts))
+        return replace(event, event=releases.as_event())
     return event
 
 
@@ -185,25 +170,20 @@ def _apart(counts: Iterable[tuple[BestOf, int]]) -> Parts:
             parts.append((event, count))
             continue
         chance += count * event.mean_runs * releases.chance * ROUNDING
-        rest = releases.rest.parts
-        if rest and chance < 1:
-            parts.append((_without_chance(event, rest, releases.chance), count))
+        rest = releases.rest
+        if rest.parts and chance < 1:
+            parts.append((_without_chance(event, rest.as_event(), releases.chance), count))
     return (*parts, *([(Disclosure(min(1.0, chance)), 1)] if chance else []))
 
 
-def _without_chance(event: BestOf, parts: Parts, chance: float) -> BestOf:
+def _without_chance(event: BestOf, run: Event, chance: float) -> BestOf:
     gamma = failure_rate(event.mean_runs, event.shape)
     gamma = min(1.0, 1.0 - (1.0 - gamma) * (1.0 - chance))
     mean = 1.0
     if gamma < 1:
         shape = event.shape
         mean = shape * (1 - gamma) / gamma / -math.expm1(shape * math.log(gamma))
-    return replace(event, event=_counted(parts), mean_runs=min(event.mean_runs, max(1.0, mean)))
-
-
-def _counted(parts: Parts) -> Event:
-    events = [event if count == 1 else Repeated(event, count) for event, count in parts]
-    return events[0] if len(events) == 1 else Composed(tuple(events))
+    return replace(event, event=run, mean_runs=min(event.mean_runs, max(1.0, mean)))
 
 
 @lru_cache(maxsize=64)
@@ -211,7 +191,8 @@ def _run(event: Event) -> Run:
     """Return what tells runs of an event apart."""
     releases = accountant.merge(event)
     if releases.is_gaussian:
-        return GaussianRun(releases.mu)
+        # Below, digits end; a run that is easier to tell has the larger bound.
+        return gaussian_run(max(releases.mu, _LEAST_MU))
 
     def one(epsilon: float) -> float:
         return accountant.account_merged(releases, epsilon).delta
@@ -222,4 +203,4 @@ def _run(event: Event) -> Run:
     closed = accountant.account_merged(releases, end / 2).grid_step == 0
     # Denser where deltas that matter are.
     losses = end * np.linspace(0.0, 1.0, _POINTS if closed else _FEW_POINTS) ** 1.5
-    return ProfileRun(losses, np.array([one(loss) for loss in losses]))
+    return Run(losses, np.array([one(loss) for loss in losses]))

@@ -7,15 +7,7 @@ do not decrease, and is admitted while sums stay within the limits.
 with :math:`\mu_B` the largest mu of delta at most :math:`\delta_B` beside a chance of
 :math:`\delta_D` to tell all (Smith and Thakurta 2022; Koskela, Tobaben and Honkela 2023). A pure
 release is randomized response, of :math:`\mu = 2 \Phi^{-1}(e^\varepsilon / (1 + e^\varepsilon))`.
-Any other event costs a chance :math:`d` and the least mu with
-
-.. math:: \delta(\varepsilon) \le d + (1 - d)\, \delta_\mu(\varepsilon)
-          \qquad \text{for all } \varepsilon \ge 0:
-
-its curve is then above that of a Gaussian release that with probability d tells all, from which
-it can be simulated for any two neighbors (Blackwell). Between two epsilons, the left side is at
-most its value at the lower one and the right side at least its value at the upper one; intervals
-are halved until that costs little.
+Any other event costs a chance and the least mu that covers it beside that (`domination`).
 
 **Renyi.** At one order :math:`\alpha`, admit while the sum of Renyi divergences is at most
 :math:`r`, with
@@ -37,8 +29,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from heapq import heapify, heappush, heapreplace
-from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
@@ -46,7 +36,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from dpsk._privacy import accountant
-from dpsk._privacy.closed_forms import ROUNDING, bounded_range_mu, gaussian_mu
+from dpsk._privacy.closed_forms import ROUNDING, bounded_range_mu
+from dpsk._privacy.domination import covering_mu
 from dpsk._privacy.events import Disclosure, Gaussian, Pure, Repeated, SampledGaussian
 
 if TYPE_CHECKING:
@@ -59,8 +50,6 @@ __all__ = ["KINDS", "Filter", "GaussianFilter", "Price", "PureFilter", "RenyiFil
 _ONE_OF = 16
 #: Sums in floating point, and prices that are solved for, may be that far off.
 _SLACK = 1e-12
-#: How an interval of epsilons is cut, and how much may be lost by it.
-_FIRST_CELLS, _MOST_CELLS, _CLOSE = 8, 64, 1.002
 _ORDERS = (1.0 + 1e-3, 1e6)
 _MOST_NODES = 2_000_000
 
@@ -164,7 +153,7 @@ class GaussianFilter(Filter):
         if not (event.protects and self.disclosure):
             return math.inf, math.inf
         chance = self.disclosure / _ONE_OF
-        return _mu_beside(Repeated(event, count), chance)**2, chance
+        return covering_mu(Repeated(event, count), chance)**2, chance
 
 
 @dataclass(frozen=True)
@@ -266,43 +255,6 @@ def _price(of: Filter, event: Event) -> Price:
     for part, count in accountant.merge(event).parts:
         total = tuple(map(math.fsum, zip(total, of._part(part, count), strict=True)))
     return total
-
-
-def _mu_beside(event: Event, chance: float) -> float:
-    """Return a mu that stands for an event but for a chance to tell all; infinite if none does."""
-    end = accountant.epsilon(event, chance)
-    if not math.isfinite(end):
-        return math.inf
-
-    def curve(epsilon: float) -> float:
-        return max(0.0, (accountant.delta(event, epsilon) * ROUNDING - chance) / (1.0 - chance))
-
-    def cell(low: float, high: float, at_low: float) -> tuple[float, float, float, float]:
-        # The largest bound is the first of a heap.
-        return -_least_mu(high, at_low), low, high, at_low
-
-    starts = np.linspace(0.0, end, _FIRST_CELLS + 1).tolist()
-    values = [curve(start) for start in starts[:-1]]
-    cells = [cell(*ends, value) for ends, value in zip(pairwise(starts), values, strict=True)]
-    heapify(cells)
-    known = max(map(_least_mu, starts[:-1], values))
-    for _ in range(_MOST_CELLS):
-        bound, low, high, at_low = cells[0]
-        if -bound <= known * _CLOSE:
-            break
-        middle = 0.5 * (low + high)
-        at_middle = curve(middle)
-        known = max(known, _least_mu(middle, at_middle))
-        heapreplace(cells, cell(low, middle, at_low))
-        heappush(cells, cell(middle, high, at_middle))
-    return -cells[0][0]
-
-
-def _least_mu(epsilon: float, delta: float) -> float:
-    """Return the least mu of which the delta at epsilon reaches `delta`, rounded up."""
-    if delta >= 1.0:
-        return math.inf
-    return gaussian_mu(epsilon, delta) * (1.0 + 1e-9) if delta > 0 else 0.0
 
 
 def _renyi_limit(epsilon: float, delta: float, order: float) -> float:

@@ -100,19 +100,16 @@ class BestRuns:
     ----------
     mean_runs : float
         1 is a run for sure, of which none is chosen.
-    pure : bool
-        Whether a run costs a loss that is the inverse of the noise multiplier, else that mu.
     chance : float
-        That a run tells all of a row beside that.
+        That a run tells all of a row beside its mu, which is the inverse of the noise multiplier.
     """
 
     mean_runs: float
-    pure: bool
     chance: float
 
     def run(self, noise_multiplier: float) -> Event:
         """Return what one run costs."""
-        event = (Pure if self.pure else Gaussian)(1.0 / noise_multiplier)
+        event = Gaussian(1.0 / noise_multiplier)
         return Composed((event, Disclosure(self.chance))) if self.chance else event
 
     def __call__(self, noise_multiplier: float) -> Event:

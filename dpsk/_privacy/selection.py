@@ -1,19 +1,21 @@
 r"""Privacy cost of the best of a random number of runs: see ``docs/theory/selection.md``.
 
-With phi the generating function of the number K of runs, `T` the largest power of a test of one
-run at level t, and (P, Q) a pair that dominates a run in both orders,
+With phi the generating function of the number of runs, :math:`w(t) = \varphi'(1 - t)`, T(t) the
+largest power of a test of one run at level t and G its inverse,
 
-.. math:: \delta(\varepsilon) \le E_Q\, a\, H(l / a), \qquad
-          H(r) = \max_t [r\, \varphi'(1 - t) - \varphi'(1 - T(t))]_+
+.. math:: \delta(\varepsilon) = \int_0^1 \max_{0 \le C \le 1 - A}
+          \left[w(A + C) - e^\varepsilon G'(A)\, w(G(A) + T(C))\right]_+ dA
 
-where :math:`a = e^\varepsilon` and :math:`l = dP/dQ`. In a cell of t the first term is taken at
-its left end and `T` at its right, so that `H` is the largest of finitely many lines, convex and
-piecewise linear. Written by its corners :math:`r_k`, where its slope grows by :math:`c_k`,
+bounds the best of the runs whatever their scores are, and scores exist that reach it as long as
+the largest C grows with A.
 
-.. math:: E_Q\, a\, H(l / a) = \sum_k c_k E_Q (l - a r_k)_+
-          = \sum_k c_k\, \delta_{run}(\varepsilon + \log r_k) :
-
-only the profile of one run is asked for, and no law of its loss.
+T is replaced by a polygon above it, the least of finitely many of its tangents, and G by the
+inverse of that. On a rectangle of an edge for A and one for C all arguments of w are linear. With
+:math:`\kappa` the largest :math:`A + C - G - T` there, second derivatives along an edge of slope
+s are at least :math:`w''(A + C) (1 - e^\varepsilon G' s^2 \rho)`, with :math:`\rho = w''(A + C -
+\kappa) / w''(A + C)` largest at the lower corner. A function exceeds its chord by at most an
+eighth of the squared length times that, so that a corner, and what is added to it, bound the
+rectangle.
 
 References
 ----------
@@ -24,9 +26,8 @@ Koskela, Redberg and Wang, "Privacy profiles for private selection", ICML 2024.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Protocol
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import brentq
@@ -36,63 +37,21 @@ from dpsk._privacy.closed_forms import ROUNDING, gaussian_deltas
 from dpsk._privacy.pld.curves import LONGEST, convex_points
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from dpsk._typing import FloatArray
 
-__all__ = ["GaussianRun", "ProfileRun", "Run", "corners_of", "failure_rate", "selection_delta",
-           "summed"]
+__all__ = ["Run", "failure_rate", "gaussian_run", "selection_deltas"]
 
-#: Covers the rounding of corners and of the sum over them.
-_ROUNDING = 1 + 1e-8
-_REACH = 9.0
-_FINENESS, _CORNER_FINENESS = 150, 50
-_MOST_CELLS, _MOST_CORNERS = 60_000, 2000
+#: Covers the rounding of vertices, of differences at corners, and of the sum over them.
+_VERTEX_ROUNDING, _CORNER_ROUNDING, _SUM_ROUNDING = 1 + 1e-10, 1 + 1e-14, 1 + 1e-9
+#: Deviates of levels between which w is bounded by chords.
+_DEVIATES, _CLOSE = np.linspace(-11.0, 9.0, 401), 0.03
+#: How many deviates a Gaussian run has tangents for, and how far their losses are apart at most.
+_REACH, _TANGENTS, _MOST_TANGENTS, _LOSS_STEP = 11.0, 220, 600, 0.25
 _ONE_RUN = -1e-12
-#: Above it the bound need not be convex in ``exp(epsilon)``, and chords may be below.
-_LARGE_DELTA = 1e-3
-_CHORDS = np.concatenate([[0.0], np.geomspace(1e-3, 12.0, 64)])
 
 
-class Run(Protocol):
-    """Difference between two runs."""
-
-    @property
-    def scale(self) -> float:
-        """About the mu of a run."""
-
-    def power(self, levels: FloatArray, deviates: FloatArray) -> FloatArray:
-        """Upper bounds on the power of tests of these levels."""
-
-    def deltas(self, losses: FloatArray) -> FloatArray:
-        """Upper bounds on delta at losses of either sign."""
-
-    def __hash__(self) -> int:
-        """Return the key of results that are kept."""
-
-
-@dataclass(frozen=True)
-class GaussianRun:
-    """A run that is mu-GDP."""
-
-    mu: float
-
-    @property
-    def scale(self) -> float:
-        """float : the mu, as a unit of levels in deviates."""
-        return self.mu
-
-    def power(self, levels: FloatArray, deviates: FloatArray) -> FloatArray:
-        """Upper bounds on the power of tests of these levels, normal deviates as well."""
-        return ndtr(deviates + self.mu)
-
-    def deltas(self, losses: FloatArray) -> FloatArray:
-        """Upper bounds on delta at losses of either sign."""
-        return gaussian_deltas(self.mu, losses) * ROUNDING
-
-
-class ProfileRun:
-    """A run known by upper bounds on its profile, both directions together.
+class Run:
+    """Difference between two runs, known by upper bounds on its profile in both directions.
 
     Parameters
     ----------
@@ -103,100 +62,101 @@ class ProfileRun:
 
     def __init__(self, losses: FloatArray, deltas: FloatArray) -> None:
         self._a, self._curve = convex_points(losses, deltas)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            self._slopes = np.diff(self._curve) / np.diff(self._a)
 
     @cached_property
-    def scale(self) -> float:
-        """float : about the mu of a run that is as hard to tell apart at epsilon 0."""
-        return 2.5 * float(self.deltas(np.zeros(1))[0])
+    def vertices(self) -> tuple[FloatArray, FloatArray]:
+        """(ndarray, ndarray) : levels and powers of a polygon above the power of tests."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slopes = np.diff(self._curve) / np.diff(self._a)
+        # Neighboring tangents meet there; between them any level is on one of the two.
+        corners = np.clip(-slopes[::-1], 0.0, 1.0)
+        # Others are for chords of w alone, where these are far apart.
+        near = [np.searchsorted(corners, ndtr(_DEVIATES + side)) for side in (-_CLOSE, _CLOSE)]
+        levels = np.unique(np.concatenate([[0.0, 1.0], corners,
+                                           ndtr(_DEVIATES[near[0] == near[1]])]))
+        line = np.searchsorted(slopes, -levels)
+        powers = (self._a[line] * levels + self._curve[line]) * _VERTEX_ROUNDING
+        powers[-1] = 1.0
+        return levels, np.maximum.accumulate(np.minimum(powers, 1.0))
 
-    def power(self, levels: FloatArray, deviates: FloatArray) -> FloatArray:
-        """Return the smallest of the lines ``a t + delta(a)``: that of the corner there."""
-        corner = np.searchsorted(self._slopes, -levels)
-        return np.minimum(1.0, (self._a[corner] * levels + self._curve[corner]) * ROUNDING)
 
-    def deltas(self, losses: FloatArray) -> FloatArray:
-        """Upper bounds on delta at losses of either sign: chords."""
-        return np.interp(np.exp(losses), self._a, self._curve) * ROUNDING
+@lru_cache(maxsize=8)
+def gaussian_run(mu: float) -> Run:
+    """Return a run that is mu-GDP."""
+    reach = _REACH + min(mu, 30.0)
+    count = min(_MOST_TANGENTS, math.ceil(max(_TANGENTS, mu * reach / _LOSS_STEP)))
+    losses = mu * (reach + 0.5 * mu) * np.linspace(0.0, 1.0, count)
+    return Run(losses, gaussian_deltas(mu, losses) * ROUNDING)
 
 
-def selection_delta(run: Run, mean_runs: float, shape: float, epsilon: float) -> float:
-    """Upper bound on the delta at `epsilon` >= 0 of the best of runs, never above 1."""
-    corners = corners_of(run, float(mean_runs), float(shape))
+def selection_deltas(run: Run, mean_runs: float, shape: float, losses: FloatArray) -> FloatArray:
+    """Return upper bounds, in [0, 1], on delta of the best of runs at losses >= 0."""
     with np.errstate(all="ignore"):
-        (total,) = summed(run, *corners, np.array([epsilon]))
-        if total > _LARGE_DELTA and epsilon < LONGEST:
-            total = _least_chord(epsilon, epsilon + min(run.scale, 5.0) * _CHORDS,
-                                 partial(summed, run, *corners))
-    return min(1.0, float(total)) if math.isfinite(total) else 1.0
+        rectangles = _rectangles(run, float(mean_runs), float(shape))
+        sums = np.array([rectangles.integral(math.exp(min(loss, LONGEST)))
+                         for loss in losses.tolist()])
+    return np.where(np.isfinite(sums), np.minimum(sums * _SUM_ROUNDING, 1.0), 1.0)
 
 
-def summed(run: Run, shifts: FloatArray, weights: FloatArray, losses: FloatArray) -> FloatArray:
-    """Return the sum over corners at every loss, rounded up, at most 1."""
-    sums = run.deltas((losses[:, None] + shifts).ravel()).reshape(len(losses), -1) @ weights
-    return np.where(np.isfinite(sums), np.minimum(sums * _ROUNDING, 1.0), 1.0)
+class _Rectangles:
+    """Bounds on the integrand over rectangles, for every loss.
+
+    Parameters
+    ----------
+    levels, powers : ndarray of shape (k,)
+        Vertices of a polygon above the power of tests of one run.
+    mean_runs, shape : float
+        Of the law of the number of runs.
+    """
+
+    def __init__(self, levels: FloatArray, powers: FloatArray, mean_runs: float,
+                 shape: float) -> None:
+        gamma = failure_rate(mean_runs, shape)
+        # A is a power, and G(A) the level that has it; C is a level, and T(C) its power.
+        self._widths, rises = np.diff(powers), np.diff(levels)
+        # Where the power stays there is nothing of A.
+        self._slopes = np.where(self._widths > 0, rises / self._widths, 0.0)[:, None]
+        lower = powers[:-1, None] + levels[:-1]
+        gaps = powers - levels
+        ahead = (np.maximum(gaps[:-1], gaps[1:])[:, None] - np.minimum(gaps[:-1], gaps[1:]))
+        at = gamma + (1.0 - gamma) * lower
+        # The ratio falls in A + C where kappa is positive, and else rises.
+        there = np.where(ahead > 0, lower, powers[1:, None] + levels[1:])
+        ratio = (gamma + (1.0 - gamma) * there) / (
+            gamma + (1.0 - gamma) * np.maximum(there - ahead, 0.0))
+        bend = (mean_runs * (shape + 1.0) * (shape + 2.0) * ((1.0 - gamma) / gamma) ** 2
+                * (gamma / at) ** (shape + 3.0))
+        self._ratio = ratio ** (shape + 3.0)
+        # Where 0 is within reach the ratio grows with A + C, and what it is taken off is left out.
+        self._one = np.where(lower >= ahead, 1.0, 0.0)
+        self._bends = [(bend * rises**2 / 8.0, self._slopes * (self._widths / rises)**2),
+                       (bend * self._widths[:, None]**2 / 8.0, self._slopes**3)]
+        self._outside = lower > 1.0
+
+        def law(levels: FloatArray) -> FloatArray:
+            return mean_runs * (gamma / (gamma + (1.0 - gamma) * levels)) ** (shape + 1.0)
+
+        self._first = law(powers[:, None] + levels) * _CORNER_ROUNDING
+        self._second = law(levels[:, None] + powers)
+        #: What has no power under the other law is counted as it is.
+        self._alone = mean_runs * float(powers[0])
+
+    def integral(self, a: float) -> float:
+        """Return a bound on the integral at a loss of ``log a``."""
+        added = sum(part * np.maximum(a * squares * self._ratio - self._one, 0.0)
+                    for part, squares in self._bends)
+        added[self._outside] = -np.inf
+        total = self._alone
+        for rows in (slice(None, -1), slice(1, None)):
+            values = self._first[rows] - a * self._slopes * self._second[rows]
+            most = (np.maximum(values[:, :-1], values[:, 1:]) + added).max(axis=1)
+            total += 0.5 * float(self._widths @ np.maximum(most, 0.0))
+        return total
 
 
-def _least_chord(epsilon: float, losses: FloatArray,
-                 curve: Callable[[FloatArray], FloatArray]) -> float:
-    """Return the least at `epsilon` of chords from points of a curve to their mirror images."""
-    losses = losses[losses < LONGEST]
-    a, x, y = math.exp(epsilon), np.exp(losses), curve(losses)
-    left = np.exp(-losses)
-    mirrored = 1 - left * (1 - y)
-    chords = mirrored + (a - left) / (x - left) * (y - mirrored)
-    return np.nanmin(np.append(chords, 1.0)) * ROUNDING
-
-
-@lru_cache(maxsize=512)
-def corners_of(run: Run, mean_runs: float, shape: float) -> tuple[FloatArray, FloatArray]:
-    """Return log r_k and c_k for a law of the number of runs."""
-    gamma = failure_rate(mean_runs, shape)
-    scale = min(1.0, max(run.scale, 1e-6))
-    low, high = -(_REACH + min(run.scale, 30.0)), _REACH
-    cells = min(_MOST_CELLS, math.ceil((high - low) * _FINENESS / scale))
-    deviates = np.linspace(low, high, cells + 1)
-    levels = ndtr(deviates)
-
-    def derivative(level: FloatArray) -> FloatArray:
-        # phi' at one less
-        return mean_runs * (gamma / (gamma + (1 - gamma) * level)) ** (shape + 1)
-
-    with np.errstate(all="ignore"):
-        power = np.append(run.power(levels, deviates) * ROUNDING, 1.0)
-        lines = (derivative(np.append(0.0, levels) / ROUNDING),
-                 derivative(np.minimum(power, 1.0)))
-    return _corners(*lines, scale)
-
-
-def _corners(rises: FloatArray, falls: FloatArray, scale: float) -> tuple[FloatArray, FloatArray]:
-    """Return the corners of the largest of 0 and the lines ``rises r - falls``."""
-    slopes, starts, at = [0.0], [0.0], [0.0]
-    # From the flattest line to the steepest: an upper envelope.
-    for rise, fall in zip(rises[::-1].tolist(), falls[::-1].tolist(), strict=True):
-        if rise <= slopes[-1]:
-            # No steeper: the smaller fall wins.
-            if fall >= starts[-1]:
-                continue
-            slopes.pop(), starts.pop(), at.pop()
-        crossing = (fall - starts[-1]) / (rise - slopes[-1])
-        while len(slopes) > 1 and crossing <= at[-1]:
-            slopes.pop(), starts.pop(), at.pop()
-            crossing = (fall - starts[-1]) / (rise - slopes[-1])
-        slopes.append(rise)
-        starts.append(fall)
-        at.append(crossing)
-    steepness, depth, corners = map(np.array, (slopes, starts, at))
-    first, last = corners[1], max(corners[-1], corners[1] * (1 + 1e-9))
-    count = min(_MOST_CORNERS, 2 + math.ceil(math.log(last / first) * _CORNER_FINENESS / scale))
-    # Chords between nodes lie above, and the first corner stays where it is.
-    nodes = first * np.exp(np.linspace(0.0, math.log(last / first), count))
-    line = np.searchsorted(corners, nodes, "right") - 1
-    values = steepness[line] * nodes - depth[line]
-    values[0] = 0.0
-    chords = np.append(np.diff(np.maximum(values, 0.0)) / np.diff(nodes), slopes[-1])
-    return np.log(nodes), np.maximum(np.diff(chords, prepend=0.0), 0.0)
+@lru_cache(maxsize=4)
+def _rectangles(run: Run, mean_runs: float, shape: float) -> _Rectangles:
+    return _Rectangles(*run.vertices, mean_runs, shape)
 
 
 @lru_cache(maxsize=256)

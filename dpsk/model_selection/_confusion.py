@@ -84,6 +84,13 @@ class ThresholdScore:
         return 2.0 / (self.n_positive + 1.0) if self.name == "f1" else max(self.weights)
 
     @property
+    def error_of_count(self):
+        """float : how far a score is off at most for a count that is off by 1, about."""
+        if self.name == "f1":
+            return 1.0 / self.n_positive
+        return max(self.weights) / min(self.n_positive, self.n_samples - self.n_positive)
+
+    @property
     def width(self):
         """float : how far the differences that a replaced row makes are apart at most."""
         # No F1 falls where another one rises.

@@ -29,8 +29,7 @@ class DPGridSearchCV(BaseSearch):
     ----------
     estimator : estimator
         A classifier or regressor of dpsk, or a `DPPipeline` that ends with one. Its `epsilon`,
-        `delta` and `verbose` are set by the search. Runs that release Gaussian noise only, as
-        those of ``solver="gd"``, get most of a budget.
+        `delta` and `verbose` are set by the search.
     param_grid : dict or list of dicts
         Names of parameters with lists of values, as scikit-learn's `GridSearchCV` takes it.
     %(epsilon)s
@@ -66,7 +65,18 @@ class DPGridSearchCV(BaseSearch):
         is that of the search.
     best_params_ : dict
     best_score_ : float
-        Its noisy score on the held-out part; as the best of several it is rather high.
+        Its noisy score on the held-out part, within the range of scores; as the best of several
+        it is rather high. NaN, with a `PrivacyWarning`, where its noise is larger.
+    best_score_standard_error_ : float
+        Of that noise.
+    best_index_ : int
+        Place of the setting in `cv_results_`.
+    cv_results_ : dict
+        As scikit-learn has it: "params" are all settings, "mean_test_score",
+        "std_test_score" (the standard error) and "rank_test_score" are NaN but for the best,
+        as the others stay secret.
+    n_splits_ : int
+        1: a split into two parts.
     classes_ : ndarray of shape (n_classes,)
     plan_ : SearchPlan
         What was declared beforehand, see `plan`.
@@ -90,7 +100,7 @@ class DPGridSearchCV(BaseSearch):
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-indistinguishable. Released: the setting, the model and the
     noisy score of the best run. Secret, and kept nowhere: how many runs there were, the others,
-    and their scores. There is no `cv_results_`, no progress, and warnings of runs are dropped.
+    and their scores. There is no progress, and warnings of runs are dropped.
     **How long a search takes** is about the number of runs, which the guarantee takes as secret:
     do not publish the time. The number of rows, all parameters and the split by index are public.
 
@@ -147,9 +157,13 @@ class DPGridSearchCV(BaseSearch):
     def _probes(self):
         return self._settings()
 
+    def _public_settings(self, best):
+        return list(self._settings())
+
     def _drawn(self, session):
         settings = self._settings()
-        return settings[session.index(len(settings))]
+        place = session.index(len(settings))
+        return place, settings[place]
 
     @property
     def _mean_runs(self):

@@ -14,7 +14,7 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._budgeted import Budgeted
-from dpsk._charging import Carries, paid_for
+from dpsk._charging import Carries, open_budgets, paid_for
 from dpsk._data.errors import discreetly, without_warnings
 from dpsk._data.labels import encode_labels, labels_fact
 from dpsk._data.opening import check_targets
@@ -44,6 +44,11 @@ _SPLIT = "split of rows, by their index"
 _GROUP_SPLIT = "split of groups of rows, by their index"
 
 _SEEDS = 1 << 63
+#: Parts of its mu that a run is tried at, until what it would cost is within that mu.
+_SHARES = (1.0, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1, 0.05)
+#: The part of what a budget has for chances that runs of one search may take: the search itself
+#: takes a sixteenth, whatever it runs.
+_OF_CHANCES = 1 / 64
 
 
 class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
@@ -96,6 +101,12 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
         delta = 1.0 / n_samples**2 if self.delta is None else self.delta
         return float(self.epsilon), float(delta)
 
+    def _most_chance(self) -> float:
+        """Return the largest chance to tell all that finds room in the budgets that are open."""
+        return min((_OF_CHANCES * account.terms["disclosure"]
+                    for account in open_budgets(self._carried)
+                    if account.terms.get("disclosure")), default=1.0)
+
     def _at_budget(self, model, session, classes, plan):
         """Set what a run may cost; return a model that can be trained."""
         if isinstance(self.random_state, NoiseSeed):
@@ -131,8 +142,11 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
             return numeric_targets(y), None
         return y, encode_labels(y, last.classes, name)[0]
 
-    def _check_rows_of(self, models, plan, table):
-        """Raise what a run would of rows, all of them, before it is charged for."""
+    def _checked_plan(self, models, plan, table):
+        """Raise what a run would of rows, all of them, before it is charged for.
+
+        And return the plan, with less for the training where a run would else cost too much.
+        """
         for model in models if plan.grouped else ():
             if "groups" not in signature(model.fit).parameters:
                 raise ValueError(f"groups: {type(model).__name__} protects rows, and not groups "
@@ -148,12 +162,19 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
         # As many as are trained on; which of them, by index, is of no consequence.
         few = table.units(slice(0, plan.n_train))
         for model in models:
-            model = self._priced(clone(model), classes, plan)
-            event = rehearse(model, few.X, few.y, **few.told)
-            if event is not None and not plan.covers(event):
+            for share in _SHARES:
+                less = plan if share == 1 else plan.with_less(share)
+                event = rehearse(self._priced(clone(model), classes, less), few.X, few.y,
+                                 **few.told)
+                if event is None or plan.covers(event):
+                    break
+            else:
                 raise RuntimeError(f"A run of {type(model).__name__} would cost more than its "
                                    "budget; nothing was charged or drawn. Leave that setting "
                                    "out.")
+            if less.run_epsilon < plan.run_epsilon:
+                plan = less
+        return plan
 
     def _opened_session(self, plan, table):
         """Charge open budgets; return what names the fit, its releases and their stream."""

@@ -1,14 +1,15 @@
 """Privacy cost of a search, from public numbers, before it looks at a row."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dpsk._defaults.evaluation import holdout_shares
 from dpsk._privacy import accountant
 from dpsk._privacy.best_of import BestOf
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.certificate_fields import rounded_up
-from dpsk._privacy.closed_forms import gaussian_delta, gaussian_mu
+from dpsk._privacy.closed_forms import gaussian_delta
+from dpsk._privacy.domination import is_covered
 from dpsk._privacy.events import Composed, Event, Gaussian
 from dpsk._privacy.plans import BestRuns
 from dpsk._problem import Budget
@@ -17,8 +18,12 @@ __all__ = ["SearchPlan", "search_plan"]
 
 #: What is solved for is rounded up, so runs are asked for a little less.
 _MARGIN = 1.0 - 1e-9
-#: The share of delta of runs that are not Gaussian.
-_PURE_SHARE = 0.4
+#: The share of delta of chances to tell all, in all runs together, and that of a run which it may
+#: spend on them at most.
+_CHANCE, _OWN_CHANCE = 0.01, 0.5
+#: The part of its mu that a run which is not Gaussian is calibrated to. A noisy sum of samples is
+#: covered by a mu that is 0.1 % larger than at its tail, found to 0.1 %.
+_OTHER_KINDS = 0.995
 
 
 @dataclass(frozen=True)
@@ -95,13 +100,14 @@ class SearchPlan:
 
     def covers(self, event):
         """Return whether a run may cost an event."""
-        releases, allowed = accountant.merge(event), accountant.merge(self.run_event)
-        if not releases.is_private:
-            return False
-        if allowed.rest.is_gaussian:
-            return (releases.rest.is_gaussian and releases.rest.mu <= allowed.rest.mu
-                    and releases.chance <= allowed.chance * (1 + 1e-9))
-        return accountant.delta(event, self.run_epsilon) <= self.run_delta
+        allowed = accountant.merge(self.run_event)
+        return is_covered(event, allowed.rest.mu, allowed.chance * (1 + 1e-9))
+
+    def with_less(self, share):
+        """Return the plan with a part of the mu for the training of runs."""
+        mu = accountant.merge(self.run_event).rest.mu * _MARGIN * share
+        epsilon, delta = _budget(mu, self.run_delta)
+        return replace(self, run_epsilon=epsilon, run_delta=delta)
 
     def __str__(self):
         one = self.mean_runs == 1
@@ -117,7 +123,7 @@ class SearchPlan:
 
 
 def search_plan(epsilon, delta, mean_runs, n_train, n_holdout, *, gaussian, disclosed, choices=1,
-                counts=False):
+                counts=False, most_chance=1.0):
     """Return the `SearchPlan` of a budget.
 
     Training rows and hold-out rows are disjoint, so that a run costs a row either of the two:
@@ -129,32 +135,32 @@ def search_plan(epsilon, delta, mean_runs, n_train, n_holdout, *, gaussian, disc
     mean_runs : float
     n_train, n_holdout : int
     gaussian : bool
-        Whether all that runs release is Gaussian, else of any kind.
+        Whether all that runs release is Gaussian, else of any kind: a run is then calibrated
+        where its tail is, and has to be covered by its mu beside a chance.
     disclosed : float
         Share of their delta that runs may use as a chance to show a row.
     choices : int
         How many candidates follow from what the training of a run released.
     counts : bool
         Whether the rows of a class are counted among those held out.
+    most_chance : float
+        The largest chance to tell all, of all runs together.
     """
-    run_delta = delta
-    if not gaussian:
-        run_delta = _PURE_SHARE * delta / mean_runs
-    elif disclosed:
-        run_delta = delta / mean_runs
-    chance = disclosed * run_delta if gaussian else run_delta
-    declared = BestRuns(mean_runs, not gaussian, chance)
+    chance, run_delta = 0.0, delta
+    if disclosed or not gaussian:
+        chance = min(_CHANCE * delta, most_chance) / mean_runs
+        # What a run spends by chance, and what is beyond the curve of its mu.
+        own = 1.0 if gaussian else _OWN_CHANCE
+        run_delta = min(delta / mean_runs, own * chance / disclosed) if disclosed else delta
+        if not gaussian:
+            run_delta = min(run_delta, chance)
+    declared = BestRuns(mean_runs, chance)
     scale = calibrate(declared, epsilon, delta)
     event = declared(scale)
     if not accountant.delta(event, epsilon) <= delta:
         raise RuntimeError("The declared runs exceed the budget; nothing was drawn.")
-    if gaussian:
-        mu = 1.0 / scale
-        run_epsilon, run_delta = _budget(mu * _MARGIN, run_delta)
-    else:
-        run_epsilon = 1.0 / scale
-        # Whatever is (epsilon, delta)-private costs less than randomized response at both.
-        mu = gaussian_mu(run_epsilon, run_delta) * _MARGIN
+    mu = 1.0 / scale
+    run_epsilon, run_delta = _budget(mu * _MARGIN * (1.0 if gaussian else _OTHER_KINDS), run_delta)
     shares = holdout_shares(mean_runs > 1, choices > 1, counts)
     if len(shares) > 1:
         # The mu of a choice, of which the range is solved for, is rounded up, and so are sums.

@@ -32,8 +32,7 @@ class DPRandomizedSearchCV(BaseSearch):
     ----------
     estimator : estimator
         A classifier or regressor of dpsk, or a `DPPipeline` that ends with one. Its `epsilon`,
-        `delta` and `verbose` are set by the search. Runs that release Gaussian noise only, as
-        those of ``solver="gd"``, get most of a budget.
+        `delta` and `verbose` are set by the search.
     param_distributions : dict or list of dicts
         Names of parameters with lists of values, or distributions such as SciPy's, as
         scikit-learn's `RandomizedSearchCV` takes it. It must not follow from the rows.
@@ -69,7 +68,18 @@ class DPRandomizedSearchCV(BaseSearch):
         is that of the search.
     best_params_ : dict
     best_score_ : float
-        Its noisy score on the held-out part; as the best of several it is rather high.
+        Its noisy score on the held-out part, within the range of scores; as the best of several
+        it is rather high. NaN, with a `PrivacyWarning`, where its noise is larger.
+    best_score_standard_error_ : float
+        Of that noise.
+    best_index_ : int
+        Place of the setting in `cv_results_`.
+    cv_results_ : dict
+        As scikit-learn has it: "params" are the best setting alone, "mean_test_score",
+        "std_test_score" (the standard error) and "rank_test_score" are NaN but for the best,
+        as the others stay secret.
+    n_splits_ : int
+        1: a split into two parts.
     classes_ : ndarray of shape (n_classes,)
     plan_ : SearchPlan
         What was declared beforehand, see `plan`.
@@ -136,8 +146,11 @@ class DPRandomizedSearchCV(BaseSearch):
         return [*drawn, *(probe for each in ([given] if isinstance(given, Mapping) else given)
                           for probe in _every_value(each))]
 
+    def _public_settings(self, best):
+        return [best]
+
     def _drawn(self, session):
-        return self._setting(session.index(1 << 32))
+        return 0, self._setting(session.index(1 << 32))
 
     def _setting(self, seed):
         return _sampled(self.param_distributions, seed)

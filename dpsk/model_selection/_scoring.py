@@ -51,6 +51,12 @@ class Scorer:
         return 1.0 - mean if self.name == "accuracy" else -self.bound * mean
 
 
+    @property
+    def range(self):
+        """(float, float) : what the score can be."""
+        return (0.0, 1.0) if self.name == "accuracy" else (-self.bound, 0.0)
+
+
 def _misses(model, X, labels):
     return model.predict(X) != labels
 

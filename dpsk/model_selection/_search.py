@@ -26,6 +26,7 @@ from dpsk.model_selection._inside import holds_objects, runs_foreign_code
 from dpsk.model_selection._part import Part
 from dpsk.model_selection._plan import search_plan
 from dpsk.model_selection._scoring import chosen_scorer
+from dpsk.model_selection._told import told_score
 
 if TYPE_CHECKING:
     from typing import Any
@@ -55,7 +56,11 @@ class BaseSearch(HoldoutModel):
 
     @abstractmethod
     def _drawn(self, session):
-        """Return a setting, drawn in secret from the prior."""
+        """Return a place and its setting, drawn in secret from the prior."""
+
+    @abstractmethod
+    def _public_settings(self, best):
+        """Return all settings that may be shown beside the best."""
 
     @property
     @abstractmethod
@@ -84,7 +89,7 @@ class BaseSearch(HoldoutModel):
             *self._allowed(n_samples), self._mean_runs, *self._sizes(n_samples),
             gaussian=all(model._is_gaussian for model in probes),
             disclosed=max(model._disclosed_share for model in probes),
-            choices=1 if after is None else len(after.values))
+            choices=1 if after is None else len(after.values), most_chance=self._most_chance())
 
     def _probed(self, name):
         """Return models of settings that stand for all; a ValueError where one is no good."""
@@ -125,7 +130,7 @@ class BaseSearch(HoldoutModel):
         table = Part.of(X, y, groups, n_samples)
         plan = replace(self.plan(table.n_units(n_samples)), grouped=table.members is not None)
         probes = self._probed(name)
-        self._check_rows_of(probes, plan, table)
+        plan = self._checked_plan(probes, plan, table)
         method, session, stream = self._opened_session(plan, table)
         parts = self._parts(plan, table)
         best: Any = None
@@ -140,16 +145,14 @@ class BaseSearch(HoldoutModel):
                          for asks in session.runs(plan.event, plan.holdout_event)]
             while runs:
                 # What has lost is dropped at once.
-                asks, (params, model) = runs.pop()
+                asks, (drawn, model) = runs.pop()
                 score, model, place = without_warnings(
                     _run, model, plan, session.admission, scorer, after, asks, parts)
                 # Ties are broken at random: equal scores of unequal chance are a choice too.
                 rank = score, asks.index(_TIES)
                 if best is None or rank > best[0]:
-                    if after is not None:
-                        params = {**params, name: after.values[place]}
-                    best = rank, params, model
-        (score, _), params, model = best
+                    best = rank, drawn, {} if after is None else {name: after.values[place]}, model
+        (score, _), (place, params), chosen, model = best
         inner = model if hasattr(model, "privacy_") else model.estimator
         score_bound = Enforced(
             "score_bound", float(scorer.bound),
@@ -157,14 +160,26 @@ class BaseSearch(HoldoutModel):
             f"{scorer.name!r}; larger ones, and those that are no number, are set to it")
         certificate = self._certificate(
             method, plan, stream, inner.privacy_, classes, enforced=[score_bound],
-            released=("best_estimator_", "best_params_", "best_score_"))
+            released=("best_estimator_", "best_params_", "best_index_", "best_score_"))
         # Their own tell what a run costs, and not that this one was chosen.
         state_as_whole(model, certificate, self)
         model.privacy_ = certificate
-        self.best_estimator_, self.best_params_ = model, params
-        self.best_score_ = scorer.of_mean(score_mean(score))
+        self.best_estimator_, self.best_params_ = model, {**params, **chosen}
+        self._tell(scorer, plan, score, place, self._public_settings(params))
         self.privacy_, self.plan_, self.scorer_ = certificate, plan, scorer
         return self
+
+    def _tell(self, scorer, plan, score, place, params):
+        """Set what is told of the best score, and what of the others: that they stay secret."""
+        noise = scorer.bound * plan.score_noise
+        self.best_score_ = told_score(scorer.name, scorer.of_mean(score_mean(score)), noise,
+                                      *scorer.range)
+        self.best_score_standard_error_, self.n_splits_ = noise, 1
+        self.best_index_ = place
+        self.cv_results_ = {"params": params} | {
+            name: np.where(np.arange(len(params)) == place, float(value), np.nan)
+            for name, value in (("mean_test_score", self.best_score_), ("std_test_score", noise),
+                                ("rank_test_score", 1))}
 
     def _check_params(self):
         super()._check_params()
@@ -191,8 +206,8 @@ class BaseSearch(HoldoutModel):
 
     def _configured(self, session, classes, plan):
         """Return a setting, drawn, and a model at the budget of a run that can be trained."""
-        params = self._drawn(session)
-        return params, self._at_budget(self._candidate(params), session, classes, plan)
+        drawn, params = self._drawn(session)
+        return (drawn, params), self._at_budget(self._candidate(params), session, classes, plan)
 
     def score(self, X: Table, y: Table | None = None) -> float:
         """Return the exact score of rows, which is a release if they are sensitive.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -21,6 +22,7 @@ from dpsk.model_selection._confusion import THRESHOLD_SCORES, ThresholdScore
 from dpsk.model_selection._holdout import HoldoutModel, trained
 from dpsk.model_selection._part import Part
 from dpsk.model_selection._plan import search_plan
+from dpsk.model_selection._told import told_score
 
 if TYPE_CHECKING:
     from typing import Any
@@ -78,7 +80,10 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
     best_threshold_ : float
         From it on the second class is predicted.
     best_score_ : float
-        Its noisy score on the held-out part; as the best of several it is rather high.
+        Its noisy score on the held-out part, within the range of scores; as the best of several
+        it is rather high. NaN, with a `PrivacyWarning`, where its noise is larger.
+    best_score_standard_error_ : float
+        Of that noise.
     classes_ : ndarray of shape (2,)
     plan_ : SearchPlan
         What was declared beforehand, see `plan`.
@@ -166,7 +171,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
         return search_plan(
             *self._allowed(n_samples), 1.0, *self._sizes(n_samples),
             gaussian=self.estimator._is_gaussian, disclosed=self.estimator._disclosed_share,
-            choices=len(self._grid()), counts=counts)
+            choices=len(self._grid()), counts=counts, most_chance=self._most_chance())
 
     @quietly
     def fit(self, X: Table, y: Any = None, groups: ArrayLike | None = None) -> Self:
@@ -195,7 +200,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
                              f"{len(classes)} classes; a threshold is of two.")
         table, thresholds = Part.of(X, y, groups, n_samples), self._grid()
         plan = replace(self.plan(table.n_units(n_samples)), grouped=table.members is not None)
-        self._check_rows_of([self.estimator], plan, table)
+        plan = self._checked_plan([self.estimator], plan, table)
         method, session, stream = self._opened_session(plan, table)
         (asks,) = session.runs(plan.event, plan.holdout_event)
         model = self._at_budget(clone(self.estimator), session, classes, plan)
@@ -211,7 +216,9 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
         # Their own tell what the training costs, and not the threshold.
         state_as_whole(model, certificate, self)
         self.estimator_, self.privacy_, self.plan_ = model, certificate, plan
-        self.best_threshold_, self.best_score_ = found
+        self.best_threshold_, score, self.best_score_standard_error_ = found
+        self.best_score_ = told_score(self.scoring, score, self.best_score_standard_error_,
+                                      0.0, 1.0)
         return self
 
     @quietly
@@ -284,7 +291,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
 
 
 def _choose(asks, plan, scoring, scores, positive, thresholds):
-    """Return a threshold, chosen under noise, and its noisy score."""
+    """Return a threshold, chosen under noise, its noisy score, and the error of that."""
     n_samples, count = len(scores), None
     if plan.count_mu:
         noisy = asks(Gaussian(plan.count_mu), lambda inside: np.array([float(positive.sum())]),
@@ -303,4 +310,6 @@ def _choose(asks, plan, scoring, scores, positive, thresholds):
         place = int(asks(plan.choice, values, apart, select=np.argmax))
     moved = Sensitivity(score.moved, terms=n_samples, size=1)
     shown = asks(Gaussian(plan.score_mu), lambda inside: values(inside)[place:place + 1], moved)
-    return float(thresholds[place]), float(shown[0])
+    noise = math.hypot(score.moved / plan.score_mu,
+                       score.error_of_count / plan.count_mu if plan.count_mu else 0.0)
+    return float(thresholds[place]), float(shown[0]), noise

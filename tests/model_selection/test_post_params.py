@@ -91,7 +91,8 @@ def test_nothing_of_what_was_not_chosen_is_kept(name, monkeypatch):
                         lambda self, *args: fits.append(self) or fit(self, *args))
     found = clone(SEARCHES[name]).fit(X, y)
     assert {each for each in vars(found) if each.endswith("_")} == {
-        "best_estimator_", "best_params_", "best_score_", "privacy_", "plan_", "scorer_"}
+        "best_estimator_", "best_params_", "best_score_", "privacy_", "plan_", "scorer_",
+        "best_score_standard_error_", "best_index_", "cv_results_", "n_splits_"}
     # One training, whatever the number of candidates.
     assert len(fits) == (name != "alpha")
     again = pickle.loads(pickle.dumps(found))

@@ -21,9 +21,10 @@ from dpsk import (
     DPRandomizedSearchCV,
     DPRidge,
     DPTableVectorizer,
+    PrivacyBudget,
     make_dp_pipeline,
 )
-from dpsk.accounting import BestOf, Disclosure, Gaussian, Pure
+from dpsk.accounting import BestOf, Disclosure, Gaussian, delta, epsilon
 from dpsk.auditing import epsilon_lower_bound
 from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
@@ -121,14 +122,51 @@ def test_runs_that_leave_their_chance_unused_are_within_their_price():
     assert search.plan_.covers(own.event) and search.privacy_.delta_at(2.0) <= 600**-2.0
 
 
-def test_runs_of_another_kind_are_charged_as_randomized_response():
+@pytest.mark.parametrize("model, settings", [
+    (DPMLPClassifier(hidden_layer_sizes=(4,)), {"max_iter": [3, 5]}),
+    (DPLogisticRegression(solver="sgd"), {"batch_size": [10, 100]}),
+    (DPLogisticRegression(solver="svrg"), {"alpha": ALPHAS}),
+    (DPLogisticRegression(), {"alpha": ALPHAS})], ids=str)
+def test_runs_of_another_kind_are_covered_by_a_gaussian(model, settings):
     X, y = rows()
-    search = DPGridSearchCV(DPMLPClassifier(hidden_layer_sizes=(4,)), {"max_iter": [3, 5]},
-                            epsilon=3.0).fit(X, y)
+    search = DPGridSearchCV(model, settings, epsilon=3.0, n_iter=3).fit(X, y)
     (run,) = tally(search.privacy_.event)
-    assert {type(event) for event in tally(run.event)} == {Pure, Disclosure}
+    assert {type(event) for event in tally(run.event)} == {Gaussian, Disclosure}
     assert search.privacy_.delta_at(3.0) <= search.privacy_.delta
-    assert search.plan_.run_epsilon > 1.0
+    # Nearly all of the mu is for the training.
+    own = clone(search.best_estimator_).fit(X, y).privacy_
+    mu = total_mu(run.event)
+    assert own.delta_at(mu) <= delta(Gaussian(mu), mu) + disclosed(run.event)
+    assert epsilon(Gaussian(0.99 * mu), own.delta) <= search.plan_.run_epsilon
+
+
+def test_a_run_that_is_not_like_a_gaussian_gets_less():
+    X, y = rows()
+    found = grid(DPLogisticRegression(solver="objective_perturbation")).fit(X, y)
+    own = clone(found.best_estimator_).fit(X, y).privacy_
+    assert found.plan_.covers(own.event)
+    assert found.plan_.run_epsilon < 0.7 * found.plan_.with_less(0.995).run_epsilon
+
+
+@pytest.mark.parametrize("model, settings", [
+    (DPLogisticRegression(solver="gd"), {"alpha": np.geomspace(1e-5, 1, 6)}),
+    (DPLogisticRegression(), {"alpha": np.geomspace(1e-5, 1, 6)}),
+    (DPLogisticRegression(solver="sgd"), {"alpha": np.geomspace(1e-5, 1, 6)}),
+    (DPLogisticRegression(solver="svrg"), {"alpha": np.geomspace(1e-5, 1, 6)}),
+    (DPLinearSVC(solver="sgd"), {"alpha": np.geomspace(1e-5, 1, 6)}),
+    (DPMLPClassifier(hidden_layer_sizes=(3,)), {"max_iter": [1, 2, 3, 4, 5, 6]}),
+    (DPAdditiveClassifier(), {"n_knots": [2, 3, 5, 9, 17, 33]})], ids=str)
+@pytest.mark.parametrize("n", [500, 1500])
+def test_a_budget_holds_searches_of_six_candidates_of_any_kind(model, settings, n):
+    X, y = rows(n)
+    budget = PrivacyBudget(3.0, 1e-6)
+    with budget:
+        for _ in range(2):
+            found = DPGridSearchCV(model, settings, epsilon=1.0).fit(X, y)
+    mu = total_mu(found.plan_.run_event)
+    # Six composed would be charged 6 mu^2, and 3.364 mu^2 is what no accountant is below.
+    assert 3.36 * mu**2 <= budget.spent["mu^2"] / 2 <= 3.39 * mu**2
+    assert budget.spent["delta"] <= 2 * budget.limits["delta"] / 12
 
 
 def test_what_the_best_can_do_the_search_can():
@@ -161,6 +199,26 @@ def test_scores_of_numbers(scoring):
     found = randomized(scoring=scoring, epsilon=100.0).fit(X, y)
     assert found.best_score_ == pytest.approx(found.score(X, y), abs=0.1)
     assert found.scorer_.bound == 1.0
+
+
+@pytest.mark.parametrize("search", [grid(), randomized()], ids=lambda s: type(s).__name__)
+def test_results_are_unknown_but_for_the_best(search):
+    X, y = rows()
+    found = clone(search).fit(X, y)
+    results, place = found.cv_results_, found.best_index_
+    assert results["params"][place] == found.best_params_ and found.n_splits_ == 1
+    for name, value in (("mean_test_score", found.best_score_), ("rank_test_score", 1),
+                        ("std_test_score", found.best_score_standard_error_)):
+        np.testing.assert_equal(results[name][place], float(value))
+        assert np.isnan(results[name]).sum() == len(results["params"]) - 1
+    assert found.best_score_standard_error_ == found.scorer_.bound * found.plan_.score_noise
+
+
+def test_a_score_below_its_noise_is_no_number():
+    X, y = rows(40)
+    with pytest.warns(PrivacyWarning, match="best_score_ is NaN"):
+        found = grid(scoring="neg_brier_score", epsilon=0.05).fit(X, y)
+    assert np.isnan(found.best_score_) and found.best_score_standard_error_ > 0.25
 
 
 def test_labels_that_the_training_part_lacks_are_still_classes():

@@ -20,8 +20,9 @@ from dpsk import (
     make_dp_pipeline,
     privacy_report,
 )
-from dpsk.accounting import Disclosure, Gaussian, Pure
+from dpsk.accounting import Disclosure, Gaussian
 from dpsk.auditing import epsilon_lower_bound
+from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
 from tests.events import tally, total_mu
 from tests.model_selection.test_searches import every_check, rows
@@ -37,7 +38,8 @@ def test_what_is_kept_is_what_was_released():
     X, y = rows()
     found = tuned().fit(X, np.array(["no", "yes"])[y])
     assert {name for name in vars(found) if name.endswith("_")} == {
-        "estimator_", "privacy_", "plan_", "best_threshold_", "best_score_"}
+        "estimator_", "privacy_", "plan_", "best_threshold_", "best_score_",
+        "best_score_standard_error_"}
     assert found.classes_.tolist() == ["no", "yes"] and found.n_features_in_ == 3
     reached = found.predict_proba(X)[:, 1] >= found.best_threshold_
     np.testing.assert_array_equal(found.predict(X) == "yes", reached)
@@ -54,6 +56,18 @@ def test_a_seed_repeats_all_of_it():
     assert shown[0] == shown[1] != shown[2]
 
 
+@pytest.mark.parametrize("scoring", ["accuracy", "balanced_accuracy", "f1"])
+def test_scores_are_within_their_range_or_no_numbers(scoring):
+    """Of 40 rows and little budget noise is larger than any score, of many it is told."""
+    X, y = rows(40)
+    with pytest.warns(PrivacyWarning, match="best_score_ is NaN"):
+        found = tuned(scoring=scoring, epsilon=0.01).fit(X, y)
+    assert np.isnan(found.best_score_) and found.best_score_standard_error_ > 1.0
+    X, y = rows(2000)
+    found = tuned(scoring=scoring, epsilon=8.0).fit(X, y)
+    assert 0.0 < found.best_score_standard_error_ < 0.1 and 0.0 <= found.best_score_ <= 1.0
+
+
 def test_a_rare_class_is_found_again():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(6000, 3)) / 2
@@ -67,7 +81,7 @@ def test_a_rare_class_is_found_again():
 def test_models_of_other_kinds():
     X, y = rows()
     network = tuned(DPMLPClassifier(hidden_layer_sizes=(4,), max_iter=3)).fit(X, y)
-    assert {type(event) for event in tally(network.privacy_.event)} == {Pure, Disclosure}
+    assert {type(event) for event in tally(network.privacy_.event)} == {Gaussian, Disclosure}
     assert network.privacy_.delta_at(2.0) <= network.privacy_.delta
     scores = tuned(DPLinearSVC(solver="gd"), thresholds=[0.5, -0.5, 0.0]).fit(X, y)
     assert scores.best_threshold_ in (-0.5, 0.0, 0.5) and not hasattr(scores, "predict_proba")

@@ -112,8 +112,8 @@ EXPECTED = {
          lambda z: [(SampledGaussian, (0.3, 3 * z), 4)])],
     # Numbers of the run, then the mean and the shape of the law of their number.
     BestRuns: [
-        (BestRuns(10.0, False, 0.0), lambda z: [(BestOf, (1 / z, 10.0, 1.0), 1)]),
-        (BestRuns(3.0, True, 1e-8), lambda z: [(BestOf, (1 / z, 1e-8, 3.0, 1.0), 1)])],
+        (BestRuns(10.0, 0.0), lambda z: [(BestOf, (1 / z, 10.0, 1.0), 1)]),
+        (BestRuns(3.0, 1e-8), lambda z: [(BestOf, (1 / z, 1e-8, 3.0, 1.0), 1)])],
     ExactAnswers: [(ExactAnswers(), lambda z: [(NotPrivate, (), 1)])],
     Framed: [
         (Framed((Gaussian(0.03),), NoisySums(SOME, 30), (Pure(0.01), Gaussian(0.02))),

@@ -1,0 +1,34 @@
+"""The score of what was chosen, as it is told: within its range, with a standard error."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+from dpsk.exceptions import PrivacyWarning
+
+__all__ = ["told_score"]
+
+
+def told_score(name: str, score: float, noise: float, low: float, high: float) -> float:
+    """Return a noisy score within its range; NaN, with a warning, where noise is larger.
+
+    Parameters
+    ----------
+    name : str
+        Of the score.
+    score : float
+        As it was released.
+    noise : float
+        Its standard error.
+    low, high : float
+        What the score can be.
+    """
+    inside = min(max(score, low), high)
+    if noise <= abs(inside):
+        return inside
+    warnings.warn(
+        f"best_score_ is NaN: the noise on scoring={name!r} has a standard error of {noise:.2g}, "
+        "larger than the score itself; use a larger epsilon, more rows, or a larger test_size.",
+        PrivacyWarning, stacklevel=4)
+    return math.nan
