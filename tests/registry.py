@@ -13,7 +13,7 @@ import pytest
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 import dpsk
-from dpsk import cluster, model_selection, preprocessing
+from dpsk import cluster, covariance, model_selection, preprocessing
 from dpsk._models import LinearModel
 from dpsk._models.clipping import HEADROOM
 from dpsk._objective.losses import LOSSES, HuberizedHinge
@@ -61,8 +61,8 @@ CLASS_MODELS = {name: cls for name, cls in ALL_ESTIMATORS.items() if issubclass(
 #: What maps columns of numbers.
 NUMERIC = {name: cls for name, cls in ALL_ESTIMATORS.items()
            if issubclass(cls, NumericTransformer)}
-#: What groups rows without targets; tests of its own cover it.
-UNLABELED = {*cluster.__all__}
+#: What groups rows without targets, or tells how they vary; tests of their own cover them.
+UNLABELED = {*cluster.__all__, *covariance.__all__}
 #: What makes features of tables, and what holds others; tests of their own cover them.
 AROUND_FITS = {"DPPipeline", *preprocessing.__all__, *model_selection.__all__}
 #: What predicts from rows and targets, by a solver; values of states are fitted on transitions.

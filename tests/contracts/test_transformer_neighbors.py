@@ -11,7 +11,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dpsk import DPPCA, DPKMeans, DPSplineTransformer
+from dpsk import DPPCA, DPEmpiricalCovariance, DPKMeans, DPSplineTransformer
 from dpsk._privacy.events import tally
 from tests.contracts.tapes import fixed_streams, spent, taped
 
@@ -25,6 +25,9 @@ CASES = {
     "clusters, learnt norm": (DPKMeans, {"epsilon": 60.0, "n_clusters": 4}),
     "clusters, norm": (DPKMeans, {"data_norm": 1e-10, "n_clusters": 2}),
     "cluster, ranges": (DPKMeans, {"feature_range": (-2.0, [2.0, 1.0, 9.0]), "n_clusters": 1}),
+    "covariance": (DPEmpiricalCovariance, {"epsilon": 60.0}),
+    "covariance about 0": (DPEmpiricalCovariance, {"feature_range": None, "data_norm": 1.0,
+                                                   "assume_centered": True}),
     "knots": (DPSplineTransformer, {"n_knots": 5, "missing_indicator": True}),
     "bounds": (DPSplineTransformer, {"columns": {0: (-2.0, 2.0)}}),
 }
