@@ -48,11 +48,12 @@ rest. One rule, that of few rounds where counts drown in noise, was made after n
 had been seen.
 
 From 10,000 rows on, `DPKMeans` at epsilon 1 is within a tenth of `KMeans` on images, surveys and
-most blobs. Beyond it are skewed columns, whose longest rows are cut, and many clusters of few rows.
-Few rows tell no clusters: on iris and wine up to epsilon 1, and on 1797 digits at .1, both
-libraries are about as far off as a single center or farther. There declare `feature_range` or
-`data_norm`: where nothing is declared and rows are too few to learn a norm from, a norm of 1 holds,
-and diffprivlib, which then reads its bounds from the rows without a guarantee, is ahead.
+most blobs. Beyond it are skewed columns, whose longest rows are cut, and many clusters of few
+rows. Few rows tell no clusters: on iris and wine up to epsilon 1, and on 1797 digits at .1, both
+libraries are about as far off as a single center or farther; on wine at 4 they are alike. Declare
+`feature_range` or `data_norm`: where nothing is declared and rows are too few to learn a norm
+from, a norm of 1 holds, and diffprivlib, which then reads its bounds from the rows without a
+guarantee, is ahead.
 """
 
 
