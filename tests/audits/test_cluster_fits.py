@@ -13,7 +13,7 @@ from dpsk import DPKMeans
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 from tests.contracts.tapes import taped
 
-MU, RUNS = gaussian_mu(EPSILON, DELTA), 600
+MU, RUNS = gaussian_mu(EPSILON, DELTA), 1500
 
 
 def released(sign, answers=None):
