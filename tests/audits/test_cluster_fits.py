@@ -14,7 +14,7 @@ from dpsk import DPEmpiricalCovariance, DPKMeans
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 from tests.contracts.tapes import taped
 
-MU, RUNS = gaussian_mu(EPSILON, DELTA), 600
+MU, RUNS = gaussian_mu(EPSILON, DELTA), 1500
 MODELS = {"clusters": DPKMeans(2), "covariance": DPEmpiricalCovariance(feature_range=None)}
 #: What row 0 is for sign +1, and else.
 ENDS = {"clusters": ([1.0, 0.0], [-1.0, 0.0]), "covariance": ([1.0, 0.0], [0.0, 1.0])}
