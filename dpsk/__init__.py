@@ -4,6 +4,8 @@ from importlib import import_module
 
 from dpsk import (
     additive,
+    cluster,
+    covariance,
     discriminant_analysis,
     ensemble,
     generative,
@@ -22,6 +24,8 @@ from dpsk._privacy.calibration import noise_scale
 from dpsk._privacy.certificate import Certificate
 from dpsk._version import __version__
 from dpsk.additive import *  # noqa: F403  # each family says what it offers
+from dpsk.cluster import *  # noqa: F403
+from dpsk.covariance import *  # noqa: F403
 from dpsk.discriminant_analysis import *  # noqa: F403
 from dpsk.ensemble import *  # noqa: F403
 from dpsk.generative import *  # noqa: F403
@@ -38,10 +42,11 @@ from dpsk.reporting import privacy_report
 from dpsk.robust import *  # noqa: F403
 
 __all__ = ["Certificate", "PrivacyBudget", "__version__", "noise_scale", *additive.__all__,
-           *discriminant_analysis.__all__, *ensemble.__all__, *generative.__all__,
-           *linear_model.__all__, *model_selection.__all__, *naive_bayes.__all__,
-           *neural_network.__all__, *pipeline.__all__, "plan_privacy", *preprocessing.__all__,
-           *ranking.__all__, *reinforcement_learning.__all__, "privacy_report", *robust.__all__]
+           *cluster.__all__, *covariance.__all__, *discriminant_analysis.__all__,
+           *ensemble.__all__, *generative.__all__, *linear_model.__all__,
+           *model_selection.__all__, *naive_bayes.__all__, *neural_network.__all__,
+           *pipeline.__all__, "plan_privacy", *preprocessing.__all__, *ranking.__all__,
+           *reinforcement_learning.__all__, "privacy_report", *robust.__all__]
 
 #: Public modules that are imported when they are first asked for.
 _LATER = ("accounting", "auditing", "inspection", "metrics", "sources", "testing")

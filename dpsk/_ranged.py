@@ -49,6 +49,16 @@ class Ranged:
 
     def _planned(self, rows, budget, n_classes, n_components, reduces):
         """Return the mechanism of a fit, and the data that it runs on, for validated rows."""
+        (learns_ranges, norm, spread, centers), data = self._begins(rows, budget)
+        plan = GaussianPlan(budget, n_classes, n_components, reduces, learns_ranges, norm, spread,
+                            self._moments_of, centers, self._divides)
+        return plan, data
+
+    def _begins(self, rows, budget):
+        """Return how a `RangedComposite` begins, and the data that it runs on.
+
+        Whether it learns ranges, its bounds on rows and on centered ones, and whether it centers.
+        """
         width = rows.n_features
         low, high = _ranges(self.feature_range, width) if self._declares_ranges() else (None, None)
         by_rows = rows.groups is None
@@ -56,10 +66,8 @@ class Ranged:
         ranged = learns_ranges or low is not None
         norm, spread = self._bounds(budget, ranged, by_rows)
         centers = not (ranged and self._divides) or can_learn_spread(budget)
-        plan = GaussianPlan(budget, n_classes, n_components, reduces, learns_ranges, norm, spread,
-                            self._moments_of, centers, self._divides)
         names = getattr(self, "feature_names_in_", range(width))
-        return plan, (rows, names, low, high)
+        return (learns_ranges, norm, spread, centers), (rows, names, low, high)
 
     def _declares_ranges(self):
         # Of arrays, "==" would be one too.

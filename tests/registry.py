@@ -13,7 +13,7 @@ import pytest
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 import dpsk
-from dpsk import model_selection, preprocessing
+from dpsk import cluster, covariance, model_selection, preprocessing
 from dpsk._models import LinearModel
 from dpsk._models.clipping import HEADROOM
 from dpsk._objective.losses import LOSSES, HuberizedHinge
@@ -64,11 +64,14 @@ BOOSTED = {name: cls for name, cls in ALL_ESTIMATORS.items() if issubclass(cls, 
 #: What maps columns of numbers.
 NUMERIC = {name: cls for name, cls in ALL_ESTIMATORS.items()
            if issubclass(cls, NumericTransformer)}
+#: What groups rows without targets, or tells how they vary; tests of their own cover them.
+UNLABELED = {*cluster.__all__, *covariance.__all__}
 #: What makes features of tables, and what holds others; tests of their own cover them.
 AROUND_FITS = {"DPPipeline", *preprocessing.__all__, *model_selection.__all__}
 #: What predicts from rows and targets, by a solver; values of states are fitted on transitions.
 ESTIMATORS = {name: cls for name, cls in ALL_ESTIMATORS.items()
-              if name not in {*SAMPLERS, *ADDITIVE, *BOOSTED, *CLASS_MODELS, *AROUND_FITS}
+              if name not in {*SAMPLERS, *ADDITIVE, *BOOSTED, *CLASS_MODELS, *UNLABELED,
+                              *AROUND_FITS}
               and "next_states" not in inspect.signature(cls.fit).parameters}
 LINEAR = {name: cls for name, cls in ESTIMATORS.items() if issubclass(cls, LinearEstimator)}
 #: The solvers of all estimators.

@@ -5,7 +5,8 @@ from pathlib import Path
 _ORDER = [
     "utility_against_epsilon", "choosing_epsilon", "pipeline_certificate", "noise_in_coefficients",
     "shape_functions", "robust_regression", "prediction_interval", "worst_group",
-    "auc_of_images", "transfer", "laws_of_classes", "generated_rows", "policy_evaluation",
+    "auc_of_images", "transfer", "laws_of_classes", "private_clusters",
+    "generated_rows", "policy_evaluation",
     "private_search", "private_evaluation", "project_budget", "audit"]
 
 

@@ -1,23 +1,24 @@
-"""Budget allocation of stages and samplers, and when it pays: docs/theory/whitening.md,
-networks.md, quantiles.md, temperature.md, samplers.md and class_moments.md say on what each number
-was found."""
+"""Budget allocation of stages, samplers and clusters, and when it pays: docs/theory/whitening.md,
+networks.md, quantiles.md, temperature.md, samplers.md, class_moments.md and clusters.md say on
+what each number was found."""
 
 import math
 
 from dpsk._defaults.losses import loss_defaults
 from dpsk._privacy.closed_forms import gaussian_mu
 
-__all__ = ["AMPLE_SIGNAL", "CENTER_SHARES", "CENTER_SIGNAL", "CLEARANCE", "COUNT_SHARE",
-           "CURVATURE_SHARE", "EDGE_SHARES", "FALSE_SHARE", "FEW_ROWS_FACTOR", "FOREST_SHARE",
-           "INDEPENDENCE_SIGNAL", "LEAST_FLOOR", "LEAST_SHARE", "MEAN_SHARE", "MOMENT_SHARE",
-           "MOST_COLUMNS", "MOST_MEAN_NOISE", "NARROW_SIGNAL", "NETWORK_MOMENT_SHARE",
-           "NOISE_DEVIATIONS",
+__all__ = ["AMPLE_SIGNAL", "CENTER_SHARES", "CENTER_SIGNAL", "CLEARANCE", "CLUSTERS_AT_FIRST",
+           "CLUSTER_REACH", "CLUSTER_ROUNDS", "CLUSTER_SUBSPACE_SHARE", "COUNT_SHARE",
+           "CURVATURE_SHARE", "EDGE_SHARES", "FALSE_SHARE", "FEW_CLUSTER_ROUNDS",
+           "FEW_ROWS_FACTOR", "FOREST_SHARE", "INDEPENDENCE_SIGNAL", "LEAST_FLOOR", "LEAST_SHARE",
+           "MEAN_SHARE", "MOMENT_SHARE", "MOST_CLUSTER_DIRECTIONS", "MOST_COLUMNS",
+           "MOST_MEAN_NOISE", "NARROW_SIGNAL", "NETWORK_MOMENT_SHARE", "NOISE_DEVIATIONS",
            "NOISE_FLOOR", "NORM_OCTAVES", "NORM_TAILS", "OCTAVES_CLEARANCE", "OCTAVES_REACH",
-           "PURE_OCTAVES", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "RANGE_TAILS",
-           "SCORE_FLOOR", "SHARES_SIGNAL", "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_FILLING",
-           "SPREAD_SIGNAL", "SPREAD_TAILS", "SUBSPACE_SHARE", "TABLE_SHARES", "TARGET_OCTAVES",
-           "TARGET_REACH", "TARGET_TAILS", "USUAL_RESIDUAL", "are_few", "are_many",
-           "carries_slopes", "mu_of_share", "target_mean_share", "whitening_pays"]
+           "PURE_OCTAVES", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "RANGE_TAILS", "SCORE_FLOOR",
+           "SHARES_SIGNAL", "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_FILLING", "SPREAD_SIGNAL",
+           "SPREAD_TAILS", "SUBSPACE_SHARE", "TABLE_SHARES", "TARGET_OCTAVES", "TARGET_REACH",
+           "TARGET_TAILS", "USUAL_RESIDUAL", "are_few", "are_many", "carries_slopes",
+           "mu_of_share", "target_mean_share", "whitening_pays"]
 
 #: Shares of mu^2: of the second moment, of the mean of rows, of counts, of slopes.
 MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.12, 0.03, 0.01, 0.02
@@ -106,6 +107,13 @@ RANGE_TAILS = (0.015, 0.4)
 #: Of naive Bayes: the root of the share by which variances of classes are drawn to a common one,
 #: times the root of the signal.
 INDEPENDENCE_SIGNAL = 20.0
+#: Of k-means: the rounds that split clusters, others in the main directions, and those of all
+#: columns; the same where counts of usual clusters are below their noise; clusters over their
+#: number while they are split; the bound on differences from a center over their root mean
+#: square; and the share, and the most, of the main directions.
+CLUSTER_ROUNDS, FEW_CLUSTER_ROUNDS = (3, 1, 2), (1, 1, 1)
+CLUSTERS_AT_FIRST, CLUSTER_REACH = 2, 1.5
+CLUSTER_SUBSPACE_SHARE, MOST_CLUSTER_DIRECTIONS = 0.12, 16
 
 
 def mu_of_share(problem, share):

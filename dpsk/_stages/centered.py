@@ -54,12 +54,15 @@ class Centered(Composite):
         Bounds on rows, and on centered ones; None where they are learnt.
     centers : bool
         Whether there is a mean at all; without, `spread` is the bound on rows as they are.
+    wide : bool
+        Whether a learnt bound on centered rows is as wide as one on rows.
     """
 
     budget: Budget
     norm: float | None
     spread: float | None
     centers: bool = True
+    wide: bool = False
 
     @property
     def parts(self) -> tuple[Mechanism, ...]:
@@ -112,7 +115,8 @@ class Centered(Composite):
         """Yield name and value of every bound in the order of their use; a mechanism of others."""
         if self.centers:
             yield "row_norm", self.norm or self._learnt(row_rule)
-        yield "data_norm", self.spread or self._learnt(spread_rule)
+        yield "data_norm", self.spread or self._learnt(
+            row_rule if self.wide else spread_rule)
 
     def _learnt(self, rule):
         return learnt_norm(self.budget, rule)

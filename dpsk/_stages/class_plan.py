@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from dpsk._statistics.class_moments import (
 )
 from dpsk._statistics.moments import noisy_second_moment, second_moment_noise
 
-__all__ = ["FEW_COLUMNS", "GaussianFit", "GaussianPlan", "range_rule"]
+__all__ = ["FEW_COLUMNS", "GaussianFit", "GaussianPlan", "RangedComposite", "range_rule"]
 
 #: Up to so many columns all of them are the subspace.
 FEW_COLUMNS = 64
@@ -63,8 +64,61 @@ class GaussianFit:
     radius: float
 
 
+class RangedComposite(Composite):
+    """Base of plans that begin with ranges of columns, bounds on rows, and their mean.
+
+    Their fields are those of `GaussianPlan` of these names.
+    """
+
+    budget: Budget
+    learns_ranges: bool
+    norm: float | None
+    spread: float | None
+    centers: bool
+    #: Whether a learnt bound on centered rows is beyond nearly all of them.
+    wide: ClassVar[bool] = False
+
+    @property
+    def _first_parts(self):
+        """tuple of Mechanism : ranges; bounds and mean."""
+        places = tuple(range(self.budget.n_columns)) if self.learns_ranges else ()
+        return learnt_bounds(self.budget, places, range_rule, _REACH), self._centered
+
+    @property
+    def _centered(self):
+        return Centered(self.budget, self.norm, self.spread, self.centers, self.wide)
+
+    def enforced_bounds(self, origin):
+        """Return what is enforced on rows where it is not learnt; `origin` of the last bound."""
+        return self._centered.enforced_bounds(origin)
+
+    def _begun(self, data, session, noise_multiplier):
+        """Return the map of rows to their ranges less their mean, these rows, and their bound.
+
+        `data` are rows, the names of columns, and their public ranges, low and high, or None.
+        """
+        (rows, names, low, high), (ends, centered) = data, self._first_parts
+        if self.learns_ranges:
+            low, high = self._ranges(ends.run((rows,), session, noise_multiplier), names, session)
+        row_map = RangedRows(np.zeros(rows.n_features), low, high, rows.dtype)
+        return centered.run((rows, row_map), session, noise_multiplier)
+
+    def _ranges(self, ends, names, session):
+        """Return the low and the high ends of ranges, (n_features,) each, and state them."""
+        low, high = ends.T
+        # Apart also where all numbers of a column are beyond.
+        low = np.clip(low, -_LARGEST, 0.5 * _LARGEST)
+        high = np.clip(high, -0.5 * _LARGEST, _LARGEST)
+        if self.budget.is_private:
+            session.enforced += [
+                Enforced(f"bounds of {name}", ends, "released", "entries outside are clipped, and "
+                         "the column enters with them as its range")
+                for name, *ends in zip(names, low.tolist(), high.tolist(), strict=True)]
+        return low, high
+
+
 @dataclass(frozen=True)
-class GaussianPlan(Composite):
+class GaussianPlan(RangedComposite):
     """A mean, second moments and those of classes, after learnt bounds.
 
     Parameters
@@ -102,32 +156,17 @@ class GaussianPlan(Composite):
     @property
     def parts(self):
         """tuple of Mechanism : ranges; bounds and mean; the second moment; those of classes."""
-        places = tuple(range(self.budget.n_columns)) if self.learns_ranges else ()
         mean = self._centered.mean_share
         moment = (1.0 - mean) * SUBSPACE_SHARE if self.reduces else 0.0
-        return (learnt_bounds(self.budget, places, range_rule, _REACH), self._centered,
+        return (*self._first_parts,
                 Share(Statistic(noisy_second_moment), moment),
                 Share(Statistic(_MOMENTS[self.of]), 1.0 - mean - moment))
 
-    @property
-    def _centered(self):
-        return Centered(self.budget, self.norm, self.spread, self.centers)
-
-    def enforced_bounds(self, origin):
-        """Return what is enforced on rows where it is not learnt; `origin` of the last bound."""
-        return self._centered.enforced_bounds(origin)
-
     def run(self, data, session, noise_multiplier):
-        """Return the `GaussianFit` of rows.
-
-        `data` are rows, the names of columns, and their public ranges, low and high, or None.
-        """
-        (rows, names, low, high), given = data, (session, noise_multiplier)
-        (ends, centered, squares, classes), width = self.parts, rows.n_features
-        if self.learns_ranges:
-            low, high = self._ranges(ends.run((rows,), *given), names, session)
-        row_map = RangedRows(np.zeros(width), low, high, rows.dtype)
-        row_map, mapped, radius = centered.run((rows, row_map), *given)
+        """Return the `GaussianFit` of rows; data are as for `RangedComposite`."""
+        rows, given = data[0], (session, noise_multiplier)
+        (squares, classes), width = self.parts[2:], rows.n_features
+        row_map, mapped, radius = self._begun(data, *given)
         basis, values, rest, value_noise = np.eye(width), None, np.zeros(width), 0.0
         if self.reduces:
             model, mu = rows_within(radius, width), mu_of(squares.own(noise_multiplier))
@@ -142,19 +181,6 @@ class GaussianPlan(Composite):
         laws = (class_models(released, values, value_noise, total, self.divides)
                 if self.of == "classes" else _MODELS[self.of](released, total))
         return GaussianFit(row_map, basis, rest, laws, released.count_noise / total, radius)
-
-    def _ranges(self, ends, names, session):
-        """Return the low and the high ends of ranges, (n_features,) each, and state them."""
-        low, high = ends.T
-        # Apart also where all numbers of a column are beyond.
-        low = np.clip(low, -_LARGEST, 0.5 * _LARGEST)
-        high = np.clip(high, -0.5 * _LARGEST, _LARGEST)
-        if self.budget.is_private:
-            session.enforced += [
-                Enforced(f"bounds of {name}", ends, "released", "entries outside are clipped, and "
-                         "the column enters with them as its range")
-                for name, *ends in zip(names, low.tolist(), high.tolist(), strict=True)]
-        return low, high
 
 
 def range_rule(budget):

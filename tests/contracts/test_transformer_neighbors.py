@@ -1,4 +1,4 @@
-"""One row of a transformer's table, replaced by hostile ones: what it moves, and what it shows.
+"""One row of a table without targets, replaced by hostile ones: what it moves, and what it shows.
 
 Answers of a fit are replayed in fits to neighbors under one stream, so that both ask at the same
 points. Then exact totals tell of the sensitivity, and nothing else may differ.
@@ -11,7 +11,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dpsk import DPPCA, DPSplineTransformer
+from dpsk import DPPCA, DPEmpiricalCovariance, DPKMeans, DPSplineTransformer
 from dpsk._privacy.events import tally
 from tests.contracts.tapes import fixed_streams, spent, taped
 
@@ -22,6 +22,12 @@ CASES = {
     "declared norm": (DPPCA, {"data_norm": 1e-10, "n_components": 0.9}),
     "wide norm": (DPPCA, {"data_norm": 1e10, "n_components": None}),
     "norm of 1": (DPPCA, {"n_components": 1}),
+    "clusters, learnt norm": (DPKMeans, {"epsilon": 60.0, "n_clusters": 4}),
+    "clusters, norm": (DPKMeans, {"data_norm": 1e-10, "n_clusters": 2}),
+    "cluster, ranges": (DPKMeans, {"feature_range": (-2.0, [2.0, 1.0, 9.0]), "n_clusters": 1}),
+    "covariance": (DPEmpiricalCovariance, {"epsilon": 60.0}),
+    "covariance about 0": (DPEmpiricalCovariance, {"feature_range": None, "data_norm": 1.0,
+                                                   "assume_centered": True}),
     "knots": (DPSplineTransformer, {"n_knots": 5, "missing_indicator": True}),
     "bounds": (DPSplineTransformer, {"columns": {0: (-2.0, 2.0)}}),
 }

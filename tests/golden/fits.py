@@ -4,10 +4,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import is_classifier
 
+import dpsk
 from tests.instruments import fixed_streams
 from tests.registry import (
     CLASS_MODELS,
     ESTIMATORS,
+    UNLABELED,
     coefficients,
     documented_solvers,
     is_linear,
@@ -37,13 +39,17 @@ def _cases():
 #: Models of classes, which have no solver.
 _OF_CLASSES = [(name, "moments", variant) for name in sorted(CLASS_MODELS)
                for variant in ("dense", "single", "weights", "groups")]
-CASES = [*_cases(), *_OF_CLASSES]
+_UNLABELED = [(name, "moments", variant) for name in sorted(UNLABELED)
+              for variant in ("dense", "single")]
+CASES = [*_cases(), *_OF_CLASSES, *_UNLABELED]
 
 
 def fitted(name, solver, variant):
     """Return everything trained in one case, and what it cost, as one vector of float64."""
     if name in CLASS_MODELS:
         return _of_classes(CLASS_MODELS[name], variant)
+    if name in UNLABELED:
+        return _unlabeled(getattr(dpsk, name), variant)
     cls = ESTIMATORS[name]
     settings = {"precondition": False} if variant == "raw" else {}
     model = make_estimator(cls, solver, **_BUDGET, **settings)
@@ -60,6 +66,16 @@ def fitted(name, solver, variant):
     parts = [coefficients(model).astype(np.float64), [model.n_iter_],
              [model.privacy_.noise_multiplier]]
     return np.concatenate([np.ravel(part) for part in parts])
+
+
+def _unlabeled(cls, variant):
+    """Return the same of what takes no targets."""
+    X, _ = training_rows(ESTIMATORS["DPRidge"](), n=_ROWS)
+    with fixed_streams():
+        model = cls(**_BUDGET, feature_range=(-4.0, 4.0), data_norm=2.0).fit(
+            X.astype(np.float32 if variant == "single" else np.float64))
+    return np.concatenate([np.ravel(np.asarray(getattr(model, name), np.float64))
+                           for name in model.privacy_.released])
 
 
 def _of_classes(cls, variant):

@@ -1,0 +1,198 @@
+"""The releases of k-means: what they cost, in which order, on which rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from dpsk._defaults.budgets import (
+    CLUSTER_REACH,
+    CLUSTER_ROUNDS,
+    CLUSTER_SUBSPACE_SHARE,
+    CLUSTERS_AT_FIRST,
+    FEW_CLUSTER_ROUNDS,
+    MOST_CLUSTER_DIRECTIONS,
+)
+from dpsk._mechanism.core import Share, Statistic, mu_of
+from dpsk._models.clipping import shortened
+from dpsk._stages.centered import rows_within
+from dpsk._stages.class_plan import RangedComposite
+from dpsk._stages.cluster_laws import ClusterLaws, kept_share, least_counts
+from dpsk._stages.spectrum import Spectrum
+from dpsk._statistics.class_moments import noisy_class_moments, on_grid
+from dpsk._statistics.cluster_sums import NearestRows, noisy_cluster_sums
+from dpsk._statistics.moments import noisy_second_moment, second_moment_noise
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._mechanism.core import Mechanism
+    from dpsk._mechanism.session import Session
+    from dpsk._models.ranges import RangedRows
+    from dpsk._problem import Budget
+
+__all__ = ["ClusterFit", "ClusterPlan"]
+
+#: Rows farther from the mean than so many bounds are scaled down to that.
+_FAR = 4.0
+#: The least radius over the first.
+_NARROW = 1e-4
+#: The noise on counts of clusters, times mu, beside their moments.
+_COUNT_NOISE = 5.0 * math.sqrt(2.0)
+#: Rounds of all columns without noise.
+_NOISELESS_ROUNDS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterFit:
+    """Consequences of the releases.
+
+    Parameters
+    ----------
+    row_map : RangedRows
+        How rows were brought to their ranges, less the released mean.
+    centers : ndarray of shape (k, d)
+        Of mapped rows.
+    sizes : ndarray of shape (k,)
+    inertia : float
+    radius : float
+        The bound on centered rows that held.
+    """
+
+    row_map: RangedRows
+    centers: np.ndarray
+    sizes: np.ndarray
+    inertia: float
+    radius: float
+
+
+@dataclass(frozen=True)
+class ClusterPlan(RangedComposite):
+    """A mean and main directions, then moments and sums of clusters about their points.
+
+    Parameters
+    ----------
+    budget : Budget
+    n_clusters : int
+    learns_ranges : bool
+        Whether ranges of the columns are learnt, from two quantiles each.
+    norm, spread : float or None
+        Bounds on rows, and on centered ones; None where they are learnt.
+    """
+
+    budget: Budget
+    n_clusters: int
+    learns_ranges: bool
+    norm: float | None
+    spread: float | None
+    centers: bool = True
+    wide: ClassVar[bool] = True
+
+    @property
+    def parts(self) -> tuple[Mechanism, ...]:
+        """tuple of Mechanism : ranges; bounds and mean; the second moment; rounds."""
+        mean = self._centered.mean_share
+        moment = (1.0 - mean) * CLUSTER_SUBSPACE_SHARE if self._reduces else 0.0
+        inside, whole = self._rounds
+        each = (1.0 - mean - moment) / (inside + whole)
+        return (*self._first_parts, Share(Statistic(noisy_second_moment), moment),
+                *[Share(Statistic(noisy_class_moments), each)] * inside,
+                *[Share(Statistic(noisy_cluster_sums), each)] * whole)
+
+    def run(self, data: Any, session: Session, noise_multiplier: float) -> ClusterFit:
+        """Return the `ClusterFit` of rows; data are as for `RangedComposite`."""
+        row_map, mapped, radius = self._begun(data, session, noise_multiplier)
+        scale = np.ones(row_map.width)
+        if row_map.low is not None:
+            # Distances are those of rows as they came.
+            scale = 0.5 * (row_map.high - row_map.low)
+        first = radius * float(scale.max())
+        squares, *rounds = self.parts[2:]
+        basis, rest = None, 0.0
+        if self._reduces:
+            model = rows_within(radius, row_map.width)
+            moment = squares.run((model, mapped), session, noise_multiplier)
+            noise = second_moment_noise(model, len(data[0]), mu_of(
+                squares.own(noise_multiplier)))  # type: ignore[attr-defined]
+            moment *= np.outer(scale, scale)
+            spectrum = Spectrum.of(moment, noise * float(np.mean(scale**2)))
+            basis = on_grid(spectrum.vectors[:, :self._width])
+            rest = max(0.0, float(np.trace(moment) - spectrum.found[:self._width].sum()))
+
+        def nearest(points, subspace):
+            source = data[0]
+            return NearestRows(source.X, source.y, source.weights, source.weight_bound,
+                               row_map=row_map, scale=scale, bound=_FAR * first, basis=subspace,
+                               points=points)
+
+        def reach(spread):
+            # Without noise nothing is cut.
+            least = _NARROW if self.budget.is_private else 2.0 * _FAR
+            return max(first * least, min(2.0 * first, CLUSTER_REACH * math.sqrt(spread)))
+
+        inside, _ = self._rounds
+        points, bound = np.zeros((1, self._width)), reach((first / CLUSTER_REACH)**2)
+        for place, part in enumerate(rounds[:inside]):
+            released = part.run((nearest(points, basis), len(points), np.eye(self._width), bound),
+                                session, noise_multiplier)
+            laws = ClusterLaws.released(released, points, bound)
+            splits = place < self._usual_rounds[0] - 1
+            laws = laws.rearranged(self.n_clusters * (CLUSTERS_AT_FIRST if splits else 1))
+            points, bound = laws.means, reach(laws.spread)
+        if basis is not None:
+            points, bound = points @ basis.T, reach(laws.spread + rest)
+        for part in rounds[inside:]:
+            found = part.run((nearest(points, None), bound), session, noise_multiplier)
+            shifts = shortened(_shifts(found, basis), bound)
+            inertia = float(np.sum(found.squares - 2.0 * np.einsum("ij,ij->i", shifts, found.sums)
+                                   + found.counts * np.einsum("ij,ij->i", shifts, shifts)))
+            points = shortened(points + shifts, _FAR * first)
+        return ClusterFit(row_map, points / scale, np.maximum(found.counts, 0.0),
+                          max(0.0, inertia), radius)
+
+    @property
+    def n_rounds(self) -> int:
+        """int : the number of rounds."""
+        return sum(self._rounds)
+
+    @property
+    def _width(self):
+        """int : the number of main directions."""
+        return min(self.budget.n_columns, self.n_clusters + 2, MOST_CLUSTER_DIRECTIONS)
+
+    @property
+    def _reduces(self):
+        return self._width < self.budget.n_columns
+
+    @property
+    def _rounds(self):
+        """(int, int) : the number of rounds in the main directions, and of all columns."""
+        splitting, inside, whole = self._usual_rounds
+        return splitting + inside, whole if self.budget.is_private else _NOISELESS_ROUNDS
+
+    @property
+    def _usual_rounds(self):
+        """(int, int, int) : more where noise on counts is less than those of usual clusters."""
+        usual = self.budget.signal_to_noise * self.budget.n_columns / (
+            CLUSTERS_AT_FIRST * self.n_clusters)
+        noise = _COUNT_NOISE * math.sqrt(sum(CLUSTER_ROUNDS))
+        return CLUSTER_ROUNDS if usual > noise else FEW_CLUSTER_ROUNDS
+
+
+def _shifts(found, basis):
+    """Return by how much points move, drawn to 0 as far as noise hides it, (k, d).
+
+    Within the main directions and beside them apart, where rows vary less.
+    """
+    counts = least_counts(found)
+    shifts, noise = found.sums / counts[:, None], (found.sum_noise / counts)**2
+    if basis is None:
+        return kept_share(shifts, noise) * shifts
+    inside = shifts @ basis
+    beside = shifts - inside @ basis.T
+    share = 1.0 - basis.shape[1] / len(basis)
+    return (kept_share(inside, noise) * inside) @ basis.T + kept_share(
+        beside, share * noise) * beside

@@ -1,0 +1,5 @@
+"""Clustering."""
+
+from dpsk.cluster._kmeans import DPKMeans
+
+__all__ = ["DPKMeans"]

@@ -1,0 +1,5 @@
+"""Estimators of covariances."""
+
+from dpsk.covariance._empirical import DPEmpiricalCovariance
+
+__all__ = ["DPEmpiricalCovariance"]

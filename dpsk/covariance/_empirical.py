@@ -1,0 +1,187 @@
+"""The covariance of a table, with differential privacy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from sklearn.covariance import EmpiricalCovariance
+
+from dpsk._callbacks import private_fit
+from dpsk._data.source import Rows
+from dpsk._data.validation import FLOATS, check_unlabeled_rows
+from dpsk._docs import documented
+from dpsk._estimator import DPEstimator, warn_of_weak_budget
+from dpsk._fit import run_private
+from dpsk._mechanism.core import Share, Statistic, mu_of
+from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, check_flag
+from dpsk._problem import Budget
+from dpsk._ranged import RANGED_CONSTRAINTS, Ranged
+from dpsk._stages.centered import rows_within
+from dpsk._stages.class_models import roots
+from dpsk._stages.class_plan import RangedComposite
+from dpsk._statistics.moments import noisy_second_moment, second_moment_noise
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import Table
+
+__all__ = ["DPEmpiricalCovariance"]
+
+
+@documented
+class DPEmpiricalCovariance(Ranged, DPEstimator, EmpiricalCovariance):
+    r"""Covariance of the columns of a table, with differential privacy.
+
+    The noisy second moment of rows less their noisy mean, brought to the nearest matrix that is a
+    covariance.
+
+    Parameters
+    ----------
+    %(epsilon)s %(delta_gaussian)s
+    store_precision : bool, default=True
+        Whether the inverse is kept as well.
+    assume_centered : bool, default=False
+        Whether no mean is released: moments are those about the middle of ranges, or about 0
+        without.
+    %(feature_range)s %(data_norm_ranged)s
+    %(random_state)s %(verbose)s
+
+    Attributes
+    ----------
+    location_ : ndarray of shape (n_features_in_,)
+        The released mean; without, the middle of the ranges, or zeros.
+    covariance_ : ndarray of shape (n_features_in_, n_features_in_)
+        The covariance of rows within their bounds, divided by n; no eigenvalue is negative.
+    precision_ : ndarray of shape (n_features_in_, n_features_in_)
+        Its pseudo-inverse; None where it is not stored.
+    covariance_noise_ : ndarray of shape (n_features_in_, n_features_in_)
+        Standard deviations of the noise on the entries of the covariance.
+    %(ranged)s
+    %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
+
+    %(raises)s
+
+    See Also
+    --------
+    sklearn.covariance.EmpiricalCovariance : Without noise; its other methods are here as well.
+    DPPCA : Main directions of a table.
+
+    Notes
+    -----
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
+    attributes are (epsilon, delta)-indistinguishable. Released: bounds that are learnt, the noisy
+    mean of the rows, and their noisy second moment. The number of rows and features and all
+    parameters are public. `score` and `mahalanobis` are exact for the rows that are given.
+
+    References
+    ----------
+    Dwork, Talwar, Thakurta, Zhang (2014), "Analyze Gauss", Algorithm 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from dpsk import DPEmpiricalCovariance
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> model = DPEmpiricalCovariance(epsilon=4.0, feature_range=(0, 16)).fit(X)
+    >>> model.covariance_.shape
+    (64, 64)
+    """
+
+    _solvers: ClassVar[dict] = {}
+    _auto_is_gaussian: ClassVar[bool] = True
+    _constraints: ClassVar[dict] = {
+        **PARAMETER_CONSTRAINTS, **RANGED_CONSTRAINTS, "delta": GAUSSIAN_DELTA,
+        "store_precision": check_flag, "assume_centered": check_flag}
+
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 store_precision: bool = True, assume_centered: bool = False,
+                 feature_range: tuple[float, float] | str | None = "auto",
+                 data_norm: float | str | None = "auto",
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.store_precision = store_precision
+        self.assume_centered = assume_centered
+        self.feature_range = feature_range
+        self.data_norm = data_norm
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @private_fit
+    def fit(self, X: Any, y: Table | None = None) -> Self:
+        """Release the covariance under the declared budget.
+
+        Parameters
+        ----------
+        %(X_dense)s
+        y : None
+            Not looked at.
+
+        Returns
+        -------
+        self : object
+            The estimator, fitted.
+        """
+        self._check_params()
+        X = check_unlabeled_rows(self, X, dtype=FLOATS)
+        rows = Rows(X, np.zeros(len(X), dtype=np.int8))
+        budget = Budget(*X.shape, *self._budget(len(X)))
+        warn_of_weak_budget(budget)
+        (learns_ranges, norm, spread, _), data = self._begins(rows, budget)
+        plan = _Moments(budget, learns_ranges, norm, spread, not self.assume_centered)
+        (row_map, moment, noise, radius), self.privacy_ = run_private(
+            self._method(), "noisy second moment", budget, plan, rows, data,
+            random_state=self.random_state, verbose=self.verbose, enforced=self._enforced(plan),
+            public=["number of rows and of features, feature names, dtype and container",
+                    "all parameters"],
+            released=["location_", "covariance_", "precision_", "covariance_noise_", "center_",
+                      "data_norm_", "feature_range_"])
+        self.center_ = row_map.undone(np.zeros(X.shape[1]))
+        self.feature_range_, self.data_norm_ = row_map.ends, float(radius)
+        scale = np.ones(X.shape[1]) if row_map.low is None else 0.5 * (row_map.high - row_map.low)
+        factor = scale[:, None] * roots(moment[None])[0]
+        self.location_ = self.center_
+        even = np.sqrt(0.5 + 0.5 * np.eye(X.shape[1]))
+        self.covariance_noise_ = noise * even * np.outer(scale, scale)
+        self._set_covariance(factor @ factor.T)
+        return self
+
+    def _check_table(self, X, y):
+        check_unlabeled_rows(self, X, dtype=FLOATS)
+
+    def _check_fit(self, n_samples, y):
+        """Raise a ValueError where a fit to n rows would, whatever the columns."""
+        self._bounds(Budget(n_samples, 1, *self._budget(n_samples)),
+                     self.feature_range is not None, True)
+
+
+@dataclass(frozen=True)
+class _Moments(RangedComposite):
+    """A second moment of rows less their mean, within bounds that are declared or learnt."""
+
+    budget: Budget
+    learns_ranges: bool
+    norm: float | None
+    spread: float | None
+    centers: bool
+    wide: ClassVar[bool] = True
+
+    @property
+    def parts(self):
+        """tuple of Mechanism : ranges; bounds and mean; the second moment."""
+        return (*self._first_parts, Share(Statistic(noisy_second_moment),
+                                          1.0 - self._centered.mean_share))
+
+    def run(self, data, session, noise_multiplier):
+        """Return the map of rows, their noisy second moment, its noise, and the bound on them."""
+        row_map, mapped, radius = self._begun(data, session, noise_multiplier)
+        model, (*_, squares) = rows_within(radius, row_map.width), self.parts
+        moment = squares.run((model, mapped), session, noise_multiplier)
+        mu = mu_of(squares.own(noise_multiplier))
+        return row_map, moment, second_moment_noise(model, len(data[0]), mu), radius
