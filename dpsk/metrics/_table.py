@@ -165,7 +165,8 @@ class TableEvaluation:
         """Return the mean of ratios of which each is of cells of its own.
 
         Errors of wholes that are known add up as a root of squares, their ratios corrected by
-        what noise adds on average. Others may be all of 0 or all of 1.
+        what noise adds on average. Others may be all of 0 or all of 1; where they are half or more
+        nothing is told, as those are known that noise made large.
         """
         (part, whole), draws = parts(self.counts), parts(self._draws())
         off_part, off_whole = draws[0] - part, draws[1] - whole
@@ -179,7 +180,7 @@ class TableEvaluation:
         value = np.where(sure, value, 0.5).mean()
         error = (_doubt(off_part) * math.sqrt(square[sure].sum())
                  + 0.5 * (~sure).sum() / REACH) / len(whole)
-        if not sure.any():
+        if sure.mean() <= 0.5:
             warn_of_hidden()
             return Estimate(math.nan, math.inf, (0.0, 1.0))
         return Estimate(float(np.clip(value, 0.0, 1.0)), error, (0.0, 1.0))
