@@ -21,7 +21,7 @@ from dpsk.testing import NoiseSeed
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 CLASSIFIED = ("adult", "bank", "credit")
 REGRESSED = {"bike": ((-1.0, 1.0), 0.5), "adult_hours": ((1.0, 99.0), 40.0)}
-HEADER = """# Private evaluation
+HEADER = """# Private evaluation of five data sets
 
 `python -m benchmarks.utility.evaluation`: a model fitted to the training part at epsilon 1; its
 test part, delta 1/n^2, default bins, {draws} draws of the noise. Of each metric: the
@@ -31,7 +31,7 @@ points of doubt in a coverage. Calibration: of five groups, the largest error of
 positives against that of the exact histogram, and the coverage of all five. Residuals are
 compared with the exact metrics of clipped ones; "beyond" is the share that the bound cuts.
 
-![curves of two epsilons on Adult](evaluation.png)
+![curves of two epsilons on Adult](evaluation_data.png)
 """
 
 

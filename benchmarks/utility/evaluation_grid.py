@@ -19,12 +19,17 @@ from unittest import mock
 
 import numpy as np
 from scipy.special import expit
-from scipy.stats import beta
+from scipy.stats import beta, binom
 from sklearn import metrics
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from dpsk.metrics import BinaryEvaluation, MulticlassEvaluation, RegressionEvaluation
+from dpsk.metrics import (
+    BinaryEvaluation,
+    MulticlassEvaluation,
+    RegressionEvaluation,
+    plan_evaluation,
+)
 from dpsk.testing import NoiseSeed
 
 PREVALENCES, ROWS, EPSILONS = (0.5, 0.05, 0.013), (500, 5000, 50_000), (0.5, 1.0, 4.0)
@@ -263,6 +268,112 @@ def _summary(found):
             told.sum() / max(exists.sum(), 1))
 
 
+HEADER = """# Coverage and errors of private evaluation ({date})
+
+How often stated 95 % intervals hold, over shapes of scores, labels and residuals that no constant
+of the package was chosen by, and what errors to expect at which epsilon.
+
+`python -m benchmarks.utility.evaluation_grid --part --draws 48` and `--page`: {draws} draws of
+the noise a cell, with fixed seeds, over {sets} sets of rows; delta 1/n^2, default bins. A cell is
+a shape, a prevalence (number of classes; spread of targets), a number of rows, an epsilon and a
+metric; of these a third, in which each two values meet. A metric that noise hides is NaN, and its
+interval all of its range: it counts as covered, and as not told.
+
+![coverage by shape and metric](evaluation.png)
+
+| cells | number | below .93 | below .90 | least | mean |
+|---|---|---|---|---|---|"""
+
+
+def read(path):
+    """Return (coverage, bias, rms, stated, told, draws) by cell and metric; later lines count."""
+    found = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        one = json.loads(line)
+        for metric, numbers in one["found"].items():
+            found[(*one["cell"], metric)] = [*numbers, one["draws"]]
+    return {cell: each for cell, each in found.items() if np.isfinite(each[0])}
+
+
+def is_chosen(cell):
+    """Return whether constants were chosen by the shape of a cell."""
+    return cell[0] == "binary" and cell[1] in CHOSEN
+
+
+def lines(found):
+    """Yield lines of the page."""
+    draws = sorted({int(each[-1]) for each in found.values()})
+    yield HEADER.format(date=time.strftime("%Y-%m-%d"), sets=SETS,
+                        draws=" or ".join(map(str, draws)))
+    kinds = {"two classes, shapes that constants were chosen by": is_chosen}
+    for kind, words in (("binary", "two classes, other shapes"), ("multiclass", "many classes"),
+                        ("regression", "regression")):
+        kinds[words] = lambda cell, kind=kind: cell[0] == kind and not is_chosen(cell)
+    for words, ours in kinds.items():
+        cover = np.array([each[0] for cell, each in found.items() if ours(cell)])
+        yield (f"| {words} | {len(cover)} | {np.mean(cover < 0.93):.3f} | "
+               f"{np.mean(cover < 0.90):.3f} | {cover.min():.2f} | {cover.mean():.3f} |")
+    chance = [binom.cdf(np.ceil(bar * each[-1]) - 1, each[-1], 0.95) for bar in (0.93, 0.90)
+              for each in found.values()]
+    below, far = np.reshape(chance, (2, -1)).mean(axis=1)
+    yield (f"\nOf intervals that cover exactly .95, so few draws leave {below:.3f} of cells below "
+           f".93 and {far:.3f} below .90 by chance.\n\n## By metric, over shapes to judge by\n")
+    yield ("| metric | mean coverage | below .90 | error over stated, median | bias above half of "
+           "the stated error | told |\n|---|---|---|---|---|---|")
+    names = dict.fromkeys((cell[0], cell[-1]) for cell in found)
+    for kind, metric in names:
+        cover, bias, rms, stated, told, _ = np.array(
+            [each for cell, each in found.items()
+             if (cell[0], cell[-1]) == (kind, metric) and not is_chosen(cell)]).T
+        some = np.maximum(stated, 1e-12)
+        yield (f"| {kind} {metric} | {cover.mean():.3f} | {np.mean(cover < 0.90):.3f} | "
+               f"{np.median((rms / some)[told > 0.5]):.2f} | {np.mean(bias > 0.5 * some):.2f} | "
+               f"{told.mean():.2f} |")
+    yield "\nCells that cover least:\n\n| cell | coverage | bias | error | stated |"
+    yield "|---|---|---|---|---|"
+    judged = [(each, cell) for cell, each in found.items() if not is_chosen(cell)]
+    for each, cell in sorted(judged)[:12]:
+        yield (f"| {' '.join(map(str, cell))} | {each[0]:.2f} | {each[1]:.4f} | {each[2]:.4f} | "
+               f"{each[3]:.4f} |")
+    yield ("\n## What accuracy does which epsilon buy?\n\nStandard errors by `plan_evaluation`, "
+           "for scores of an ROC area of .8: ROC area / average precision / accuracy; - where "
+           "noise hides the metric.\n")
+    epsilons = (0.25, 0.5, 1.0, 2.0, 4.0)
+    yield f"| rows | positive | {' | '.join(f'epsilon {each:g}' for each in epsilons)} |"
+    yield "|" + "---|" * (2 + len(epsilons))
+    for n, share_of in itertools.product((500, 2000, 5000, 20_000, 50_000), (0.5, 0.05, 0.01)):
+        plans = [plan_evaluation(n, cases=round(share_of * n), epsilon=epsilon)
+                 for epsilon in epsilons]
+        shown = [" / ".join(f"{plan[name]:.3f}" if np.isfinite(plan[name]) else "-" for name in (
+            "roc_auc", "average_precision", "accuracy")) for plan in plans]
+        yield f"| {n} | {share_of:.0%} | {' | '.join(shown)} |"
+
+
+def draw(found, path):
+    """Write a heat map of the mean coverage by shape and metric."""
+    import matplotlib.pyplot as plt
+
+    _, axes = plt.subplots(1, 3, figsize=(14, 6.5), width_ratios=[10, 6, 6])
+    for ax, (name, kind) in zip(axes, KINDS.items(), strict=True):
+        table = [[np.mean([each[0] for cell, each in found.items()
+                           if (*cell[:2], cell[-1]) == (name, shape, metric)] or [np.nan])
+                  for metric in kind.metrics] for shape in kind.shapes]
+        ax.imshow(table, vmin=0.85, vmax=1.0, cmap="RdYlGn", aspect="auto")
+        for row, column in itertools.product(range(len(table)), range(len(table[0]))):
+            if np.isfinite(table[row][column]):
+                ax.text(column, row, f"{table[row][column]:.2f}", ha="center", va="center",
+                        fontsize=7)
+        ax.set_xticks(range(len(kind.metrics)), [each.replace("_", " ") for each in kind.metrics],
+                      rotation=60, ha="right", fontsize=8)
+        shapes = [f"{each} *" if name == "binary" and each in CHOSEN else each
+                  for each in kind.shapes]
+        ax.set_yticks(range(len(shapes)), shapes, fontsize=8)
+        ax.set_title({"binary": "two classes (* chosen by)", "multiclass": "many classes"}.get(
+            name, name), fontsize=10)
+    plt.tight_layout()
+    plt.savefig(path, dpi=80)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=60)
@@ -270,7 +381,13 @@ def main():
     parser.add_argument("--results", type=Path, default=Path("evaluation_grid.jsonl"))
     parser.add_argument("--part", action="store_true", help="a third of the grid")
     parser.add_argument("--minutes", type=float, default=np.inf)
+    parser.add_argument("--page", type=Path, help="write the results and a picture, and end")
     given = parser.parse_args()
+    if given.page:
+        found = read(given.results)
+        given.page.write_text("\n".join(lines(found)) + "\n", encoding="utf-8")
+        draw(found, given.page.with_suffix(".png"))
+        return
     known = set()
     if given.results.exists():
         known = {tuple(json.loads(line)["cell"])
@@ -282,7 +399,8 @@ def main():
                 continue
             if time.monotonic() - started > 60.0 * given.minutes:
                 return
-            file.write(json.dumps({"cell": cell, "found": measured(*cell, given.draws)}) + "\n")
+            one = {"cell": cell, "draws": given.draws, "found": measured(*cell, given.draws)}
+            file.write(json.dumps(one) + "\n")
             file.flush()
 
 

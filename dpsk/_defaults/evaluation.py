@@ -3,8 +3,8 @@
 Bins: docs/results/evaluation.md; shares of a choice on held-out rows: docs/results/search.md.
 """
 
-__all__ = ["GROUPS", "JOINED", "LOSS_REACH", "LOSS_WEIGHT", "ORDER", "WIDTHS", "WIDTHS_SHARE",
-           "histogram_bins", "holdout_shares"]
+__all__ = ["GROUPS", "JOINED", "LEAST_BINS", "LOSS_REACH", "LOSS_WEIGHT", "ORDER", "POWER",
+           "WIDTHS", "WIDTHS_SHARE", "histogram_bins", "holdout_shares"]
 
 #: Counts of cells that bins are chosen by: so many cells are one of the next width, at so many
 #: widths, for that share of mu^2.
@@ -21,7 +21,9 @@ ORDER = 3.5
 BINS, _AT_ONE = (8, 64), 0.65
 #: The power of the signal that balances what bins hide, as 1 / bins^2, against the noise that they
 #: add, as the root of their number.
-_POWER = 0.4
+POWER = 0.4
+#: The fewest bins that follow the scores, where one label is rare.
+LEAST_BINS = 6
 
 
 def histogram_bins(budget):
@@ -31,7 +33,7 @@ def histogram_bins(budget):
     of so many public bins.
     """
     least, most = BINS
-    wanted = min(_AT_ONE * min(budget.signal_to_noise, 1e9)**_POWER, most)
+    wanted = min(_AT_ONE * min(budget.signal_to_noise, 1e9)**POWER, most)
     return max(least, 4 * round(wanted / 4))
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpsk._defaults.evaluation import GROUPS
+from dpsk._defaults.evaluation import GROUPS, LEAST_BINS, POWER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,6 +62,8 @@ def planned_bins(levels: list[FloatArray], n_samples: int, noises: tuple[float, 
     rows = row_counts([level.sum(axis=0) for level in levels], n_samples, np.sqrt(2.0) * noise,
                       likely)
     counts = _by_label(levels, rows, n_samples, noise)
+    if later:
+        n_bins = fewer_bins(n_bins, counts.sum(axis=1))
     first = _candidates(rows, n_samples, middle)
     added, ties = _costs(np.add.reduceat(counts, first, axis=1), later)
     ends = np.append(first, len(rows))
@@ -76,6 +78,16 @@ def planned_bins(levels: list[FloatArray], n_samples: int, noises: tuple[float, 
         low, high = ((low + high) / 2.0, high) if len(chosen) - 1 < n_bins else (
             low, (low + high) / 2.0)
     return _with_atoms(first[chosen[1:-1]], rows, later), rows
+
+
+def fewer_bins(n_bins: int, sizes: FloatArray) -> int:
+    """Return how many bins balance noise and ties where one label is rarer than the other.
+
+    The rule of public bins is that of labels as frequent as each other; noise weighs as the
+    product of both sizes is less.
+    """
+    even = 4.0 * float(sizes[0]) * float(sizes[1]) / float(sizes.sum())**2
+    return max(LEAST_BINS, round(n_bins * even**POWER))
 
 
 def lone(rows: FloatArray) -> BoolArray:

@@ -182,11 +182,11 @@ class TableEvaluation(ShowsMetrics):
         """Return the mean of ratios of which each is of cells of its own.
 
         Errors of wholes that are known add up as a root of squares, their ratios corrected by
-        what noise adds on average; those of others may be all to one side, and add up as they are.
+        what noise adds on average. Others may be all of 0 or all of 1; where they are half or more
+        nothing is told, as those are known that noise made large.
         """
         (part, whole), draws = parts(self.counts), parts(self._draws())
         off_part, off_whole = draws[0] - part, draws[1] - whole
-        low, high = np.clip(ratio_ends((part, whole), draws, (0.0, 1.0)), 0.0, 1.0)
         noise = np.mean(off_whole**2, axis=0)
         sure = whole > _SURE * np.sqrt(noise)
         safe = np.where(sure, whole, 1.0)
@@ -194,10 +194,10 @@ class TableEvaluation(ShowsMetrics):
         value = ratio * (1.0 - second) + np.mean(off_part * off_whole, axis=0) / safe**2
         square = np.mean((off_part - ratio * off_whole)**2, axis=0) / safe**2
         square *= 1.0 + 3.0 * second
-        value = np.where(sure, value, (low + high) / 2.0).mean()
+        value = np.where(sure, value, 0.5).mean()
         error = (_doubt(off_part) * math.sqrt(square[sure].sum())
-                 + (high - low)[~sure].sum() / 2.0 / REACH) / len(whole)
-        if error >= 0.5 / REACH:
+                 + 0.5 * (~sure).sum() / REACH) / len(whole)
+        if sure.mean() <= 0.5:
             warn_of_hidden()
             return Estimate(math.nan, math.inf, (0.0, 1.0))
         return Estimate(float(np.clip(value, 0.0, 1.0)), error, (0.0, 1.0))
@@ -228,7 +228,7 @@ def simulated_ratio(parts, draws, bounds, hidden=0.0):
     reaches beyond `bounds` by half of them at most, and the value is its middle. Where it holds
     all of them the value is NaN, with a PrivacyWarning.
     """
-    low, high = ratio_ends(parts, draws, bounds, hidden)
+    low, high = _ratio_ends(parts, draws, bounds, hidden)
     unknown = (low <= bounds[0]) & (high >= bounds[1])
     if np.any(unknown):
         warn_of_hidden()
@@ -245,7 +245,7 @@ def warn_of_hidden():
                   PrivacyWarning, stacklevel=5)
 
 
-def ratio_ends(parts, draws, bounds, hidden=0.0):
+def _ratio_ends(parts, draws, bounds, hidden=0.0):
     """Return the ends of that interval: all there is, and as much again, where nothing is known.
     """
     (part, whole), (off_part, off_whole) = parts, (draws[0] - parts[0], draws[1] - parts[1])

@@ -22,9 +22,9 @@ from dpsk._statistics.scores import (
     widths_noise,
 )
 from dpsk.metrics._score_cells import ScoreCells
-from dpsk.metrics._score_plan import lone, planned_bins, row_counts
+from dpsk.metrics._score_plan import fewer_bins, lone, planned_bins, row_counts
 from dpsk.metrics._score_release import ScoreRelease
-from dpsk.metrics._scores import ScoreBins
+from dpsk.metrics._scores import ScoreBins, codes_of
 from dpsk.metrics._table import normal_draws, simulated_ratio
 
 FEW, N_WIDTHS, N, REACH = 3, 3, 30, 0.3
@@ -152,6 +152,46 @@ def test_a_release_charges_what_it_declares(follows, score_range):
             math.sqrt(2.0 + weight**2) * noise_multiplier / math.sqrt(share))
         if weight:
             assert 0.0 < found.loss_noise <= 2.0 * 0.5 / weight * found.noise
+
+
+def test_2000_neighbors_cost_no_more_than_the_budget_in_both_releases_together(noiseless):
+    """With the bins given, as the second release follows from the first."""
+    rng = np.random.default_rng(2)
+    bins = ScoreBins.of("auto", (0.0, 1.0), 8)
+    cells, mechanism = ScoreCells.of(bins), ScoreRelease(bins, True, 50)
+    y, scores = rng.integers(2, size=50), rng.beta(0.3, 0.3, size=50)
+
+    def rows(y, scores):
+        loss = (np.nan_to_num(np.clip(scores, 0.0, 1.0)) - y)**2
+        return Rows(np.column_stack([codes_of(scores, cells.edges), loss]), y)
+
+    def levels(table):
+        return noisy_widths(table, JOINED, WIDTHS, 1.0, opened(Gaussian(1.0))[0])
+
+    first = levels(rows(y, scores))
+    chosen, joined = mechanism.following(first, 0.1)
+    expected, reach, _ = mechanism.losses(chosen, 1.0)
+
+    def released(table):
+        counts, loss = noisy_counts_and_loss(table, joined, expected, reach, LOSS_WEIGHT, 1.0,
+                                             opened(Gaussian(1.0))[0])
+        widths_part = np.concatenate([each.ravel() for each in levels(table)])
+        counts_part = np.append(counts, loss * LOSS_WEIGHT / (2.0 * reach))
+        return np.append(widths_part * math.sqrt(WIDTHS_SHARE / (2.0 * WIDTHS)),
+                         counts_part * math.sqrt((1.0 - WIDTHS_SHARE) / (2.0 + LOSS_WEIGHT**2)))
+
+    before, most = released(rows(y, scores)), 0.0
+    for _ in range(2000):
+        row, own, labels = rng.integers(50), scores.copy(), y.copy()
+        own[row] = rng.choice([np.nan, np.inf, -3.0, 0.0, 1.0, 0.5, rng.uniform()])
+        labels[row] = rng.integers(2)
+        most = max(most, np.linalg.norm(released(rows(labels, own)) - before))
+    assert 0.9 < most <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("share, least, most", [(0.5, 12, 12), (0.05, 6, 7), (0.001, 6, 6)])
+def test_rare_labels_have_fewer_bins(share, least, most):
+    assert least <= fewer_bins(12, np.array([1.0 - share, share]) * 5000) <= most
 
 
 def test_the_noise_of_losses_is_that_of_the_counts_in_their_unit():
