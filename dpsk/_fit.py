@@ -163,7 +163,8 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
                   *(line for stage in stages for line in stage.enforced_bounds(problem))),
         public=(*public, *solver.public_facts(problem)),
         released=(*released, *(stage.attribute for stage in stages if stage.attribute)),
-        arithmetic=oracle.arithmetic)
+        arithmetic=oracle.arithmetic,
+        relation=None if rows.groups is None else GROUP_RELATION)
     return Fitted(theta, rest, result.n_iter, certificate)
 
 

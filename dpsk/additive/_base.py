@@ -121,6 +121,8 @@ class AdditiveModel(DPEstimator):
                                "of a row in every column and pair of columns")],
             public=[*facts, *model.privacy_.public[2:]],
             released=["terms_", *self._released])
+        # What is kept of it for its noise states what all of the fit costs.
+        model.privacy_ = self.privacy_
         return model
 
     def _planned(self, table, y, members=None):

@@ -29,6 +29,7 @@ from dpsk._parameters import check_integer, number, optional
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk._problem import Budget
 from dpsk._steps import Steps
+from dpsk._whole import state_as_whole
 from dpsk.ensemble._growth import Growth
 from dpsk.preprocessing import DPTableVectorizer
 from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, CodePlan
@@ -147,7 +148,7 @@ class BoostedTrees(DPEstimator):
                                  *self._weight_facts(sample_weight)],
             released=["init_", "feature_importances_", *self._released])
         # A part of this fit states what all of it costs.
-        init.privacy_ = self.privacy_
+        state_as_whole(init, self.privacy_, ())
         return self
 
     def _shared(self, budget):

@@ -12,12 +12,16 @@ from dpsk.inspection import DPShapeDisplay
 from tests.estimators.test_skewed_columns import COLUMNS, NORMAL
 
 
+def term(axis, values, std):
+    """Return a term whose noise is known."""
+    noise = SimpleNamespace(unknown=None, n_draws=16, std=lambda where: std[where])
+    return Term((axis,), values, values, noise, slice(0, len(values)))
+
+
 def test_buckets_of_several_categories_are_not_drawn():
     axis = Axis("town", None, ["Graz", "Linz", "bucket 0", "bucket 1"], n_named=2)
     values = np.arange(5.0)
-    noise = SimpleNamespace(unknown=None, n_draws=9, std=lambda where: 0.1 * values[where])
-    term = Term((axis,), values, values, noise, slice(0, 5))
-    display = DPShapeDisplay([term], unit="target", classes=None)
+    display = DPShapeDisplay([term(axis, values, 0.1 * values)], unit="target", classes=None)
     (ax,) = display.plot().axes_.ravel()
     assert [bar.get_height() for bar in ax.patches] == [1.0, 0.0]
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["Linz", "Graz"]
@@ -32,7 +36,7 @@ def test_buckets_of_several_categories_are_not_drawn():
 def test_axes_end_where_knots_tell_that_rows_do(knots, scale, whole, ends):
     axis = Axis("x", np.array(knots), None, scale=scale)
     values = np.zeros(len(knots))
-    display = DPShapeDisplay([Term((axis,), values, values, values)], unit="target",
+    display = DPShapeDisplay([term(axis, values, values)], unit="target",
                              declared={"x"} if whole else ()).plot()
     assert display.axes_[0, 0].get_xlim() == pytest.approx(ends, abs=0.01)
 
@@ -41,8 +45,7 @@ def test_axes_end_on_the_scale_of_the_column():
     scale = ShiftedLog(1.0, 0.5, 2.0)
     knots = scale.inverse(np.array([-20.0, -0.674, 0.0, 0.674, 20.0]))
     axis, values = Axis("x", knots, None, scale=scale), np.array([50.0, 1.0, 0.0, 1.0, 50.0])
-    ax = DPShapeDisplay([Term((axis,), values, values, 0.1 + values)],
-                        unit="target").plot().axes_[0, 0]
+    ax = DPShapeDisplay([term(axis, values, 0.1 + values)], unit="target").plot().axes_[0, 0]
     found = scale(np.array(ax.get_xlim()))
     np.testing.assert_allclose(found[1], 2.33, atol=0.01)
     # Values that are far beyond the picture do not press it flat.
