@@ -128,7 +128,9 @@ class BoostedTrees(DPEstimator):
             growth = Growth(count, int(self.max_depth), float(self.learning_rate), self._loss,
                             self._counts, groups)
             bins, raw = self._bins.dense(values), self._start(values, n_outputs)
-            rows = Rows(bins.T, numbers, at_most_one)
+            # Noise that repeats must not meet other sums: the start follows from more of the rows
+            # than their bins, and from all of a weight.
+            rows = Rows(values, numbers, weights)
             self._trees = steps.release("trees", Share(growth, share), rows, (
                 bins, self._bins.sizes, self._scaled(numbers), at_most_one, raw,
                 np.sqrt(self._spreads(n_columns)),
