@@ -247,6 +247,13 @@ def test_noise_that_repeats_meets_no_other_sums(cls):
         assert not any(map(np.array_equal, one, other))
 
 
+@every_boosted_model
+def test_the_order_of_a_set_of_columns_is_no_setting(cls):
+    one, other = (make(cls, interaction_cst=[set(places)])._method()
+                  for places in ((0, 8), (8, 0)))
+    assert one == other
+
+
 def test_fresh_noise_and_fresh_cuts_by_default():
     X = table()
     y = targets(DPGradientBoostingRegressor, X)
