@@ -81,7 +81,7 @@ class BoostedTrees(DPEstimator):
         """Return raw predictions before the trees of rows of a read table, shape (n, k)."""
 
     @abstractmethod
-    def _check_fit(self, n_samples, y, weights):
+    def _read_targets(self, n_samples, y, weights):
         """Return targets as trees take them, the number of outputs, and weights of at most 1.
 
         A ValueError where they are refused, before any release.
@@ -106,7 +106,7 @@ class BoostedTrees(DPEstimator):
         n_samples, n_columns = table.values.shape
         y = check_targets(type(self).__name__, y, n_samples, self._target_checks)
         weights = check_weights(sample_weight, table.values, np.float64, narrow=np.float32)
-        numbers, n_outputs, at_most_one = self._check_fit(n_samples, y, weights)
+        numbers, n_outputs, at_most_one = self._read_targets(n_samples, y, weights)
         groups = self._known_groups(table.columns)
         self._described = table.columns
         budget = Budget(n_samples, n_columns, *self._budget(n_samples))

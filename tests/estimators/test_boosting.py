@@ -18,7 +18,9 @@ from dpsk import (
     DPAdditiveRegressor,
     DPGradientBoostingClassifier,
     DPGradientBoostingRegressor,
+    DPStandardScaler,
     DPTableVectorizer,
+    make_dp_pipeline,
 )
 from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
@@ -269,6 +271,15 @@ def test_the_start_is_an_additive_model_or_the_bins_alone():
     assert isinstance(make(DPGradientBoostingRegressor).fit(X, y).init_, DPAdditiveRegressor)
     model = make(DPGradientBoostingRegressor, init=None).fit(X, y)
     assert isinstance(model.init_, DPTableVectorizer) and model.target_bounds_ == (-2.0, 3.0)
+
+
+@every_boosted_model
+def test_a_pipeline_ends_with_it_within_one_budget(cls):
+    X = table()[["number"]]
+    model = make_dp_pipeline(DPStandardScaler(), make(cls), epsilon=2.0, delta=1e-4)
+    y = targets(cls, table())
+    assert 0.8e-4 <= model.fit(X, y).privacy_.delta_at(2.0) <= 1e-4
+    assert len(model.predict(X)) == len(X)
 
 
 @every_boosted_model
