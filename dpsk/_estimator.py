@@ -257,7 +257,11 @@ def warn_of_weak_budget(problem, unit=None):
 def _plain(value):
     """Return array-likes as lists, whose text leaves nothing out."""
     scalar = value is None or isinstance(value, (str, bytes, bool, int, float, dict))
-    if isinstance(value, (list, tuple)) and any(np.ndim(part) for part in value):
+    if isinstance(value, (set, frozenset)):
+        # Their own order follows from the process.
+        return sorted(map(repr, value))
+    if isinstance(value, (list, tuple)) and any(
+            np.ndim(part) or isinstance(part, (set, frozenset)) for part in value):
         # Its parts may be of different shapes.
         return [_plain(part) for part in value]
     return value if scalar else np.asarray(value).tolist()

@@ -163,8 +163,7 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
                   *(line for stage in stages for line in stage.enforced_bounds(problem))),
         public=(*public, *solver.public_facts(problem)),
         released=(*released, *(stage.attribute for stage in stages if stage.attribute)),
-        arithmetic=oracle.arithmetic,
-        relation=None if rows.groups is None else GROUP_RELATION)
+        arithmetic=oracle.arithmetic, relation=_relation_of(rows.groups is not None))
     return Fitted(theta, rest, result.n_iter, certificate)
 
 
@@ -230,7 +229,7 @@ def certify(method, name, budget, *, event=None, noise_multiplier=1.0, source=("
         None: that of what the budget protects.
     """
     if relation is None:
-        relation = GROUP_RELATION if budget.grouped else Certificate.relation
+        relation = _relation_of(budget.grouped)
     if event is None:
         event = Composed(()) if budget.is_private else NotPrivate()
     description, reproducible = source
@@ -241,6 +240,11 @@ def certify(method, name, budget, *, event=None, noise_multiplier=1.0, source=("
         noise_source=description if budget.is_private else "none", reproducible=reproducible,
         arithmetic=arithmetic, relation=relation,
         versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__))
+
+
+def _relation_of(grouped):
+    """Return what neighboring tables are, where groups of rows are protected, or rows."""
+    return GROUP_RELATION if grouped else Certificate.relation
 
 
 def opened_stream(method, settings, rows, event, more="", *, random_state, verbose, public=(),

@@ -156,7 +156,12 @@ def _distinct(labels):
     """Return distinct labels, and the index of every label among them."""
     if labels.dtype.kind != "O":
         return np.unique(labels, return_inverse=True)
-    # Words and numbers side by side have no order.
-    places = {}
-    codes = np.array([places.setdefault(label, len(places)) for label in labels.tolist()])
-    return list(places), codes
+    # In the order of rows the index of a group would follow from the rows of others.
+    distinct = sorted(set(labels.tolist()), key=_rank)
+    places = {label: place for place, label in enumerate(distinct)}
+    return distinct, np.array([places[label] for label in labels.tolist()])
+
+
+def _rank(label):
+    """Return what orders labels: numbers, then words, which have no order side by side."""
+    return isinstance(label, str) + 2 * isinstance(label, bytes), label

@@ -82,7 +82,7 @@ class BoostedTrees(DPEstimator):
         """Return raw predictions before the trees of rows of a read table, shape (n, k)."""
 
     @abstractmethod
-    def _check_fit(self, n_samples, y, weights):
+    def _read_targets(self, n_samples, y, weights):
         """Return targets as trees take them, the number of outputs, and weights of at most 1.
 
         A ValueError where they are refused, before any release.
@@ -107,7 +107,7 @@ class BoostedTrees(DPEstimator):
         n_samples, n_columns = table.values.shape
         y = check_targets(type(self).__name__, y, n_samples, self._target_checks)
         weights = check_weights(sample_weight, table.values, np.float64, narrow=np.float32)
-        numbers, n_outputs, at_most_one = self._check_fit(n_samples, y, weights)
+        numbers, n_outputs, at_most_one = self._read_targets(n_samples, y, weights)
         groups = self._known_groups(table.columns)
         self._described = table.columns
         budget = Budget(n_samples, n_columns, *self._budget(n_samples))
@@ -133,7 +133,9 @@ class BoostedTrees(DPEstimator):
             growth = Growth(count, int(self.max_depth), float(self.learning_rate), self._loss,
                             self._counts, groups)
             bins, raw = self._bins.dense(values), self._start(values, n_outputs)
-            rows = Rows(bins.T, numbers, at_most_one)
+            # Noise that repeats must not meet other sums: the start follows from more of the rows
+            # than their bins, and from all of a weight.
+            rows = Rows(values, numbers, weights)
             self._trees = steps.release("trees", Share(growth, share), rows, (
                 bins, self._bins.sizes, self._scaled(numbers), at_most_one, raw,
                 np.sqrt(self._spreads(n_columns)),

@@ -201,7 +201,7 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
         return DPAdditiveClassifier(class_weight=self.class_weight, classes=self.classes,
                                     **params)
 
-    def _check_fit(self, n_samples, y, weights):
+    def _read_targets(self, n_samples, y, weights):
         classes, codes = encode_labels(y, self.classes, type(self).__name__)
         self.classes_, self._n_outputs = classes, 1 if len(classes) == 2 else len(classes)
         self._loss = Logistic() if len(classes) == 2 else Multinomial()

@@ -204,7 +204,7 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
     def _label_facts(self, y, n_samples):
         return []
 
-    def _check_fit(self, n_samples, y, weights):
+    def _read_targets(self, n_samples, y, weights):
         return numeric_targets(y), 1, None if weights is None else np.minimum(weights, 1.0)
 
     def _keep(self, init):

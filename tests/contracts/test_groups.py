@@ -252,6 +252,20 @@ def test_labels_of_any_kind_tell_the_same_groups_apart_in_lists_and_arrays():
 
 
 @pytest.mark.parametrize("labels", [
+    ["a", "b", "c"], [b"a", b"b", b"c"], [1, 2.5, 10**20], [3, "a", b"a"]])
+@pytest.mark.parametrize("dtype", [None, object])
+def test_the_index_of_a_group_follows_from_labels_and_from_no_row(labels, dtype):
+    """Splits and draws are by index: those of other groups may not follow from where one's are."""
+    def indices(places):
+        given = [labels[place] for place in places]
+        codes = module.group_codes(given if dtype is None else np.array(given, dtype), len(given))
+        return dict(zip(places, codes.tolist(), strict=True))
+
+    assert indices([0, 1, 2]) == indices([2, 1, 1, 0]) == indices([1, 2, 0, 2]) == {
+        0: 0, 1: 1, 2: 2}
+
+
+@pytest.mark.parametrize("labels", [
     [np.nan, "a", "b"], np.ma.array([1, 2, 3], mask=[False, True, False])])
 def test_labels_that_are_missing_are_refused_in_any_container(labels):
     with pytest.raises(ValueError, match="NaN"):

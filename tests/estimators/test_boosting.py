@@ -5,6 +5,7 @@ import math
 import pickle
 import warnings
 from collections import Counter
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,9 @@ from dpsk import (
     DPAdditiveRegressor,
     DPGradientBoostingClassifier,
     DPGradientBoostingRegressor,
+    DPStandardScaler,
     DPTableVectorizer,
+    make_dp_pipeline,
 )
 from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
@@ -229,6 +232,30 @@ def test_pickles_clones_and_repeated_noise(cls, init):
     assert len(pickle.dumps(model)) < 200_000
 
 
+@every_boosted_model
+def test_noise_that_repeats_meets_no_other_sums(cls):
+    """Of rows in the same bins, and of weights that count alike in trees, the start is another."""
+    X = np.random.default_rng(0).uniform(size=(300, 2))
+    y = X[:, 0] > 0.5 if is_classifier(cls()) else X[:, 0]
+    moved, weights = X.copy(), np.ones((3, 300))
+    X[0], moved[0] = 0.1, 0.4
+    weights[1:, 0] = 2.0, 5.0
+    noise = []
+    for rows, own in ((X, weights[0]), (moved, weights[0]), (X, weights[1]), (X, weights[2])):
+        with taped() as tape:
+            make(cls, columns={0: (0, 0.5, 1), 1: (0, 0.5, 1)}, max_iter=2).fit(rows, y, own)
+        noise.append(tape.noise)
+    for one, other in combinations(noise, 2):
+        assert not any(map(np.array_equal, one, other))
+
+
+@every_boosted_model
+def test_the_order_of_a_set_of_columns_is_no_setting(cls):
+    one, other = (make(cls, interaction_cst=[set(places)])._method()
+                  for places in ((0, 8), (8, 0)))
+    assert one == other
+
+
 def test_fresh_noise_and_fresh_cuts_by_default():
     X = table()
     y = targets(DPGradientBoostingRegressor, X)
@@ -244,6 +271,15 @@ def test_the_start_is_an_additive_model_or_the_bins_alone():
     assert isinstance(make(DPGradientBoostingRegressor).fit(X, y).init_, DPAdditiveRegressor)
     model = make(DPGradientBoostingRegressor, init=None).fit(X, y)
     assert isinstance(model.init_, DPTableVectorizer) and model.target_bounds_ == (-2.0, 3.0)
+
+
+@every_boosted_model
+def test_a_pipeline_ends_with_it_within_one_budget(cls):
+    X = table()[["number"]]
+    model = make_dp_pipeline(DPStandardScaler(), make(cls), epsilon=2.0, delta=1e-4)
+    y = targets(cls, table())
+    assert 0.8e-4 <= model.fit(X, y).privacy_.delta_at(2.0) <= 1e-4
+    assert len(model.predict(X)) == len(X)
 
 
 @every_boosted_model
