@@ -150,8 +150,9 @@ class BinaryEvaluation(ScoreTable):
             What was released.
         """
         check_is_fitted(estimator)
+        scores = scores_of(estimator, X, grouped=groups is not None)
         return cls.from_predictions(
-            y, scores_of(estimator, X), epsilon=epsilon, delta=delta, labels=estimator.classes_,
+            y, scores, epsilon=epsilon, delta=delta, labels=estimator.classes_,
             pos_label=pos_label, score_range=score_range_of(estimator), bins=bins,
             groups=groups, random_state=random_state)
 

@@ -337,9 +337,10 @@ def _opened(estimator, y, people, epsilon, delta, random_state, options):
         if kind is BinaryEvaluation:
             check_binary(labels, options.get("pos_label"), options.get("bins", "auto"),
                          given["score_range"])
-    predict = {RegressionEvaluation: partial(predicted, classifies=False),
-               MulticlassEvaluation: partial(predicted, classifies=True),
-               BinaryEvaluation: scores_of}[kind]
+    found = {RegressionEvaluation: partial(predicted, classifies=False),
+             MulticlassEvaluation: partial(predicted, classifies=True),
+             BinaryEvaluation: scores_of}[kind]
+    predict = partial(found, grouped=people is not None)
 
     def evaluate(rows, found):
         groups = {} if people is None else {"groups": people.codes[rows]}

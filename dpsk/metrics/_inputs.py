@@ -6,6 +6,7 @@ from sklearn.utils.validation import column_or_1d
 
 from dpsk._data.errors import discreetly
 from dpsk._data.labels import encode_labels
+from dpsk._data.passes import InPasses
 
 __all__ = ["check_lengths", "predicted", "read_labels", "read_numbers", "score_range_of",
            "scores_of"]
@@ -40,19 +41,26 @@ def score_range_of(estimator):
     return (0.0, 1.0) if hasattr(estimator, "predict_proba") else None
 
 
-def scores_of(estimator, X):
-    """Return the scores of rows by a fitted classifier."""
-    return discreetly("X", getattr(estimator, "predict_proba" if score_range_of(estimator)
-                                   else "decision_function"), X)
+def scores_of(estimator, X, *, grouped=False):
+    """Return the scores of rows by a fitted classifier; `grouped`: wherever a row stands."""
+    method = "predict_proba" if score_range_of(estimator) else "decision_function"
+    return discreetly("X", getattr(_placed(estimator, grouped), method), X)
 
 
-def predicted(estimator, X, *, classifies):
-    """Return the predictions of a fitted classifier, or regressor, for rows."""
+def predicted(estimator, X, *, classifies, grouped=False):
+    """Return the predictions of a fitted classifier, or regressor, for rows.
+
+    With `grouped` none follows from where its row stands.
+    """
     if classifies:
         _check_kind(estimator, is_classifier, "a classifier")
     else:
         _check_kind(estimator, is_regressor, "a regressor")
-    return discreetly("X", estimator.predict, X)
+    return discreetly("X", _placed(estimator, grouped).predict, X)
+
+
+def _placed(estimator, grouped):
+    return InPasses(estimator) if grouped else estimator
 
 
 def _check_kind(estimator, check, words):

@@ -104,8 +104,9 @@ class MulticlassEvaluation(TableEvaluation):
             What was released.
         """
         check_is_fitted(estimator)
-        return cls.from_predictions(y, predicted(estimator, X, classifies=True), epsilon=epsilon,
-                                    delta=delta, labels=estimator.classes_, groups=groups,
+        found = predicted(estimator, X, classifies=True, grouped=groups is not None)
+        return cls.from_predictions(y, found, epsilon=epsilon, delta=delta,
+                                    labels=estimator.classes_, groups=groups,
                                     random_state=random_state)
 
     @classmethod

@@ -145,10 +145,10 @@ class RegressionEvaluation(ShowsMetrics):
             What was released.
         """
         check_is_fitted(estimator)
-        return cls.from_predictions(y, predicted(estimator, X, classifies=False), epsilon=epsilon,
-                                    delta=delta, residual_bound=residual_bound,
-                                    target_bounds=target_bounds, groups=groups,
-                                    random_state=random_state)
+        found = predicted(estimator, X, classifies=False, grouped=groups is not None)
+        return cls.from_predictions(y, found, epsilon=epsilon, delta=delta,
+                                    residual_bound=residual_bound, target_bounds=target_bounds,
+                                    groups=groups, random_state=random_state)
 
     @classmethod
     @quietly

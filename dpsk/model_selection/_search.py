@@ -14,6 +14,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from dpsk._budgeted import asked
 from dpsk._charging import in_secret
 from dpsk._data.errors import quietly, without_warnings
+from dpsk._data.passes import InPasses
 from dpsk._mechanism.sensitivity import Sensitivity
 from dpsk._parameters import check_real
 from dpsk._privacy.certificate import Enforced
@@ -239,12 +240,14 @@ def _run(model, plan, admission, scorer, after, asks, parts):
     models = ([trained(model, plan, admission, part)] if after is None
               else after.trained(model, plan, admission, part))
 
+    # Where a row of one group stands follows from how many rows others have.
+    placed = models if held.members is None else [InPasses(model) for model in models]
     sums, place = [], 0
 
     def read(inside):
         if not sums:
-            losses = [scorer.losses(models[0], held.X, held.y)] if after is None else (
-                after.losses(models, scorer, held.X, held.y))
+            losses = [scorer.losses(placed[0], held.X, held.y)] if after is None else (
+                after.losses(placed, scorer, held.X, held.y))
             # About the middle of [0, 1], so that sums are as short as they can be.
             sums.append(np.array([held.total(0.5 - each) for each in losses]))
         return sums[0][[place]] if chosen else sums[0].copy()
