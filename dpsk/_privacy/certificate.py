@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["GROUP_RELATION", "Certificate", "Enforced", "library_versions"]
 
-#: What another machine's elementary functions may change.
-_OTHER_MACHINES = 1 + 1e-9
+#: What another machine's elementary functions may change, or rounding up more than once.
+_OTHER_MACHINES = 1 + 1e-8
 
 
 @dataclass(frozen=True)
