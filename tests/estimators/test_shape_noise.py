@@ -97,7 +97,8 @@ def together(model, name):
 
 
 @pytest.mark.parametrize(("cls", "classes"), [
-    (DPAdditiveClassifier, 2), (DPAdditiveClassifier, 3), (DPAdditiveRegressor, 2)])
+    (DPAdditiveClassifier, 2), pytest.param(DPAdditiveClassifier, 3, marks=pytest.mark.thorough),
+    pytest.param(DPAdditiveRegressor, 2, marks=pytest.mark.thorough)])
 def test_the_noise_of_shape_functions_is_that_of_fits(cls, classes):
     """The logarithm of the middle ratio has a deviation of .16 at most, a fifth of the bound."""
     fits = several(cls, FITS, classes)

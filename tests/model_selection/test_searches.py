@@ -148,6 +148,7 @@ def test_a_run_that_is_not_like_a_gaussian_gets_less():
     assert found.plan_.run_epsilon < 0.7 * found.plan_.with_less(0.995).run_epsilon
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("model, settings", [
     (DPLogisticRegression(solver="gd"), {"alpha": np.geomspace(1e-5, 1, 6)}),
     (DPLogisticRegression(), {"alpha": np.geomspace(1e-5, 1, 6)}),

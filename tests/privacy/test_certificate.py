@@ -52,6 +52,7 @@ def changed(path, value):
     return data
 
 
+@pytest.mark.covering
 @every_example
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 100.0])
 def test_what_a_certificate_wrote_it_reads(event, epsilon):

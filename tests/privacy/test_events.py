@@ -110,6 +110,7 @@ def test_the_rough_variance_is_of_the_size_of_the_squared_loss(event):
     assert 0.2 * event.loss_variance < mass @ (loss - mean)**2 < 5 * event.loss_variance
 
 
+@pytest.mark.covering
 @every_example
 @pytest.mark.parametrize("epsilon", [60.0, 800.0, 1e6])
 @pytest.mark.parametrize("made", [lambda e: e, lambda e: Repeated(e, 3),
