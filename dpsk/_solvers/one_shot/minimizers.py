@@ -279,8 +279,12 @@ def shortest(objective: Objective, theta: FloatArray) -> FloatArray:
         parts = (objective.square(theta) if objective.is_square else
                  _Eliminated(objective.metric(theta), own))
         surplus = parts.inverse.within_null_space(theta.reshape(len(theta), -1)[:own])
-        theta = theta - np.concatenate(
+        shorter = theta - np.concatenate(
             [surplus, -parts.free(parts.cross.T @ surplus)]).reshape(shape)
+        # Where the minimum lies at infinity, what is nearly in the null space decides.
+        value, scale = objective.value(theta), objective.value(np.zeros_like(theta))
+        if objective.value(shorter) <= value + 1e-9 * abs(value) + 1e-12 * abs(scale):
+            theta = shorter
     if theta.ndim == 1:
         return theta
     first = own if penalty.smoothness or not penalty.is_smooth else 0
