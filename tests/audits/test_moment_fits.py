@@ -1,7 +1,8 @@
-"""Whole fits of models of classes: the log likelihood ratio of all their sums, as released.
+"""Whole fits of released moments: the log likelihood ratio of all their sums, as released.
 
-Row 0 alone differs between two tables, in class and in all columns. Answers are normal about what
-either table has exactly, given the answers before, so that the ratio of the two is known.
+Row 0 alone differs between two tables, in class, if there are classes, and in all columns.
+Answers are normal about what either table has exactly, given the answers before, so that the
+ratio of the two is known.
 """
 
 import numpy as np
@@ -12,33 +13,36 @@ from test_fits import DELTA, normal_threshold
 import dpsk
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 from tests.contracts.tapes import taped
-from tests.registry import CLASS_MODELS
+from tests.registry import CLASS_MODELS, UNLABELED
 
 MU, RUNS = gaussian_mu(EPSILON, DELTA), 1500
 LABELS = np.arange(N) % 2
-#: Rows as they are, and the two values of row 0.
+#: Rows as they are.
 PARAMS = {"DPGaussianNB": {"data_norm": 1.0, "feature_range": None},
           "DPLinearDiscriminantAnalysis": {"data_norm": 1.0, "feature_range": None},
           "DPQuadraticDiscriminantAnalysis": {"data_norm": 1.0, "feature_range": None},
           "DPBernoulliNB": {}, "DPMultinomialNB": {"data_norm": 1.0},
-          "DPCategoricalNB": {"min_categories": 2}}
-VALUES = {name: ([1.0, 0.0], [-1.0, 0.0] if "feature_range" in params else [0.0, 1.0])
-          for name, params in PARAMS.items()}
-every_model = pytest.mark.parametrize("name", sorted(CLASS_MODELS))
-
-
-def table(name, sign):
-    """Return rows and labels, row 0 with one of two values."""
-    X = np.zeros((N, 2))
-    X[0] = VALUES[name][sign < 0]
-    return X, np.where(np.arange(N) == 0, 0 if sign > 0 else 1, LABELS)
+          "DPCategoricalNB": {"min_categories": 2},
+          "DPKMeans": {"n_clusters": 2, "data_norm": 1.0},
+          "DPEmpiricalCovariance": {"data_norm": 1.0, "feature_range": None}}
+#: The two values of row 0: on both sides of 0, or in different columns.
+SIDES, COLUMNS = ([1.0, 0.0], [-1.0, 0.0]), ([1.0, 0.0], [0.0, 1.0])
+VALUES = {"DPGaussianNB": SIDES, "DPLinearDiscriminantAnalysis": SIDES,
+          "DPQuadraticDiscriminantAnalysis": SIDES, "DPKMeans": SIDES}
+every_model = pytest.mark.parametrize("name", sorted({*CLASS_MODELS, *UNLABELED}))
 
 
 def released(name, sign, answers=None):
     """Return the tape of one fit; with answers of another, which it is given."""
+    X = np.zeros((N, 2))
+    X[0] = VALUES.get(name, COLUMNS)[sign < 0]
+    model = getattr(dpsk, name)(epsilon=EPSILON, delta=DELTA, **PARAMS[name])
+    data = [X]
+    if name in CLASS_MODELS:
+        model.set_params(classes=[0, 1])
+        data.append(np.where(np.arange(N) == 0, 0 if sign > 0 else 1, LABELS))
     with taped(answers) as tape:
-        getattr(dpsk, name)(EPSILON, delta=DELTA, classes=[0, 1], **PARAMS[name]).fit(
-            *table(name, sign))
+        model.fit(*data)
     return tape
 
 
