@@ -7,7 +7,7 @@ _ORDER = [
     "shape_functions", "robust_regression", "prediction_interval", "worst_group",
     "auc_of_images", "transfer", "laws_of_classes", "private_clusters",
     "generated_rows", "policy_evaluation",
-    "private_search", "private_evaluation", "project_budget", "audit"]
+    "private_search", "private_evaluation", "whole_job", "project_budget", "audit"]
 
 
 class ReadingOrder:

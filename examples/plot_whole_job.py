@@ -1,0 +1,103 @@
+"""
+User-level privacy: a whole job
+===============================
+
+Visits of patients, several a patient, with outliers, gaps and words; one visit in forty ends with
+what is to be predicted. One budget of *patients* holds all of it: planning, tuning, the model and
+its threshold, evaluation, pictures, and the certificate that is handed over.
+"""
+
+# %%
+# The visits
+# ----------
+# Made ones, so that the example may show them. Whose a visit is tells ``who``; patients of the
+# test part are in no fit.
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+from dpsk import (
+    DPAdditiveClassifier,
+    DPGridSearchCV,
+    DPTunedThresholdClassifier,
+    PrivacyBudget,
+    plan_privacy,
+)
+from dpsk.inspection import DPShapeDisplay
+from dpsk.metrics import BinaryEvaluation, DPRocCurveDisplay, plan_evaluation
+
+N_PATIENTS = 16_000
+rng = np.random.default_rng(0)
+who = np.append(np.arange(N_PATIENTS), rng.integers(N_PATIENTS, size=2 * N_PATIENTS))
+frail = rng.normal(size=N_PATIENTS)[who]
+visits = pd.DataFrame({
+    "age": np.clip(58 + 18 * rng.normal(size=N_PATIENTS)[who], 0, 104),
+    "pressure": rng.normal(130, 14, len(who)),
+    "glucose": 100 * np.exp(0.2 * frail + 0.2 * rng.normal(size=len(who))),
+    "earlier stays": rng.poisson(np.exp(0.2 + 0.5 * frail)),
+    "admission": rng.choice(["planned", "emergency", "transfer"], len(who), p=[.55, .35, .1]),
+})
+risk = (0.04 * (visits["age"] - 58) + 1.2 * frail + 3 * np.log(visits["glucose"] / 100)
+        + 0.8 * (visits["admission"] == "emergency") - 5.6)
+readmitted = (rng.random(len(who)) < expit(risk)).astype(int)
+visits.loc[rng.random(len(who)) < 0.002, "pressure"] = 9999.0
+visits.loc[rng.random(len(who)) < 0.10, "glucose"] = np.nan
+test = who % 4 == 0
+print(f"{len(visits)} visits of {N_PATIENTS} patients, {readmitted.mean():.1%} cases")
+visits.head()
+
+# %%
+# Plan
+# ----
+# From numbers that are public, before a row is read: what three parts of the budget come to, and
+# how well an evaluation of 4,000 patients, 100 cases among them, will know its figures.
+
+plan = plan_privacy(N_PATIENTS * 3 // 4, 5, delta=1e-6, epsilon=[3.0],
+                    parts={"search": 1, "model": 3, "evaluation": 2})
+shares = {name: float(epsilon[0]) for name, epsilon in plan.parts.items()}
+print({name: round(epsilon, 2) for name, epsilon in shares.items()})
+errors = plan_evaluation(N_PATIENTS // 4, cases=100, epsilon=shares["evaluation"])
+print(f"standard error of the ROC area: {errors['roc_auc']:.2f}")
+
+# %%
+# Tune, fit, evaluate
+# -------------------
+# All three say whose a visit is, and the budget refuses what does not. A person's visits count as
+# one: their average moves a sum as much as one row would.
+
+budget = PrivacyBudget(3.0, 1e-6, unit="group", name="patients")
+of_fits = {"groups": who[~test]}
+with budget:
+    search = DPGridSearchCV(
+        DPAdditiveClassifier(), {"interactions": [0, "auto"]}, scoring="neg_log_loss",
+        epsilon=shares["search"], delta=1e-7, random_state=0)
+    search.fit(visits[~test], readmitted[~test], **of_fits)
+    model = DPTunedThresholdClassifier(
+        DPAdditiveClassifier(**search.best_params_), epsilon=shares["model"], delta=1e-7,
+        random_state=0)
+    model.fit(visits[~test], readmitted[~test], **of_fits)
+    result = BinaryEvaluation.from_estimator(
+        model, visits[test], readmitted[test], epsilon=shares["evaluation"], delta=1e-7,
+        groups=who[test])
+print(search.best_params_, f"threshold {model.best_threshold_:.3f}")
+print(f"ROC area {result.roc_auc():.2f}, noise {result.roc_auc().standard_error:.2f}")
+
+# %%
+# Look at it
+# ----------
+# Curves of the model and of its evaluation are post-processing: nothing more is spent.
+
+DPRocCurveDisplay.from_evaluation(result, plot_chance_level=True)
+plt.show()
+DPShapeDisplay.from_estimator(model, order="importance", max_terms=6)
+plt.show()
+
+# %%
+# Hand it over
+# ------------
+# One certificate for patients, with every release and all that is assumed. ``to_html()`` is the
+# page for a privacy officer; ``python -m dpsk.verify`` checks ``to_json()``.
+
+budget.certificate()
