@@ -91,7 +91,7 @@ print(f"ROC area {result.roc_auc():.2f}, noise {result.roc_auc().standard_error:
 
 DPRocCurveDisplay.from_evaluation(result, plot_chance_level=True)
 plt.show()
-DPShapeDisplay.from_estimator(model, order="importance", max_terms=6)
+DPShapeDisplay.from_estimator(model, order="importance", max_terms=3)
 plt.show()
 
 # %%
