@@ -44,8 +44,8 @@ def fork(work):
 
 
 def test_a_kill_at_any_moment_leaves_all_that_was_drawn_charged(tmp_path):
-    kills, drawn_in_all = 500, 0
-    wait = np.random.default_rng(1).uniform(0.0, 0.04, kills)
+    kills, drawn_in_all, longest = 500, 0, 0.04
+    share = np.random.default_rng(1).random(kills)
     for turn in range(kills):
         path, log = tmp_path / f"{turn}.budget", tmp_path / f"{turn}.log"
         budget = PrivacyBudget(1.0, 1e-5, path=path)
@@ -61,7 +61,7 @@ def test_a_kill_at_any_moment_leaves_all_that_was_drawn_charged(tmp_path):
 
         with budget:
             child = fork(work)
-            time.sleep(wait[turn])
+            time.sleep(share[turn] * longest)
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
         os.close(handle)
@@ -70,6 +70,8 @@ def test_a_kill_at_any_moment_leaves_all_that_was_drawn_charged(tmp_path):
         # One more may have been charged and not drawn.
         assert drawn <= charges <= drawn + 1
         drawn_in_all += drawn
+        # A third are killed before their first draw, on a busy machine as on a quiet one.
+        longest *= 0.95 if drawn else 1.1
         path.unlink()
         log.unlink()
     assert drawn_in_all > kills / 2
