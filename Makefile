@@ -72,19 +72,9 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/speed/without_noise.py --output docs/results/without_noise.md
 	$(BIN)/python benchmarks/speed/calibration.py --output docs/results/calibration_speed.md
 	$(BIN)/python benchmarks/speed/steps.py --output docs/results/step_speed.md
-	$(BIN)/python benchmarks/paper/covertype_svrg.py --output docs/results
 	$(BIN)/python benchmarks/utility/defaults.py --output docs/results/defaults.md
 	$(BIN)/python benchmarks/paper/stable_gradient.py \
 		--output docs/results/stable_gradient.md
-	$(BIN)/python benchmarks/paper/output_perturbation_table.py \
-		--output docs/results/output_perturbation_table.md
-	$(BIN)/python benchmarks/paper/high_dimension.py --output docs/results/high_dimension.md
-	$(BIN)/python benchmarks/paper/auto_choice.py --output docs/results/auto_choice.md
-	$(BIN)/python benchmarks/utility/many_tables.py --cells many_tables.jsonl \
-		--output docs/results
-	$(BIN)/python -m benchmarks.utility.newton --output docs/results/newton.md
-	$(BIN)/python -m benchmarks.utility.groups --output docs/results/groups.md
-	$(BIN)/python -m benchmarks.utility.quantiles --output docs/results/quantiles.md
 	$(BIN)/python -m benchmarks.utility.pca --output docs/results/pca.md
 	$(BIN)/python benchmarks/utility/scattering.py
 	$(BIN)/python benchmarks/paper/transfer.py

@@ -1,11 +1,11 @@
-"""How time and memory are measured."""
+"""How time and memory are measured, and where tables of what was found are put."""
 
 import time
 import tracemalloc
 
 import numpy as np
 
-__all__ = ["fastest", "traced_peak"]
+__all__ = ["fastest", "put_tables", "traced_peak"]
 
 
 def fastest(*functions, repeats, clock=time.process_time):
@@ -27,3 +27,32 @@ def traced_peak(function):
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+def _tables(lines):
+    """Return where each table of Markdown begins and ends."""
+    inside = np.array([line.startswith("|") for line in lines], dtype=int)
+    edges = np.diff(inside, prepend=0, append=0)
+    return list(zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True))
+
+
+def put_tables(page, text):
+    """Put the tables of a text into a page, each for the one of its head; the prose stays.
+
+    Parameters
+    ----------
+    page : Path
+    text : str
+
+    Raises
+    ------
+    ValueError
+        If a table has a head that none of the page has; the others are put there all the same.
+    """
+    new, old = text.splitlines(), page.read_text(encoding="utf-8").splitlines()
+    tables = {new[start]: new[start:end] for start, end in _tables(new)}
+    for start, end in reversed(_tables(old)):
+        old[start:end] = tables.pop(old[start], old[start:end])
+    page.write_text("\n".join([*old, ""]), encoding="utf-8")
+    if tables:
+        raise ValueError(f"{page} has no table with the head {' or '.join(tables)}")

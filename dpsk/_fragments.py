@@ -377,17 +377,4 @@ groups|moments : array-like of shape (n,) or None, default=None
     Whose row each is: words or numbers. The guarantee is then that of whole groups, of any number
     of rows: each adds the average of what its rows add. Their number G, which is public, stands
     where n does, in `delta` too. Bounds are not learnt.
-hits : int
-    How many runs on the data set fell in the event.
-runs : int
-    Number of runs on the data set, >= 1.
-neighbor_hits, neighbor_runs : int
-    The same for the neighbor.
-level : float
-    Error probability of *each* of the two limits, in (0, 0.5): the bound holds with
-    probability at least ``1 - 2 * level``.
-ax : matplotlib Axes or None
-    None: new ones.
-name : str or None
-    Of the line, in the legend; None: the one that was given before.
 """

@@ -66,7 +66,7 @@ def _audited(given):
     result = audit(_made(given.factory), claim=given.claim, runs=given.runs, level=given.level,
                    n_jobs=given.n_jobs, progress=not given.quiet)
     if given.json is not None:
-        given.json.write_text(result.to_json() + "\n", encoding="utf-8")
+        given.json.write_text(result.to_json(indent=2) + "\n", encoding="utf-8")
     _print(str(result), "stdout")
     return result.verdict
 

@@ -5,7 +5,7 @@ import gc
 import pytest
 
 from tests import instruments
-from tests.covering import leave_the_rest_to_thorough
+from tests.covering import leave_the_rest_to_thorough, make_no_cases_of
 
 
 @pytest.hookimpl(wrapper=True)
@@ -23,6 +23,13 @@ def pytest_collection():
 def pytest_collection_modifyitems(items):
     """Split products between `make test` and `make thorough` before marks select."""
     leave_the_rest_to_thorough(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc):
+    """Make the cases of `make audit` where they are run alone."""
+    if "not audit" in metafunc.config.getoption("markexpr"):
+        make_no_cases_of("audit", metafunc.definition)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -2,7 +2,7 @@
 
 import pytest
 
-__all__ = ["covering_set", "leave_the_rest_to_thorough"]
+__all__ = ["covering_set", "leave_the_rest_to_thorough", "make_no_cases_of"]
 
 
 def covering_set(ids, most=None):
@@ -33,3 +33,19 @@ def leave_the_rest_to_thorough(items):
         for item in same:
             if item.callspec.id not in kept:
                 item.add_marker(pytest.mark.thorough)
+
+
+def make_no_cases_of(mark, definition):
+    """Leave cases that bear a mark out of a test that has others.
+
+    They are most of all cases, and each run would make all of them only to leave them out.
+    """
+    own = definition.own_markers
+    for place, marker in enumerate(own):
+        if marker.name != "parametrize" or isinstance(marker.kwargs.get("ids"), (list, tuple)):
+            continue
+        names, cases = marker.args
+        kept = [case for case in cases
+                if all(each.name != mark for each in getattr(case, "marks", ()))]
+        if kept:
+            own[place] = pytest.mark.parametrize(names, kept, **marker.kwargs).mark

@@ -327,6 +327,8 @@ def pair_marks(cls, solver, linear=False):
     alike = [other for _, other in sorted((LINEAR if linear else ESTIMATORS).items(), reverse=True)
              if is_classifier(other()) == is_classifier(cls())
              and solver in documented_solvers(other)]
+    # The bend of its loss is so sharp that steps are by the thousand.
+    alike.sort(key=lambda other: other is dpsk.DPQuantileRegressor)
     core = solver in ("gd", "sgda") or "gd" not in documented_solvers(cls) or (
         alike[0] is cls and not (is_tried_by_a_classifier(cls, solver)
                                  and solver != _first_of_family(solver)))

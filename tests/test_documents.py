@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.loops import in_a_row
+
 _ROOT = Path(__file__).parent.parent
 #: What Sphinx writes is no page of ours.
 _MADE = {"_build", "auto_examples", "generated"}
@@ -90,7 +92,7 @@ def _anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", _PAGES)
+@in_a_row("page", _PAGES)
 def test_links_and_paths_lead_to_files(page):
     lost = [target for target in _targets(page) if not (_ROOT / page).parent.joinpath(
         target).exists()]
@@ -101,7 +103,7 @@ def test_links_and_paths_lead_to_files(page):
     assert not lost
 
 
-@pytest.mark.parametrize("page", _PAGES)
+@in_a_row("page", _PAGES)
 def test_anchors_lead_to_headings(page):
     for target in re.findall(r"\]\(([^)\s:]*#[^)\s]+)\)", _text(page)):
         name, _, anchor = target.partition("#")

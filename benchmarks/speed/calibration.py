@@ -1,8 +1,10 @@
 """Time to calibrate noise, beside dp-accounting, as a markdown table.
 
-Run ``python benchmarks/speed/calibration.py --output calibration.md``. Both accountants use
-the replace-one relation; dp-accounting has no Poisson replace-one pair, so it is given the
-closed-form profile of the same dominating pair and composes it at its default grid of 1e-4.
+    python benchmarks/speed/calibration.py [--output docs/results/calibration_speed.md]
+
+Both accountants use the replace-one relation; dp-accounting has no Poisson replace-one pair, so
+it is given the closed-form profile of the same dominating pair and composes it at its default
+grid of 1e-4.
 """
 
 import argparse
@@ -20,6 +22,9 @@ from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import Repeated, SampledGaussian
 from dpsk._privacy.pld.distributions import NormalMixture
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from measuring import put_tables
 
 CASES = [(0.01, 1000, 1.0, 1e-5), (0.001, 10_000, 1.0, 1e-6), (0.2, 50, 1.0, 1e-5),
          (256 / 60_000, 11_750, 8.0, 2.7e-10), (0.01, 100_000, 3.0, 1e-8)]
@@ -92,7 +97,6 @@ def grid_times():
 
 
 def report():
-    yield "# Calibration times\n"
     yield from comparison()
     times = grid_times()
     worst = max(times)
@@ -110,13 +114,12 @@ def report():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, help="markdown file; printed if not given")
+    parser.add_argument("--output", type=Path, help="page that the tables are put into")
     output = parser.parse_args().output
     text = "\n".join(report()) + "\n"
-    if output is None:
-        sys.stdout.write(text)
-    else:
-        output.write_text(text)
+    sys.stdout.write(text)
+    if output:
+        put_tables(output, text)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 import dpsk
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from measuring import fastest
+from measuring import fastest, put_tables
 
 #: The functions whose time is that of a phase; what is in none of them is the rest.
 PHASES = {
@@ -249,7 +249,7 @@ def main(arguments=None):
     lines = list(page(results, options.estimator, speed, options.threads, picture.name))
     print("\n".join(lines))
     if options.output:
-        options.output.write_text("\n".join(lines) + "\n")
+        put_tables(options.output, "\n".join(lines))
         plot(results, picture)
 
 

@@ -9,8 +9,8 @@ for `svrg` all that a difference takes besides one gradient.
 """
 
 import argparse
+import sys
 import time
-from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,9 @@ from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._problem import Problem
 from dpsk._solvers import SOLVERS
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from measuring import put_tables
 
 N, D, BATCH, STEPS, REPEATS = 50_000, 50, 50, 200, 150
 #: Microseconds a step beyond the kernels of one gradient.
@@ -119,17 +122,12 @@ def main():
     with threadpool_limits(1):
         times = measure()
     bare = times.pop("kernels")
-    lines = [f"# What a stochastic step costs beyond its kernels ({date.today()})", "",
-             f"Microseconds of processor time a step, least of {REPEATS} interleaved runs of "
-             f"{STEPS} steps: logistic loss, n = {N}, d = b = {BATCH}, operating-system entropy, "
-             "one BLAS thread. Kernels are those of one gradient, normals included; full "
-             "gradients at anchors are taken out.", "",
-             "| solver | step | kernels | beyond | bar |", "|---|---|---|---|---|"]
+    lines = ["| solver | step | kernels | beyond | bar |", "|---|---|---|---|---|"]
     lines += [f"| {name} | {value:.1f} | {bare:.1f} | {value - bare:.1f} | {BARS[name]} |"
               for name, value in times.items()]
     print("\n".join(lines))
     if output:
-        output.write_text("\n".join(lines) + "\n")
+        put_tables(output, "\n".join(lines))
 
 
 if __name__ == "__main__":

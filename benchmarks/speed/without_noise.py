@@ -8,7 +8,6 @@ On Adult with one-hot columns, dense and CSR, and on normal rows; one BLAS threa
 import argparse
 import sys
 import warnings
-from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -40,7 +39,7 @@ from dpsk import (
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from datasets import load
-from measuring import fastest
+from measuring import fastest, put_tables
 
 N, REPEATS = 20_000, 2
 GIVEN = {"epsilon": np.inf}
@@ -92,12 +91,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--output", type=Path)
     output = parser.parse_args().output
-    lines = [f"# Speed of fits without noise ({date.today()})", "",
-             f"Seconds of processor time of fits at `epsilon=inf`, the least of {REPEATS}, beside "
-             f"scikit-learn's at its default tolerance; {N} rows, one BLAS thread. On small "
-             "tables the minimum is reached within 1e-6 of the objective, which "
-             "`tests/contracts/test_exact.py` checks.", "",
-             "| table | here | scikit-learn | seconds | scikit-learn's | ratio |",
+    lines = ["| table | here | scikit-learn | seconds | scikit-learn's | ratio |",
              "|" + "---|" * 6]
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -105,7 +99,7 @@ def main():
             print(line, flush=True)
             lines.append(line)
     if output:
-        output.write_text("\n".join(lines) + "\n")
+        put_tables(output, "\n".join(lines))
 
 
 if __name__ == "__main__":

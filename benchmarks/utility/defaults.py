@@ -10,7 +10,6 @@ sizes, with and without a preconditioner, with bounds declared; the tuning was n
 import argparse
 import sys
 import warnings
-from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from dpsk.testing import NoiseSeed
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from datasets import load
+from measuring import put_tables
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
 AUC_EPSILONS = (0.2, 0.5, 1.0, 2.0)
@@ -108,19 +108,15 @@ def main():
     for name in set(AUC) & set(arguments.sets):
         values = metrics(name, AUC_EPSILONS, arguments.seeds, auc)
         areas.append((name, values.mean(axis=1), values.std(axis=1), AUC[name]))
-    lines = [f"# Default settings against the frontier ({date.today()})", "",
-             "Mean ± standard deviation over seeds 0 to "
-             f"{arguments.seeds - 1} (noise; the split is fixed), and in parentheses the "
-             "difference from the target. delta = 1/n².", ""]
-    lines += table("Test accuracy (%) or R2 by epsilon, difference from the better column of "
-                   "the frontier", EPSILONS, rows)
+    lines = list(table("Test accuracy (%) or R2 by epsilon, difference from the better column of "
+                   "the frontier", EPSILONS, rows))
     lines += [f"Mean difference over the accuracy cells: {np.mean(gaps):+.2f} points.", ""] \
         if gaps else []
     lines += table("Test AUC by epsilon, difference from a tuned prototype", AUC_EPSILONS,
                    sorted(areas, key=lambda row: row[0]))
     print("\n".join(lines))
     if arguments.output:
-        arguments.output.write_text("\n".join(lines))
+        put_tables(arguments.output, "\n".join(lines))
 
 
 if __name__ == "__main__":

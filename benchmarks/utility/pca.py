@@ -12,24 +12,11 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from benchmarks.datasets import load
+from benchmarks.measuring import put_tables
 from dpsk import DPPCA, DPLogisticRegression, make_dp_pipeline
 from dpsk.testing import NoiseSeed
 
 EPSILONS, COMPONENTS = (0.1, 1.0, 4.0), (5, 10, 20)
-HEADER = """# Principal components
-
-`python -m benchmarks.utility.pca`: delta 1/n^2, mean over {seeds} seeds. Captured: the exact
-variance in the released directions over that in as many exact ones; 1 is the best.
-
-"""
-
-
-FOOTER = """
-
-By default 32 components are kept, at three tenths of mu^2. A linear model that whitens its rows
-finds directions of its own: directions found before it gain nothing in accuracy here. At epsilon
-0.1 rows of digits are too few to learn a bound: they are scaled to norm 1, with a warning.
-"""
 
 
 def captured(components, moment):
@@ -92,7 +79,7 @@ def main():
                 error = f" ± {np.std(found) / np.sqrt(len(found)):.3f}" if len(found) > 1 else ""
                 lines.append(f"| {rows} | {epsilon:g} | {name} | {np.mean(found):.3f}{error} |")
                 print(lines[-1], flush=True)
-    options.output.write_text(HEADER.format(seeds=options.seeds) + "\n".join(lines) + FOOTER)
+    put_tables(options.output, "\n".join(lines))
 
 
 if __name__ == "__main__":

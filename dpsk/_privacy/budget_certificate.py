@@ -7,7 +7,6 @@ accountant, which is less, and holds where nobody chose a fit, or stopped, by wh
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -26,7 +25,7 @@ from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.certificate_fields import (
     GROUP_RELATION,
     RELATION,
-    from_text,
+    ReadsJson,
     html_table,
     printable,
     require,
@@ -53,7 +52,7 @@ _UNITS = {"row": RELATION, "group": GROUP_RELATION}
 
 
 @dataclass(frozen=True)
-class BudgetCertificate:
+class BudgetCertificate(ReadsJson):
     """The certificate of a budget, made by `dpsk.PrivacyBudget.certificate`.
 
     All of it is public: nothing here depends on the rows.
@@ -242,21 +241,6 @@ class BudgetCertificate:
             spent=self.spent, limits=self.limits, assumed=list(self.assumed))
         return data
 
-    def to_json(self, **kwargs: Any) -> str:
-        """Return the certificate as JSON text.
-
-        Parameters
-        ----------
-        **kwargs : dict
-            For `json.dumps`, such as ``indent=2``.
-
-        Returns
-        -------
-        text : str
-            JSON.
-        """
-        return json.dumps(self.to_dict(), **kwargs)
-
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> BudgetCertificate:
         """Rebuild a certificate from what `to_dict` returned, and verify it.
@@ -286,27 +270,6 @@ class BudgetCertificate:
         certificate = cls(**values).verify()
         check_same("certificate", data, certificate.to_dict())
         return certificate
-
-    @classmethod
-    def from_json(cls, text: str) -> BudgetCertificate:
-        """Rebuild a certificate from the text that `to_json` returned, and verify it.
-
-        Parameters
-        ----------
-        text : str
-            As `to_json` returned it.
-
-        Returns
-        -------
-        certificate : BudgetCertificate
-            With equal fields.
-
-        Raises
-        ------
-        ValueError
-            If the text has other keys, or values that do not follow from its charges.
-        """
-        return cls.from_dict(from_text(text))
 
     def verify(self) -> BudgetCertificate:
         """Return this certificate if the budget admits its charges.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import platform
 from dataclasses import asdict, dataclass, fields
@@ -19,8 +18,8 @@ from dpsk._privacy.certificate_fields import (
     GROUP_RELATION,
     RELATION,
     Enforced,
+    ReadsJson,
     check_accounting,
-    from_text,
     html_table,
     printable,
     read_epsilon,
@@ -45,7 +44,7 @@ _OTHER_MACHINES = 1 + 1e-8
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(ReadsJson):
     """The privacy certificate of one fit, found as ``privacy_`` on a fitted estimator.
 
     All of it is public: nothing here depends on the rows, but for bounds that were released.
@@ -209,21 +208,6 @@ class Certificate:
         )
         return values
 
-    def to_json(self, **kwargs: Any) -> str:
-        """Return the certificate as JSON text.
-
-        Parameters
-        ----------
-        **kwargs : dict
-            For `json.dumps`, such as ``indent=2``.
-
-        Returns
-        -------
-        text : str
-            JSON.
-        """
-        return json.dumps(self.to_dict(), **kwargs)
-
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Certificate:
         """Rebuild a certificate from what `to_dict` returned, and verify it.
@@ -298,27 +282,6 @@ class Certificate:
             raise ValueError(f"delta={self.delta!r} at epsilon={self.epsilon!r}: the events give "
                              f"delta={follows!r} there; use the certificate that the fit made.")
         return self
-
-    @classmethod
-    def from_json(cls, text: str) -> Certificate:
-        """Rebuild a certificate from the text that `to_json` returned, and verify it.
-
-        Parameters
-        ----------
-        text : str
-            As `to_json` returned it.
-
-        Returns
-        -------
-        certificate : Certificate
-            With equal fields.
-
-        Raises
-        ------
-        ValueError
-            If the text has other keys, or values that do not follow from its events.
-        """
-        return cls.from_dict(from_text(text))
 
     def __str__(self) -> str:
         width = 2 + max(len(name) for name, _ in self._lines())

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
     from typing import Any
 
+    from typing_extensions import Self
+
 __all__ = [
     "ARITHMETIC",
     "FACTS_OF_WHOLES",
@@ -24,7 +26,9 @@ __all__ = [
     "HANDED_OVER",
     "RELATION",
     "SAME_GROUPS",
+    "AsJson",
     "Enforced",
+    "ReadsJson",
     "check_accounting",
     "facts_of_wholes",
     "from_text",
@@ -90,6 +94,58 @@ class Enforced:
     value: object
     origin: str
     how: str
+
+
+class AsJson:
+    """Mixin of results that are written as JSON, by their `to_dict`."""
+
+    if TYPE_CHECKING:
+        def to_dict(self) -> dict[str, Any]: ...
+
+    def to_json(self, **kwargs: Any) -> str:
+        """Return `to_dict` as JSON text.
+
+        Parameters
+        ----------
+        **kwargs : dict
+            For `json.dumps`, such as ``indent=2``.
+
+        Returns
+        -------
+        text : str
+            JSON.
+        """
+        return json.dumps(self.to_dict(), **kwargs)
+
+
+class ReadsJson(AsJson):
+    """Mixin of certificates, which are also read from JSON and verified, by their `from_dict`."""
+
+    if TYPE_CHECKING:
+        @classmethod
+        def from_dict(cls, data: dict[str, Any]) -> Self: ...
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Rebuild a certificate from the text that `to_json` returned, and verify it.
+
+        Parameters
+        ----------
+        text : str
+            As `to_json` returned it.
+
+        Returns
+        -------
+        certificate : object
+            With equal fields.
+
+        Raises
+        ------
+        ValueError
+            If the text has other keys, or values that do not follow from what it lists as
+            released.
+        """
+        return cls.from_dict(from_text(text))
 
 
 def _is_number(value: object) -> bool:

@@ -83,6 +83,10 @@ class FloatEntry:
         X = X if X.dtype == np.float64 else X.astype(np.float64)
         return Part(X, y, self._scale[block], self._limits[block], weights)
 
+    def placed(self) -> Iterator[tuple[Any, Part]]:
+        """Yield all rows block by block, with the places where they stand."""
+        return ((block, self.take(block)) for block in self.blocks())
+
     def point(self, theta: FloatArray) -> FloatArray:
         """Return the public point at which predictions are made."""
         return theta

@@ -122,6 +122,10 @@ class GroupEntry(FloatEntry):
                           self._limits.take(block.places)))
         return Part(X, y, scale, limits, weights)
 
+    def placed(self) -> Iterator[tuple[Any, Part]]:
+        order = self.rows.groups.order
+        return ((order[block.places], self.take(block)) for block in self.whole_groups(None))
+
     def _read(self, places: Any) -> Block:
         return self.rows.take(self.rows.groups.order[places])
 
@@ -244,14 +248,6 @@ class GroupSums(LinearSums):
             gradients.clip(entry.clip)
             dz = gradients.derivatives.reshape(len(part.y), -1)
             yield AverageTerms(entry, list(entry.averages(dz, part, block)))
-
-    def scores(self, theta: FloatArray) -> RowSource:
-        entry, point = self.entry, self.entry.point(theta)
-        raw = np.empty((len(entry.rows), self.model.n_outputs or 1))
-        for block in entry.whole_groups(None):
-            found = entry.predict(point, entry.take(block))
-            raw[entry.rows.groups.order[block.places]] = found.reshape(-1, raw.shape[1])
-        return entry.rows.with_features(raw)
 
     def partial_curvature(self, theta: FloatArray, bound: float) -> FloatArray:
         """Raise a RuntimeError: a bound on rows' curvatures says nothing of clipped averages."""

@@ -156,12 +156,11 @@ class LinearSums(ClippedSums):
 
         Their features have shape (n, n_outputs), or (n, 1) for a scalar prediction.
         """
-        point = self.entry.point(theta)
-        raw = np.empty((len(self.entry.rows), self.model.n_outputs or 1))
-        for block in self.entry.blocks():
-            found = self.entry.predict(point, self.entry.take(block))
-            raw[block] = found.reshape(-1, raw.shape[1])
-        return self.entry.rows.with_features(raw)
+        entry, point = self.entry, self.entry.point(theta)
+        raw = np.empty((len(entry.rows), self.model.n_outputs or 1))
+        for places, part in entry.placed():
+            raw[places] = entry.predict(point, part).reshape(-1, raw.shape[1])
+        return entry.rows.with_features(raw)
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Return the Hessian of the sum of clipped losses at `theta`, float64.

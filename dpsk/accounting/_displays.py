@@ -41,12 +41,7 @@ class PrivacyCurveDisplay(LineDisplay):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Where it is drawn.
-    figure_ : matplotlib Figure
-        That of the axes.
-    line_ : matplotlib Line2D
-        The curve.
+    %(display)s
 
     See Also
     --------
@@ -126,12 +121,7 @@ class TradeOffCurveDisplay(LineDisplay):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Where it is drawn.
-    figure_ : matplotlib Figure
-        That of the axes.
-    line_ : matplotlib Line2D
-        The curve.
+    %(display)s
 
     See Also
     --------

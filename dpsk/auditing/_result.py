@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import html
-import json
 import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpsk._privacy.certificate_fields import AsJson
 from dpsk.auditing._claim import Claim
 from dpsk.auditing._displays import AuditDisplay
 from dpsk.auditing._power import Power
@@ -26,7 +26,7 @@ _COLUMNS = ("tables", "statistic", "most by", "runs", "type I <=", "type II <=",
 
 
 @dataclass(frozen=True, repr=False)
-class AuditResult:
+class AuditResult(AsJson):
     """Evidence of an audit for or against a claim; made by `audit`.
 
     A lower bound on epsilon above the claim refutes it; a bound below it proves nothing. The
@@ -164,16 +164,6 @@ class AuditResult:
                 "epsilon_lower": self.epsilon_lower, "delta": self.delta, "level": self.level,
                 "fits": self.fits, "seconds": round(self.seconds, 3),
                 "evidence": [dict(asdict(each), refutes=each.refutes) for each in self.evidence]}
-
-    def to_json(self) -> str:
-        """Return `to_dict` as text.
-
-        Returns
-        -------
-        text : str
-            JSON.
-        """
-        return json.dumps(self.to_dict(), indent=2)
 
     def plot(self, ax: Any = None) -> AuditDisplay:
         """Draw the claim and what has been shown.

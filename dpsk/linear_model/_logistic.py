@@ -98,27 +98,14 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
                  class_weight: dict[Any, float] | None = None, classes: ArrayLike | None = None,
                  solver_options: dict[str, Any] | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.alpha = alpha
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.radius = radius
-        self.solver = solver
-        self.precondition = precondition
+        super().__init__(epsilon, delta=delta, class_weight=class_weight, classes=classes,
+                         alpha=alpha, penalty=penalty, l1_ratio=l1_ratio, radius=radius,
+                         solver=solver, precondition=precondition, max_iter=max_iter,
+                         learning_rate=learning_rate, batch_size=batch_size, clip_norm=clip_norm,
+                         data_norm=data_norm, data_norm_inf=data_norm_inf,
+                         fit_intercept=fit_intercept, solver_options=solver_options,
+                         random_state=random_state, verbose=verbose)
         self.temperature = temperature
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.clip_norm = clip_norm
-        self.data_norm = data_norm
-        self.data_norm_inf = data_norm_inf
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.classes = classes
-        self.solver_options = solver_options
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _last_stages(self, row_stage, constraint):
         wanted = None if self.temperature == "auto" else bool(self.temperature)

@@ -15,9 +15,6 @@ from dpsk._parameters import check_learnt
 from dpsk.linear_model._regressor import LinearRegressor
 
 if TYPE_CHECKING:
-    from typing import Any
-
-    from dpsk._privacy.noise.seeds import RandomState
     from dpsk._typing import AnyArray, Table
 
 __all__ = ["DPPoissonRegressor"]
@@ -84,35 +81,6 @@ class DPPoissonRegressor(LinearRegressor):
         "target_bounds": check_learnt(
             lambda name, value: check_target_bounds(value, (0.0, 1.0), 0.0))}
     _lowest = 0.0
-
-    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
-                 target_bounds: tuple[float, float] | str | None = "auto", alpha: float = 0.0,
-                 penalty: str | None = "l2", l1_ratio: float = 0.5, radius: float | None = None,
-                 solver: str = "auto", precondition: str | bool = "auto",
-                 max_iter: int | None = None, learning_rate: float | None = None,
-                 batch_size: float | None = None, clip_norm: float | None = None,
-                 data_norm: float | str = "auto", data_norm_inf: float | None = None,
-                 fit_intercept: bool = True, solver_options: dict[str, Any] | None = None,
-                 random_state: RandomState | None = None, verbose: int = 0) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.target_bounds = target_bounds
-        self.alpha = alpha
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.radius = radius
-        self.solver = solver
-        self.precondition = precondition
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.clip_norm = clip_norm
-        self.data_norm = data_norm
-        self.data_norm_inf = data_norm_inf
-        self.fit_intercept = fit_intercept
-        self.solver_options = solver_options
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _loss(self):
         return CappedPoisson()

@@ -102,26 +102,13 @@ class DPQuantileRegressor(LinearRegressor):
                  data_norm_inf: float | None = None, fit_intercept: bool = True,
                  solver_options: dict[str, Any] | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.target_bounds = target_bounds
+        super().__init__(epsilon, delta=delta, target_bounds=target_bounds, alpha=alpha,
+                         penalty=penalty, l1_ratio=l1_ratio, radius=radius, solver=solver,
+                         precondition=precondition, max_iter=max_iter, learning_rate=learning_rate,
+                         batch_size=batch_size, clip_norm=clip_norm, data_norm=data_norm,
+                         data_norm_inf=data_norm_inf, fit_intercept=fit_intercept,
+                         solver_options=solver_options, random_state=random_state, verbose=verbose)
         self.quantile = quantile
-        self.alpha = alpha
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.radius = radius
-        self.solver = solver
-        self.precondition = precondition
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.clip_norm = clip_norm
-        self.data_norm = data_norm
-        self.data_norm_inf = data_norm_inf
-        self.fit_intercept = fit_intercept
-        self.solver_options = solver_options
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _loss(self):
         return Pinball(float(self.quantile))

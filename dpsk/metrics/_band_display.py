@@ -107,11 +107,7 @@ class BandDisplay(LineDisplay):
         ----------
         evaluation : BinaryEvaluation
             What was released.
-        level : float in (0, 1), default=0.95
-            Of the band, at one point.
-        %(ax)s
-        name : str or None, default=None
-            Of the line, in the legend, before its metric.
+        %(level_band)s %(ax)s %(name_curve)s
         **kwargs : dict
             More for `plot`; of a calibration curve also `n_bins` and `strategy`.
 
@@ -141,17 +137,8 @@ class BandDisplay(LineDisplay):
         ----------
         y_true, y_score : array-like of shape (n,)
             Labels, and scores that are higher for the positive one.
-        epsilon : float
-            Spent on the release; inf: no noise, not private.
-        delta : float or None, default=None
-            None: ``1 / n**2``.
-        pos_label : label or None, default=None
-            None: the greater of the two.
-        level : float in (0, 1), default=0.95
-            Of the band, at one point.
-        %(ax)s
-        name : str or None, default=None
-            Of the line, in the legend, before its metric.
+        %(epsilon_release)s %(delta_release)s %(pos_label_release)s
+        %(level_band)s %(ax)s %(name_curve)s
         evaluation_kw : dict or None, default=None
             More for `BinaryEvaluation.from_predictions`.
         **kwargs : dict
@@ -187,17 +174,9 @@ class BandDisplay(LineDisplay):
             Rows, as the classifier takes them.
         y : array-like of shape (n,)
             Their labels.
-        epsilon : float
-            Spent on the release; inf: no noise, not private.
-        delta : float or None, default=None
-            None: ``1 / n**2``.
-        pos_label : label or None, default=None
-            None: the greater of the two.
-        level : float in (0, 1), default=0.95
-            Of the band, at one point.
-        %(ax)s
-        name : str or None, default=None
-            Of the line, in the legend, before its metric; None: the class of the estimator.
+        %(epsilon_release)s %(delta_release)s %(pos_label_release)s
+        %(level_band)s %(ax)s %(name_curve)s
+            None: the class of the estimator.
         evaluation_kw : dict or None, default=None
             More for `BinaryEvaluation.from_estimator`.
         **kwargs : dict

@@ -11,6 +11,7 @@ from dpsk._data.errors import quietly
 from dpsk._data.groups import groups_of
 from dpsk._data.labels import labels_fact
 from dpsk._defaults.evaluation import histogram_bins
+from dpsk._docs import documented
 from dpsk.metrics._inputs import (
     check_lengths,
     read_labels,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["BinaryEvaluation", "check_binary"]
 
 
+@documented
 @dataclass(frozen=True, eq=False, repr=False)
 class BinaryEvaluation(ScoreTable):
     r"""How well scores tell two classes apart, from one noisy histogram.
@@ -131,18 +133,12 @@ class BinaryEvaluation(ScoreTable):
             Rows, as the classifier takes them.
         y : array-like of shape (n,)
             Their labels.
-        epsilon : float, default=1.0
-            Of the release; inf: no noise, not private.
-        delta : float or None, default=None
-            None: ``1 / n**2``.
-        pos_label : label or None, default=None
-            None: the greater of the two.
+        %(epsilon_release)s %(delta_release)s %(pos_label_release)s
         bins : "auto", int or sequence of float, default="auto"
             As for `from_predictions`.
         groups : array-like of shape (n,) or None, default=None
             As for `from_predictions`.
-        random_state : None, int or NoiseSeed, default=None
-            Only a NoiseSeed has an effect: noise that repeats.
+        %(random_state_release)s
 
         Returns
         -------
@@ -175,25 +171,17 @@ class BinaryEvaluation(ScoreTable):
             Higher for the positive label; of two columns that of the positive label is taken.
             What is beyond `score_range` is in the outer bins, and what is not a number in the
             lowest one.
-        epsilon : float, default=1.0
-            Of the release; inf: no noise, not private.
-        delta : float or None, default=None
-            None: ``1 / n**2``.
+        %(epsilon_release)s %(delta_release)s
         labels : array-like of shape (2,) or None, default=None
             The label set, public; None: taken from `y_true`, which makes it so.
-        pos_label : label or None, default=None
-            None: the greater of the two.
+        %(pos_label_release)s
         score_range : (float, float) or None, default=(0.0, 1.0)
             Public bounds on scores; None: scores of any size.
         bins : "auto", int or sequence of float, default="auto"
             "auto": edges follow the scores. Else the number of public bins, or the public edges
             between them. Metrics at a threshold are sharpest where that is an edge; the middle
             of the range is one by default.
-        groups : array-like of shape (n,) or None, default=None
-            Whose row each is, which protects people instead of rows: everybody's rows count for
-            one together, by their average.
-        random_state : None, int or NoiseSeed, default=None
-            Only a NoiseSeed has an effect: noise that repeats.
+        %(groups_release)s %(random_state_release)s
 
         Returns
         -------

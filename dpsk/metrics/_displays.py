@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["DPCalibrationDisplay", "DPPrecisionRecallDisplay", "DPRocCurveDisplay"]
 
 
+@documented
 class DPRocCurveDisplay(CurveDisplay):
     """The ROC curve of a private evaluation, with a band.
 
@@ -42,20 +43,9 @@ class DPRocCurveDisplay(CurveDisplay):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Where it is drawn.
-    figure_ : matplotlib Figure
-        That of the axes.
-    line_ : matplotlib Line2D
-        The curve.
-    band_ : matplotlib artist
-        What noise leaves open.
+    %(display_band)s
     chance_level_ : matplotlib Line2D or None
         The diagonal.
-    evaluation_ : BinaryEvaluation
-        What was released.
-    privacy_ : Certificate
-        Its guarantee; what else is drawn on the axes is not covered.
 
     See Also
     --------
@@ -94,6 +84,7 @@ class DPRocCurveDisplay(CurveDisplay):
         return ax.plot([0, 1], [0, 1], label="Chance level (AUC = 0.5)", **style)[0]
 
 
+@documented
 class DPPrecisionRecallDisplay(CurveDisplay):
     """Precision by recall of a private evaluation, with a band.
 
@@ -117,20 +108,9 @@ class DPPrecisionRecallDisplay(CurveDisplay):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Where it is drawn.
-    figure_ : matplotlib Figure
-        That of the axes.
-    line_ : matplotlib Line2D
-        The curve.
-    band_ : matplotlib artist
-        What noise leaves open.
+    %(display_band)s
     chance_level_ : matplotlib Line2D or None
         Precision of scores without information.
-    evaluation_ : BinaryEvaluation
-        What was released.
-    privacy_ : Certificate
-        Its guarantee; what else is drawn on the axes is not covered.
 
     See Also
     --------
@@ -199,20 +179,9 @@ class DPCalibrationDisplay(BandDisplay):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Where it is drawn.
-    figure_ : matplotlib Figure
-        That of the axes.
-    line_ : matplotlib Line2D
-        The curve.
-    band_ : matplotlib artist
-        What noise leaves open.
+    %(display_band)s
     chance_level_ : matplotlib Line2D or None
         The diagonal.
-    evaluation_ : BinaryEvaluation
-        What was released.
-    privacy_ : Certificate
-        Its guarantee; what else is drawn on the axes is not covered.
 
     See Also
     --------

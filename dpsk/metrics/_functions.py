@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpsk._docs import documented
 from dpsk._parameters import check_choice
 from dpsk.metrics._binary import BinaryEvaluation
 from dpsk.metrics._f1 import averaged_f1, check_average
@@ -31,6 +32,7 @@ __all__ = ["dp_accuracy_score", "dp_average_precision_score", "dp_brier_score_lo
 _TOTALS = {"true": (-1,), "pred": (-2,), "all": (-2, -1)}
 
 
+@documented
 def dp_roc_auc_score(y_true: ArrayLike, y_score: ArrayLike, *, epsilon: float = 1.0,
                      delta: float | None = None, **options: Any) -> Estimate:
     """Return the area under the ROC curve, with its error and certificate.
@@ -39,10 +41,7 @@ def dp_roc_auc_score(y_true: ArrayLike, y_score: ArrayLike, *, epsilon: float = 
     ----------
     y_true, y_score : array-like of shape (n,)
         Labels, and scores that are higher for the positive one.
-    epsilon : float, default=1.0
-        Of the release; inf: no noise, not private.
-    delta : float or None, default=None
-        None: ``1 / n**2``.
+    %(epsilon_release)s %(delta_release)s
     **options : dict
         As for `BinaryEvaluation.from_predictions`, which has other metrics at the same price.
 
@@ -65,6 +64,7 @@ def dp_roc_auc_score(y_true: ArrayLike, y_score: ArrayLike, *, epsilon: float = 
                   delta=delta, **options)
 
 
+@documented
 def dp_average_precision_score(y_true: ArrayLike, y_score: ArrayLike, *, epsilon: float = 1.0,
                                delta: float | None = None, **options: Any) -> Estimate:
     """Return the average precision of two classes, with its error and certificate.
@@ -73,10 +73,7 @@ def dp_average_precision_score(y_true: ArrayLike, y_score: ArrayLike, *, epsilon
     ----------
     y_true, y_score : array-like of shape (n,)
         Labels, and scores that are higher for the positive one.
-    epsilon : float, default=1.0
-        Of the release; inf: no noise, not private.
-    delta : float or None, default=None
-        None: ``1 / n**2``.
+    %(epsilon_release)s %(delta_release)s
     **options : dict
         As for `BinaryEvaluation.from_predictions`.
 
@@ -97,6 +94,7 @@ def dp_average_precision_score(y_true: ArrayLike, y_score: ArrayLike, *, epsilon
                   delta=delta, **options)
 
 
+@documented
 def dp_brier_score_loss(y_true: ArrayLike, y_proba: ArrayLike, *, epsilon: float = 1.0,
                         delta: float | None = None, **options: Any) -> Estimate:
     """Return the Brier score, with its error and certificate.
@@ -105,10 +103,7 @@ def dp_brier_score_loss(y_true: ArrayLike, y_proba: ArrayLike, *, epsilon: float
     ----------
     y_true, y_proba : array-like of shape (n,)
         Labels, and probabilities of the positive one.
-    epsilon : float, default=1.0
-        Of the release; inf: no noise, not private.
-    delta : float or None, default=None
-        None: ``1 / n**2``.
+    %(epsilon_release)s %(delta_release)s
     **options : dict
         As for `BinaryEvaluation.from_predictions`.
 
@@ -130,6 +125,7 @@ def dp_brier_score_loss(y_true: ArrayLike, y_proba: ArrayLike, *, epsilon: float
                   delta=delta, **options)
 
 
+@documented
 def dp_accuracy_score(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 1.0,
                       delta: float | None = None, **options: Any) -> Estimate:
     """Return the accuracy, with its error and certificate.
@@ -138,10 +134,7 @@ def dp_accuracy_score(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 
     ----------
     y_true, y_pred : array-like of shape (n,)
         Labels, and predictions of them.
-    epsilon : float, default=1.0
-        Of the release; inf: no noise, not private.
-    delta : float or None, default=None
-        None: ``1 / n**2``.
+    %(epsilon_release)s %(delta_release)s
     **options : dict
         As for `MulticlassEvaluation.from_predictions`.
 
@@ -162,6 +155,7 @@ def dp_accuracy_score(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 
                   delta=delta, **options)
 
 
+@documented
 def dp_f1_score(y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | None = None,
                 pos_label: Any = None, average: str = "binary", epsilon: float = 1.0,
                 delta: float | None = None, **options: Any) -> Estimate:
@@ -171,17 +165,13 @@ def dp_f1_score(y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | Non
     ----------
     y_true, y_pred : array-like of shape (n,)
         Labels, and predictions of them.
-    labels : array-like or None, default=None
-        The label set, public; None: taken from `y_true`, which makes it so.
+    %(labels_release)s
     pos_label : label or None, default=None
         Of two labels, where `average` is "binary". None: the greater one.
     average : {"binary", "macro", "micro", "weighted"}, default="binary"
         That of one of two labels; the mean over all labels; that of all rows together, which is
         the accuracy; or the mean weighted by how many rows have a label.
-    epsilon : float, default=1.0
-        Of the release; inf: no noise, not private.
-    delta : float or None, default=None
-        None: ``1 / n**2``.
+    %(epsilon_release)s %(delta_release)s
     **options : dict
         As for `MulticlassEvaluation.from_predictions`.
 
@@ -204,6 +194,7 @@ def dp_f1_score(y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | Non
                   y_true, y_pred, labels=labels, epsilon=epsilon, delta=delta, **options)
 
 
+@documented
 def dp_confusion_matrix(y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | None = None,
                         normalize: str | None = None, epsilon: float = 1.0,
                         delta: float | None = None, **options: Any) -> Estimate:
@@ -213,15 +204,11 @@ def dp_confusion_matrix(y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLi
     ----------
     y_true, y_pred : array-like of shape (n,)
         Labels, and predictions of them.
-    labels : array-like or None, default=None
-        The label set, public; None: taken from `y_true`, which makes it so. The matrix has them
-        sorted.
+    %(labels_release)s
+        The matrix has them sorted.
     normalize : {"true", "pred", "all"} or None, default=None
         Shares of the rows of a label, of a prediction, or of all, instead of counts.
-    epsilon : float, default=1.0
-        Of the release; inf: no noise, not private.
-    delta : float or None, default=None
-        None: ``1 / n**2``.
+    %(epsilon_release)s %(delta_release)s
     **options : dict
         As for `MulticlassEvaluation.from_predictions`, which has other metrics at the same price.
 
@@ -252,6 +239,7 @@ def dp_confusion_matrix(y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLi
                   delta=delta, **options)
 
 
+@documented
 def dp_mean_squared_error(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 1.0,
                           delta: float | None = None,
                           **options: float | tuple[float, float]) -> Estimate:
@@ -261,10 +249,7 @@ def dp_mean_squared_error(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: floa
     ----------
     y_true, y_pred : array-like of shape (n,)
         Targets, and predictions of them.
-    epsilon : float, default=1.0
-        Of the release; inf: no noise, not private.
-    delta : float or None, default=None
-        None: ``1 / n**2``.
+    %(epsilon_release)s %(delta_release)s
     **options : dict
         As for `RegressionEvaluation.from_predictions`: a bound on residuals or on targets.
 
@@ -285,6 +270,7 @@ def dp_mean_squared_error(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: floa
                   delta=delta, **options)
 
 
+@documented
 def dp_mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 1.0,
                            delta: float | None = None,
                            **options: float | tuple[float, float]) -> Estimate:
@@ -294,10 +280,7 @@ def dp_mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: flo
     ----------
     y_true, y_pred : array-like of shape (n,)
         Targets, and predictions of them.
-    epsilon : float, default=1.0
-        Of the release; inf: no noise, not private.
-    delta : float or None, default=None
-        None: ``1 / n**2``.
+    %(epsilon_release)s %(delta_release)s
     **options : dict
         As for `RegressionEvaluation.from_predictions`: a bound on residuals or on targets.
 
@@ -318,6 +301,7 @@ def dp_mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: flo
                   delta=delta, **options)
 
 
+@documented
 def dp_r2_score(y_true: ArrayLike, y_pred: ArrayLike, *, target_bounds: tuple[float, float],
                 epsilon: float = 1.0, delta: float | None = None, **options: float) -> Estimate:
     """Return R2, the explained share of variance, with its error and certificate.
@@ -328,10 +312,7 @@ def dp_r2_score(y_true: ArrayLike, y_pred: ArrayLike, *, target_bounds: tuple[fl
         Targets, and predictions of them.
     target_bounds : (float, float)
         Public; targets beyond are clipped to them.
-    epsilon : float, default=1.0
-        Of the release; inf: no noise, not private.
-    delta : float or None, default=None
-        None: ``1 / n**2``.
+    %(epsilon_release)s %(delta_release)s
     **options : dict
         As for `RegressionEvaluation.from_predictions`.
 

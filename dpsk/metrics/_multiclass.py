@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from dpsk._data.errors import discreetly, quietly
 from dpsk._data.groups import groups_of
 from dpsk._data.labels import encode_labels, labels_fact
+from dpsk._docs import documented
 from dpsk.metrics._inputs import check_lengths, predicted, read_labels
 from dpsk.metrics._table import TableEvaluation, checked_budget, table_method, table_release
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["MulticlassEvaluation"]
 
 
+@documented
 @dataclass(frozen=True, eq=False, repr=False)
 class MulticlassEvaluation(TableEvaluation):
     """How well predictions meet labels of any number of classes, from one noisy table.
@@ -89,14 +91,10 @@ class MulticlassEvaluation(TableEvaluation):
             Rows, as the classifier takes them.
         y : array-like of shape (n,)
             Their labels.
-        epsilon : float, default=1.0
-            Of the release; inf: no noise, not private.
-        delta : float or None, default=None
-            None: ``1 / n**2``.
+        %(epsilon_release)s %(delta_release)s
         groups : array-like of shape (n,) or None, default=None
             As for `from_predictions`.
-        random_state : None, int or NoiseSeed, default=None
-            Only a NoiseSeed has an effect: noise that repeats.
+        %(random_state_release)s
 
         Returns
         -------
@@ -121,17 +119,8 @@ class MulticlassEvaluation(TableEvaluation):
         ----------
         y_true, y_pred : array-like of shape (n,)
             Labels of the rows, and those that were predicted.
-        epsilon : float, default=1.0
-            Of the release; inf: no noise, not private.
-        delta : float or None, default=None
-            None: ``1 / n**2``.
-        labels : array-like or None, default=None
-            The label set, public; None: taken from `y_true`, which makes it so.
-        groups : array-like of shape (n,) or None, default=None
-            Whose row each is, which protects people instead of rows: everybody's rows count for
-            one together, by their average.
-        random_state : None, int or NoiseSeed, default=None
-            Only a NoiseSeed has an effect: noise that repeats.
+        %(epsilon_release)s %(delta_release)s %(labels_release)s
+        %(groups_release)s %(random_state_release)s
 
         Returns
         -------

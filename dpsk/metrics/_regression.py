@@ -13,6 +13,7 @@ from dpsk._data.errors import quietly
 from dpsk._data.groups import groups_of
 from dpsk._data.source import Rows
 from dpsk._data.targets import check_target_bounds, middle_of
+from dpsk._docs import documented
 from dpsk._estimator import warn_of_weak_budget
 from dpsk._fit import run_private
 from dpsk._mechanism.core import Statistic
@@ -49,6 +50,7 @@ __all__ = ["RegressionEvaluation", "check_metric", "checked_bounds"]
 _NORMS = math.sqrt(2.5), math.sqrt(3.75)
 
 
+@documented
 @dataclass(frozen=True, eq=False, repr=False)
 class RegressionEvaluation(ShowsMetrics):
     r"""How well predictions meet numbers, from one noisy mean.
@@ -126,18 +128,14 @@ class RegressionEvaluation(ShowsMetrics):
             Rows, as the regressor takes them.
         y : array-like of shape (n,)
             Their targets.
-        epsilon : float, default=1.0
-            Of the release; inf: no noise, not private.
-        delta : float or None, default=None
-            None: ``1 / n**2``.
+        %(epsilon_release)s %(delta_release)s
         residual_bound : float or None, default=None
             Public; larger residuals are clipped to it. None: the distance of `target_bounds`.
         target_bounds : (float, float) or None, default=None
             As for `from_predictions`.
         groups : array-like of shape (n,) or None, default=None
             As for `from_predictions`.
-        random_state : None, int or NoiseSeed, default=None
-            Only a NoiseSeed has an effect: noise that repeats.
+        %(random_state_release)s
 
         Returns
         -------
@@ -163,20 +161,13 @@ class RegressionEvaluation(ShowsMetrics):
         ----------
         y_true, y_pred : array-like of shape (n,)
             A residual that is not a number counts as the bound.
-        epsilon : float, default=1.0
-            Of the release; inf: no noise, not private.
-        delta : float or None, default=None
-            None: ``1 / n**2``.
+        %(epsilon_release)s %(delta_release)s
         residual_bound : float or None, default=None
             Public; larger residuals are clipped to it. None: the distance of
             `target_bounds`, which no residual exceeds.
         target_bounds : (float, float) or None, default=None
             Public; targets, and predictions, are clipped to them. `r2` needs them.
-        groups : array-like of shape (n,) or None, default=None
-            Whose row each is, which protects people instead of rows: everybody's rows count for
-            one together, by their average.
-        random_state : None, int or NoiseSeed, default=None
-            Only a NoiseSeed has an effect: noise that repeats.
+        %(groups_release)s %(random_state_release)s
 
         Returns
         -------

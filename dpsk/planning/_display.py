@@ -30,12 +30,7 @@ class PrivacyPlanDisplay(LineDisplay):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Where it is drawn.
-    figure_ : matplotlib Figure
-        That of the axes.
-    line_ : matplotlib Line2D
-        The curve.
+    %(display)s
 
     See Also
     --------

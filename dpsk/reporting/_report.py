@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ from dpsk._privacy import accountant
 from dpsk._privacy.certificate_fields import (
     GROUP_RELATION,
     RELATION,
+    AsJson,
     html_table,
     rounded_up,
     written_epsilon,
@@ -36,7 +36,7 @@ _DISJOINT = "members are taken to share no row, so that a row pays for one membe
 
 
 @dataclass(frozen=True)
-class PrivacyReport:
+class PrivacyReport(AsJson):
     """A report, made by `privacy_report`.
 
     It reads as text and as HTML, and is written as JSON.
@@ -202,21 +202,6 @@ class PrivacyReport:
                          "certificate": part.certificate.to_dict()} for part in self.private],
             "exposed": [{"path": part.path, "sentence": part.sentence} for part in self.exposed],
             "notes": [{"path": part.path, "sentence": part.sentence} for part in self.notes]}
-
-    def to_json(self, **kwargs: Any) -> str:
-        """Return the report as JSON text.
-
-        Parameters
-        ----------
-        **kwargs : dict
-            For `json.dumps`, such as ``indent=2``.
-
-        Returns
-        -------
-        text : str
-            JSON.
-        """
-        return json.dumps(self.to_dict(), **kwargs)
 
     def model_card(self) -> str:
         """Return a paragraph on privacy for a model card.

@@ -25,7 +25,7 @@ SURE = 1e-7
 _ALL = LEAKS | VIEWS | MADE
 
 
-@pytest.mark.covering(most=14)
+@pytest.mark.covering(most=7)
 @pytest.mark.parametrize("place", _ALL)
 def test_a_row_is_found_wherever_it_is_kept(place):
     """Each is published without noise, and is missed with probability below 1e-7."""

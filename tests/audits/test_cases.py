@@ -164,13 +164,13 @@ def calibrated_multiplier(setting, model):
     return stated
 
 
-@pytest.mark.covering(most=4)
+@pytest.mark.covering(most=2)
 @pytest.mark.parametrize(("solver", "name"), NOISE_CASES)
 def test_noise_has_the_calibrated_scale(solver, name):
     assert noise_scale_is_accepted(solver, name, 250)
 
 
-@pytest.mark.covering(most=4)
+@pytest.mark.covering(most=2)
 @pytest.mark.parametrize("factor, fits", [
     (1 / 2, 250), pytest.param(2 / 3, 500, marks=pytest.mark.audit),
     pytest.param(3 / 2, 500, marks=pytest.mark.audit)])

@@ -102,7 +102,8 @@ def test_choices_have_the_chances_of_the_exponential_mechanism():
     assert frequency_is_accepted()
 
 
-@pytest.mark.parametrize("factor", [2 / 3, 3 / 2])
+@pytest.mark.parametrize("factor", [
+    2 / 3, pytest.param(3 / 2, marks=pytest.mark.thorough)])
 def test_chances_at_another_noise_are_rejected(factor, noise_times):
     noise_times(factor)
     assert not frequency_is_accepted()

@@ -164,6 +164,7 @@ def test_no_rows_indices_or_generators_are_kept(cls, solver, classes, dtype):
             assert leaf < N, path
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("random_state", [None, 3, NoiseSeed(3)])
 @every_fit
 def test_a_planted_value_is_not_in_the_pickle(cls, solver, classes, dtype, random_state):

@@ -104,7 +104,7 @@ def test_every_solver_is_run():
     assert set(RUNS) == set(SOLVERS) - IN_SETS == {case.values[1] for case in CASES}
 
 
-@pytest.mark.covering(most=6)
+@pytest.mark.covering(most=3)
 @every_ridge
 @pytest.mark.parametrize(("kind", "solver", "run"), CASES)
 def test_the_ridge_optimum_is_reached(kind, solver, run, alpha, noise_times):
@@ -115,7 +115,7 @@ def test_the_ridge_optimum_is_reached(kind, solver, run, alpha, noise_times):
     assert gap <= largest
 
 
-@pytest.mark.covering(most=6)
+@pytest.mark.covering(most=3)
 @every_ridge
 @pytest.mark.parametrize(("kind", "solver", "run"), WHITENED)
 def test_the_optimum_of_the_whitened_problem_is_reached(kind, solver, run, alpha, noise_times):
@@ -137,7 +137,7 @@ LAST = {"gd": {"iterate": "last"}, "sgd": {"iterate": "tail"}, "output_perturbat
         "objective_perturbation": None}
 
 
-@pytest.mark.covering(most=4)
+@pytest.mark.covering(most=2)
 @every_ridge
 @pytest.mark.parametrize("penalty", ["elasticnet", "l1"])
 @pytest.mark.parametrize("kind", KINDS)
@@ -148,7 +148,7 @@ def test_gd_reaches_the_sparse_optimum(kind, alpha, penalty, noise_times):
     assert gap <= 1e-6
 
 
-@pytest.mark.covering(most=4)
+@pytest.mark.covering(most=2)
 @pytest.mark.parametrize("solver", RUNS)
 def test_with_its_noise_no_solver_reaches_the_optimum(solver):
     """The comparison would notice noise; the seed is fixed."""

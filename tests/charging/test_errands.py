@@ -42,8 +42,9 @@ def _nothing():
     time.sleep(0.4)
 
 
-@pytest.mark.parametrize("pool", [lambda: ThreadPoolExecutor(1), lambda: ProcessPoolExecutor(
-    1, mp_context=get_context("fork"))], ids=["threads", "processes"])
+@pytest.mark.parametrize("pool", [
+    pytest.param(lambda: ThreadPoolExecutor(1), marks=pytest.mark.thorough),
+    lambda: ProcessPoolExecutor(1, mp_context=get_context("fork"))], ids=["threads", "processes"])
 def test_callbacks_of_futures_are_part_of_them(pool):
     """That a future is done does not say that all whom it calls back are."""
     if not hasattr(os, "fork"):
@@ -119,7 +120,7 @@ def test_tasks_of_a_loop_that_has_ended_hold_nothing_open():
     assert len(open_one.charges) == 1
 
 
-@pytest.mark.covering(most=4)
+@pytest.mark.covering(most=2)
 @pytest.mark.parametrize("made", [
     lambda stack: Thread(target=Memory(None, verbose=0).cache(slowly)),
     lambda stack: Thread(target=Memory(None, verbose=0).cache(slowly).call),

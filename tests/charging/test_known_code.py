@@ -47,7 +47,7 @@ class _Compared:
         return 0
 
 
-@pytest.mark.covering(most=3)
+@pytest.mark.covering(most=2)
 @pytest.mark.parametrize(("target", "given"), [
     ([].extend, lambda: [_one()]), (deque(maxlen=0).extend, lambda: [_one()]),
     (set().update, lambda: [map(lambda number: slowly(), [1])]),
@@ -74,7 +74,7 @@ def _fake():
     return type("Fake", (), {"__module__": "_asyncio", "__call__": lambda *given: evaluated()})()
 
 
-@pytest.mark.covering(most=2)
+@pytest.mark.covering(most=1)
 @pytest.mark.parametrize("called", [
     lambda: partial(asyncio.tasks._release_waiter, _Ends()),
     lambda: MethodType(_Ends._on_task_done, _Ends()), _fake,

@@ -134,6 +134,7 @@ def runs(request, monkeypatch):
     return request.param
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("where", ["thread", "older thread"])
 @pytest.mark.parametrize("piped", [False, True])
 def test_models_that_are_fitted_in_threads_are_covered(where, piped, runs):

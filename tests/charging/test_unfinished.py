@@ -309,7 +309,8 @@ def _slow(ignored):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("how", ["imap", "imap_unordered"])
+@pytest.mark.parametrize("how", [
+    "imap", pytest.param("imap_unordered", marks=pytest.mark.thorough)])
 def test_iterators_of_an_older_pool_are_charged(how):
     with ThreadPool(1) as pool:
         with budget() as open_one:

@@ -262,6 +262,7 @@ def test_no_point_is_better_than_a_fit_without_noise(name, weighted, form, fit_s
     check(*fit_seen(model, form(X), y, sample_weight=weights))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("cls, penalty", PENALIZED)
 @pytest.mark.parametrize("scales", [
     (1.0, 1.0, 1.0, 1.0), (1e3, 1.0, 1.0, 1.0), (1e-6, 1e-3, 1e3, 1e6)])

@@ -1,10 +1,14 @@
-"""The benchmark of the phases of a fit finds their functions, and all of the time."""
+"""The benchmark of the phases of a fit finds their functions, and all of the time.
+
+That and others put their tables into pages.
+"""
 
 import importlib
 from operator import attrgetter
 
 import pytest
 
+from benchmarks.measuring import put_tables
 from benchmarks.speed import profile_fit
 from dpsk import DPLogisticRegression
 
@@ -53,3 +57,14 @@ def test_a_page_has_a_line_for_every_shape_and_a_picture(estimator, tmp_path, mo
     lines = [line for line in path.read_text().splitlines() if line.startswith("|")]
     assert [line.split("|")[1].strip() for line in lines[2:]] == ["200x5", "300x4"]
     assert path.with_suffix(".png").stat().st_size > 1000
+
+
+def test_tables_are_put_into_a_page_for_those_of_their_heads_and_prose_stays(tmp_path):
+    page = tmp_path / "page.md"
+    before = "# Title\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nProse.\n\n"
+    page.write_text(before + "| c |\n|---|\n| 3 |\n")
+    put_tables(page, "Words\n| c |\n|---|\n| 4 |\n| 5 |")
+    assert page.read_text() == before + "| c |\n|---|\n| 4 |\n| 5 |\n"
+    with pytest.raises(ValueError, match=r"no table with the head \| d \|"):
+        put_tables(page, "| d |\n|---|\n\n| a | b |\n|---|---|\n| 6 | 7 |")
+    assert "| 6 | 7 |" in page.read_text()

@@ -183,7 +183,7 @@ def largest_share(job, rows, others):
     return max(shares)
 
 
-@pytest.mark.covering(most=4)
+@pytest.mark.covering(most=2)
 @pytest.mark.parametrize("name", JOBS)
 def test_a_hostile_group_moves_no_total_beyond_its_price_and_shows_in_nothing_else(name):
     rows = table()

@@ -28,6 +28,7 @@ from sklearn.utils.metaestimators import available_if
 
 from dpsk import DPLogisticRegression, DPStandardScaler, make_dp_pipeline, privacy_report
 from dpsk._kinds import COUNTS, HIDES, KINDS, MIXES, NOTHING, kind_of
+from tests.loops import in_a_row
 from tests.registry import (
     ALL_ESTIMATORS,
     ESTIMATORS,
@@ -66,19 +67,19 @@ def dense(values):
     return values.toarray() if sparse.issparse(values) else np.asarray(values)
 
 
-@pytest.mark.parametrize("name", sorted(ALL))
+@in_a_row("name", sorted(ALL))
 def test_every_estimator_of_scikit_learn_has_one_place(name):
     assert kind_of(ALL[name]) in KINDS, f"{name} has no place in dpsk/_kinds.py"
     assert sum(name in names.split() for names in KINDS.values()) == 1
 
 
-@pytest.mark.parametrize("name", sorted(ALL))
+@in_a_row("name", sorted(ALL))
 def test_a_class_that_borrows_a_place_has_none(name):
     theirs = type(name, (ALL[name],), {"__module__": ALL[name].__module__})
     assert kind_of(theirs) is None
 
 
-@pytest.mark.parametrize("name", sorted([*ALL, *ALL_ESTIMATORS]))
+@in_a_row("name", sorted([*ALL, *ALL_ESTIMATORS]))
 def test_a_class_whose_methods_were_replaced_has_none(name, monkeypatch):
     cls = ALL[name] if name in ALL else ALL_ESTIMATORS[name]
     kind = kind_of(cls)

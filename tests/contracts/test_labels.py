@@ -10,6 +10,7 @@ from tests.data.test_containers import CLASSIFIERS
 _X = np.eye(20)[:, :3]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("cls", CLASSIFIERS)
 @pytest.mark.parametrize("classes", [
     [0.0, 1.5], [0.5, 1], np.array([0.25, 1.0], dtype=np.float32),

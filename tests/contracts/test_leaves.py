@@ -48,7 +48,7 @@ def test_no_replaced_row_moves_the_sums_by_more_than_two_clip_norms_and_some_do(
     rng = np.random.default_rng(0)
     rows = (rng.normal(size=(6, n_outputs)), rng.random((6, n_outputs)), rng.integers(4, size=6))
     numbers = [np.resize(pair, n_outputs) for pair in itertools.product(HOSTILE, repeat=2)]
-    ones = [(slope, size, leaf) for slope in numbers[::3] for size in numbers[1::4]
+    ones = [(slope, size, leaf) for slope in numbers[::7] for size in numbers[1::9]
             for leaf in (0, 3)]
     # A row at the clip whose slope is its size, of either sign.
     ones += [(sign * np.eye(n_outputs)[0] * 9.0, np.eye(n_outputs)[0] * 9.0, leaf)

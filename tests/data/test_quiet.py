@@ -56,6 +56,7 @@ def _same(one, other):
     assert all(np.array_equal(*pair, equal_nan=True) for pair in zip(one, other, strict=True))
 
 
+@pytest.mark.covering
 @every_fit
 def test_fits_and_predictions_are_the_same_whatever_errors_are_set_to_raise(cls, solver):
     model = make_estimator(cls, solver, delta=1e-4)

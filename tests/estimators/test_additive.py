@@ -23,6 +23,7 @@ from tests.contracts.tapes import taped
 from tests.estimators.raw_tables import TOWNS, curves, fitted, make, table, targets
 from tests.events import tally, total_mu
 from tests.instruments import watched_ledgers
+from tests.loops import in_a_row
 from tests.registry import ADDITIVE, every_additive_model
 from tests.sklearn_checks import WEIGHTS, ids_of, run_check
 
@@ -64,7 +65,7 @@ _BAD = {
                      [("a", "b", "c")]],
     "random_state": [-1, 1.5, "seed", np.random.default_rng(0)],
     "verbose": ["yes", -1, None]}
-every_bad_value = pytest.mark.parametrize("name, value", [
+every_bad_value = in_a_row("name, value", [
     (name, value) for name, values in _BAD.items() for value in values])
 
 

@@ -242,6 +242,7 @@ def test_a_delta_that_sampling_alone_would_meet_is_refused(cls):
     assert "delta" in text and "0.07" in text
 
 
+@pytest.mark.covering
 @every_estimator
 @pytest.mark.parametrize("delta, n, weak", [
     (None, 31, True), (None, 32, False), (0.9, 80, True), (0.05, 80, True), (0.002, 80, True),

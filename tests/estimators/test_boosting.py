@@ -28,6 +28,7 @@ from tests.contracts.tapes import taped
 from tests.estimators.raw_tables import table, targets
 from tests.events import tally, total_mu
 from tests.instruments import watched_ledgers
+from tests.loops import in_a_row
 from tests.registry import BOOSTED, every_boosted_model
 from tests.sklearn_checks import WEIGHTS, ids_of, run_check
 
@@ -38,8 +39,16 @@ _CHECKS = parametrize_with_checks(
         "check_sample_weight_equivalence_on_dense_data": WEIGHTS})
 
 
+def _marked(case):
+    """Return a case; one check sets max_iter to 1000, and so many trees take seconds."""
+    # scikit-learn 1.6 gives plain tuples, newer versions parameters with marks.
+    values, marks = getattr(case, "values", case), getattr(case, "marks", ())
+    slow = values[1].func.__name__ == "check_class_weight_classifiers"
+    return pytest.param(*values, marks=[*marks, *[pytest.mark.thorough] * slow])
+
+
 @pytest.mark.covering
-@pytest.mark.parametrize(_CHECKS.args[0], _CHECKS.args[1], ids=ids_of(_CHECKS))
+@pytest.mark.parametrize(_CHECKS.args[0], map(_marked, _CHECKS.args[1]), ids=ids_of(_CHECKS))
 def test_scikit_learn_checks(estimator, check, monkeypatch):
     run_check(estimator, check, monkeypatch)
 
@@ -56,7 +65,7 @@ _BAD = {
     "interaction_cst": ["all", [], [()], ["ab"], [3], 1],
     "columns": [["town"], {"town": 3}], "max_categories": [0, 1.5], "epsilon": [0, None],
     "delta": [0.0, 1.0], "random_state": [-1], "verbose": [-1]}
-every_bad_value = pytest.mark.parametrize("name, value", [
+every_bad_value = in_a_row("name, value", [
     (name, value) for name, values in _BAD.items() for value in values])
 
 

@@ -38,6 +38,7 @@ def _bound(certificate, name):
     return bound
 
 
+@pytest.mark.covering
 @every_fit
 def test_json_round_trip_gives_an_equal_certificate(cls, solver):
     certificate = _certificate(cls, solver=solver, batch_size=None)
@@ -50,6 +51,7 @@ def test_json_round_trip_gives_an_equal_certificate(cls, solver):
     assert json.loads(certificate.to_json(indent=2)) == json.loads(text)
 
 
+@pytest.mark.covering
 @every_fit
 def test_json_holds_plain_finite_values(cls, solver):
     def refuse(constant):
@@ -63,6 +65,7 @@ def test_json_holds_plain_finite_values(cls, solver):
     assert data["relation"].startswith("replace-one")
 
 
+@pytest.mark.covering
 @every_fit
 def test_the_text_states_guarantee_releases_bounds_and_sources(cls, solver):
     certificate = _certificate(cls, solver=solver, epsilon=2.0, delta=1e-4)
@@ -238,6 +241,7 @@ def test_only_released_attributes_depend_on_the_rows(cls, solver):
     assert ("classes_" in a) == is_classifier(cls())
 
 
+@pytest.mark.covering
 @every_fit
 def test_the_certificate_names_the_solver_that_ran(cls, solver):
     assert _certificate(cls, solver=solver).solver == solver

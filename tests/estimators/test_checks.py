@@ -99,6 +99,7 @@ def test_scikit_learn_checks(estimator, check, monkeypatch):
         run_check(estimator, check, monkeypatch)
 
 
+@pytest.mark.covering
 @every_refusal
 @pytest.mark.parametrize("params", [{}, {"alpha": 0.1}, {"alpha": 0.1, "clip_norm": 0.5}],
                          ids=["plain", "ridge", "clipped"])

@@ -22,6 +22,7 @@ from tests.contracts.tapes import taped
 from tests.estimators.classes import MODELS, fitted, numbers, rows
 from tests.events import tally
 from tests.instruments import repeated_stream, watched_ledgers
+from tests.loops import in_a_row
 from tests.registry import CLASS_MODELS, every_class_model
 from tests.sklearn_checks import WEIGHTS, ids_of, run_check
 
@@ -61,7 +62,7 @@ _REFUSED = {
     "random_state": [-1, 1.5, "seed", np.random.default_rng(0)],
     "verbose": ["yes", -1, None],
 }
-every_bad_value = pytest.mark.parametrize("cls, name, value", [
+every_bad_value = in_a_row("cls, name, value", [
     (cls, name, value) for cls in CLASS_MODELS.values() for name, values in _REFUSED.items()
     for value in values if name in cls._get_param_names()])
 

@@ -290,6 +290,7 @@ def test_a_fit_says_nothing_that_depends_on_the_rows(cls, solver, capfd):
     assert len(set(said)) == 1 and "noise multiplier" in said[0].out
 
 
+@pytest.mark.covering
 @every_fit
 def test_a_quiet_fit_prints_nothing(cls, solver, capfd, caplog):
     with caplog.at_level(logging.DEBUG):

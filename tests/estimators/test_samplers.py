@@ -18,6 +18,7 @@ from tests.contracts.tapes import taped
 from tests.estimators.sampled import COLUMNS, fitted, numbers, rows, table
 from tests.events import tally
 from tests.instruments import repeated_stream, watched_ledgers
+from tests.loops import in_a_row
 from tests.registry import SAMPLERS, every_sampler
 from tests.sklearn_checks import ids_of
 
@@ -50,7 +51,7 @@ _OWN = {
         "max_iter": [0, 1.5], "batch_size": [0, 1.5], "clip_norm": [0, -1.0],
         "learning_rate": [0, -1.0]},
 }
-every_bad_value = pytest.mark.parametrize("cls, name, value", [
+every_bad_value = in_a_row("cls, name, value", [
     (cls, name, value) for cls in SAMPLERS.values()
     for name, values in {**_REFUSED, **_OWN[cls]}.items() for value in values])
 

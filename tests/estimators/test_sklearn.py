@@ -36,6 +36,7 @@ def _real_rows(model):
     return X / np.abs(X).max(axis=0), y if is_classifier(model) else (y - 187) / 162
 
 
+@pytest.mark.covering
 @every_fit
 def test_works_in_a_pipeline(cls, solver):
     model = build(cls, solver)
@@ -132,6 +133,7 @@ def test_only_the_budget_is_positional(cls):
         cls(2.5, 1e-5)
 
 
+@pytest.mark.covering
 @every_fit
 def test_float32_is_kept_from_rows_to_predictions(cls, solver):
     model = build(cls, solver)
@@ -152,6 +154,7 @@ def test_float32_is_kept_from_rows_to_predictions(cls, solver):
         assert model.predict(X.astype(np.float32)).dtype == np.float32
 
 
+@pytest.mark.covering
 @every_fit
 @pytest.mark.parametrize("clip_norm", [None, np.inf, 1.0])
 def test_extreme_rows_leave_finite_coefficients_under_the_largest_bound(cls, solver, clip_norm):
@@ -226,6 +229,7 @@ def test_a_subclass_may_have_a_signature_of_its_own(cls):
         model.fit(X, y)
 
 
+@pytest.mark.covering
 @every_fit
 def test_the_printed_plan_has_plain_numbers_of_six_digits(cls, solver, capsys):
     model = build(cls, solver, verbose=1)

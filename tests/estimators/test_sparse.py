@@ -221,7 +221,7 @@ def test_predictions_of_several_classes_are_held_for_a_part_of_the_rows_only(cls
         pytest.skip("one output")
     # Several vectors of predictions of all rows would be 0.8 of the matrix each.
     model = build(cls, "gd", max_iter=3, precondition=False)
-    share = _peak_share(model, 200_000, 1000, 1e-2, n_classes=12)
+    share = _peak_share(model, 100_000, 1000, 1e-2, n_classes=12)
     print(f"{cls.__name__}: peak {share:.2f} of the matrix")
     assert share < 1.1
 

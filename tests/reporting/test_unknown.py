@@ -65,6 +65,7 @@ def unknown(report, name):
             and report.fits_epsilon == math.inf)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("hook", HOOKS)
 @pytest.mark.parametrize("base", BASES, ids=lambda base: base.__name__)
 def test_a_subclass_is_unknown_whichever_method_it_has_of_its_own(base, hook):
