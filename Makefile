@@ -83,7 +83,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/utility/many_tables.py --cells many_tables.jsonl \
 		--output docs/results
 	$(BIN)/python -m benchmarks.utility.newton --output docs/results/newton.md
-	$(BIN)/python -m benchmarks.utility.groups --output docs/results/groups.md
+	$(BIN)/python -m benchmarks.utility.groups --output docs/results/fairness.md
 	$(BIN)/python -m benchmarks.utility.quantiles --output docs/results/quantiles.md
 	$(BIN)/python -m benchmarks.utility.pca --output docs/results/pca.md
 	$(BIN)/python benchmarks/utility/scattering.py

@@ -22,6 +22,7 @@ extensions = [
     "docstring_types",
     "myst_parser",
     "numpydoc",
+    "redirects",
     "root_pages",
     "solver_pages",
     "sphinx.ext.autodoc",
