@@ -16,7 +16,6 @@ LONGEST_SENTENCE, LONGEST_PARAGRAPH, LONGEST_DOCSTRING_LINE = 32, 110, 80
 WAITING = frozenset([
     "docs/results/coefficient_noise.md",
     "docs/results/evaluation.md",
-    "docs/results/user_level_privacy.md",
     "docs/results/search.md",
     "docs/theory/coefficients.md",
     "docs/theory/evaluation.md",
