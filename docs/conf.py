@@ -111,7 +111,7 @@ html_theme_options = {
     "logo": {"text": "dpsk", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
 }
 # How results of a search are ranked.
-html_search_scorer = "_ext/scorer.js"
+html_search_scorer = str(_HERE / "_ext" / "scorer.js")
 html_favicon = "_static/logo.svg"
 # What the reader's system says.
 html_context = {"default_mode": "auto"}

@@ -21,9 +21,6 @@ WAITING = frozenset([
     "docs/theory/evaluation.md",
     "docs/theory/groups.md",
     "docs/theory/selection.md",
-    "docs/user_guide/evaluation.md",
-    "docs/user_guide/user_level_privacy.md",
-    "docs/user_guide/hyperparameter_tuning.md",
 ])
 
 #: Words of ours, and the field's.
