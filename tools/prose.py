@@ -17,7 +17,6 @@ WAITING = frozenset([
     "docs/results/coefficient_noise.md",
     "docs/results/evaluation.md",
     "docs/results/search.md",
-    "docs/theory/coefficients.md",
     "docs/theory/evaluation.md",
     "docs/theory/groups.md",
     "docs/theory/selection.md",
