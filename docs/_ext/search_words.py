@@ -3,8 +3,13 @@
 from docutils import nodes
 
 _WORDS = {
+    "api/generated/dpsk.DPGaussianNB": "naive Bayes",
+    "api/generated/dpsk.DPLinearSVC": "support vector machine SVM",
+    "api/generated/dpsk.DPMLPClassifier": "neural network multilayer perceptron deep learning",
+    "epsilon_inf": "infinity infinite non-private baseline no privacy",
     "install": "pip requirements dependencies python version",
-    "limitations": "caveats side channels timing floating point random_state seed not covered",
+    "limitations": "caveats side channels timing attack floating point random_state seed not covered",
+    "results/fit_speed": "how long take time fast slow benchmark performance",
     "theory/sgd": "DP-SGD dpsgd",
     "understand/certificate": "read understand explain privacy certificate officer",
     "understand/choosing_epsilon": "what does mean pick set good value small large delta",
@@ -48,7 +53,7 @@ _WORDS = {
 def _add(app, doctree):
     words = _WORDS.get(app.env.current_document.docname)
     if words is not None:
-        doctree.insert(0, nodes.meta(name="keywords", content=words))
+        doctree.insert(0, nodes.meta(name="keywords", content=", ".join(words.split())))
 
 
 def setup(app):

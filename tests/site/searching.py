@@ -10,7 +10,7 @@ _TITLE, _TERM, _PARTIAL_TERM = 15, 5, 2
 _OBJECT, _PARTIAL_OBJECT = 11, 6
 _PRIORITY = {0: 15, 1: 5, 2: -5}
 _SECTIONS = [
-    (re.compile(r"(user_guide|understand)/(?!index$)|(install|limitations)$"), 6),
+    (re.compile(r"(user_guide|understand)/(?!index$)|(install|limitations|epsilon_inf)$"), 6),
     (re.compile(r"(theory|solvers)/(?!index$)"), 2),
     (re.compile(r"(.*/)?index$|(changelog|glossary)$"), -6),
 ]
@@ -70,8 +70,8 @@ def _of_terms(index, words):
     for file, held in found.items():
         if len(held) in (len(words), long):
             title = index["titles"][file].lower()
-            scores = [_TITLE + 5 * (word in title)
-                      if file in _files(index["titleterms"].get(word, [])) else
+            scores = [_TITLE + 5 if len(word) > 2 and word in title else
+                      _TITLE if file in _files(index["titleterms"].get(word, [])) else
                       _TERM if file in _files(index["terms"].get(word, [])) else _PARTIAL_TERM
                       for word in words]
             yield file, sum(scores) / len(scores)

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.site
 QUESTIONS = {
     "how to choose epsilon": "understand/choosing_epsilon",
     "what is epsilon": "understand/choosing_epsilon",
-    "what does delta mean": "understand/guarantee",
+    "what does delta mean": "understand/choosing_epsilon",
     "what is guaranteed": "understand/guarantee",
     "differential privacy guarantee": "understand/guarantee",
     "read a privacy certificate": "understand/certificate",
