@@ -97,7 +97,7 @@ dist: $(VENV)/.dist
 	$(BIN)/python tools/check_distributions.py dist --python $(NEWEST_PYTHON)
 
 docs: $(VENV)/.docs
-	$(BIN)/python -m sphinx -b html -W --keep-going docs docs/_build/html
+	$(BIN)/python -m sphinx -b html -j auto -W --keep-going docs docs/_build/html
 
 docs-test: $(VENV)/.docs-test
 	$(BIN)/python -m pytest -q -m site tests/site

@@ -22,7 +22,9 @@ extensions = [
     "docstring_types",
     "myst_parser",
     "numpydoc",
+    "redirects",
     "root_pages",
+    "search_words",
     "solver_pages",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -79,6 +81,8 @@ sphinx_gallery_conf = {
     "matplotlib_animations": False,
     "show_memory": False,
     "write_computation_times": False,
+    # As many at once as Sphinx has processes (-j).
+    "parallel": True,
     "show_signature": False,
     "min_reported_time": 1e9,
     "remove_config_comments": True,
@@ -106,6 +110,8 @@ html_theme_options = {
     "show_toc_level": 2,
     "logo": {"text": "dpsk", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
 }
+# How results of a search are ranked.
+html_search_scorer = str(_HERE / "_ext" / "scorer.js")
 html_favicon = "_static/logo.svg"
 # What the reader's system says.
 html_context = {"default_mode": "auto"}

@@ -36,7 +36,7 @@ def _blocks(page):
 _SHOWN = [page for page in _PAGES
           if any(language in ("python", "pycon") for language, _ in _blocks(page))]
 #: Pages that audit, or start workers.
-_SLOW = {"docs/user_guide/auditing.md", "docs/user_guide/workers.md"}
+_SLOW = {"docs/user_guide/auditing.md", "docs/user_guide/parallel_fits.md"}
 
 
 def _words(text):

@@ -5,7 +5,7 @@
     python benchmarks/speed/sources.py dask
     python benchmarks/speed/sources.py huge
 
-Each prints lines of docs/results/beyond_memory.md. Rows are Gaussian, labels logistic. One BLAS
+Each prints lines of docs/results/large_data.md. Rows are Gaussian, labels logistic. One BLAS
 thread a process: OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1.
 """
 

@@ -1,6 +1,6 @@
 """Classifiers trained on rows that private samplers drew, tested on real rows.
 
-    python -m benchmarks.utility.generative [--seeds 5] [--output docs/results/generative.md]
+    python -m benchmarks.utility.generative [--seeds 5] [--output docs/results/synthetic_data.md]
     python -m benchmarks.utility.generative --only ranges    # that table, printed
 """
 
@@ -56,7 +56,7 @@ columns of two classes 0.9 standard deviations apart, in units from 0.001 to 100
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--output", type=Path, default=Path("docs/results/generative.md"))
+    parser.add_argument("--output", type=Path, default=Path("docs/results/synthetic_data.md"))
     parser.add_argument("--only", choices=["ranges"])
     options = parser.parse_args()
     lines = HEADER.format(seeds=options.seeds).splitlines()

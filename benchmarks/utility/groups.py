@@ -1,6 +1,6 @@
 """Worst-group accuracy and risk on Adult: DPGroupDROClassifier beside DPLogisticRegression.
 
-    python -m benchmarks.utility.groups [--seeds 10] [--output docs/results/groups.md]
+    python -m benchmarks.utility.groups [--seeds 10] [--output docs/results/fairness.md]
 """
 
 import argparse
@@ -117,7 +117,7 @@ def draw(found, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--output", type=Path, default=Path("docs/results/groups.md"))
+    parser.add_argument("--output", type=Path, default=Path("docs/results/fairness.md"))
     options = parser.parse_args()
     X, X_test, y, y_test = load("adult")
     lines, found = [], {}

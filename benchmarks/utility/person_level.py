@@ -1,6 +1,6 @@
 """Guarantees for people of 5 to 50 rows each: `groups=` beside group privacy by composition.
 
-    python -m benchmarks.utility.person_level [--seeds 10] [--output docs/results/person_level.md]
+    python -m benchmarks.utility.person_level [--seeds 10] [--output PAGE]
 """
 
 import argparse
@@ -95,7 +95,7 @@ def shown(runs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--output", type=Path, default=Path("docs/results/person_level.md"))
+    parser.add_argument("--output", type=Path, default=Path("docs/results/user_level_privacy.md"))
     options = parser.parse_args()
     lines = []
     for name in ("adult", "bank"):

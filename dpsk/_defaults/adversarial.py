@@ -1,6 +1,6 @@
 """How a generator and its critic are trained, from public numbers.
 
-See docs/results/generative.md for what each number was found on.
+See docs/results/synthetic_data.md for what each number was found on.
 """
 
 import numpy as np

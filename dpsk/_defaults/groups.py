@@ -1,6 +1,6 @@
 """The clip of what a group adds, and steps beside it, on rows that enter linearly.
 
-Measured on docs/results/person_level.md.
+Measured on docs/results/user_level_privacy.md.
 """
 
 from dpsk._parameters import check_clip_norm

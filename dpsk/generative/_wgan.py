@@ -50,7 +50,7 @@ class DPWGAN(ColumnSampler):
     from normal laws of the classes, which are released first, as by `DPGaussianSampler`: its heads
     are fitted to rows that those laws make. Then only the critic sees rows of the table, so only
     its gradient is clipped and noised; what the generator learns it learns from the critic. On
-    digits that is little beside what the start gives: see ``docs/results/generative.md``.
+    digits that is little beside what the start gives: see ``docs/results/synthetic_data.md``.
 
     Parameters
     ----------

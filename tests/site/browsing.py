@@ -8,6 +8,8 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 SITE = Path(__file__).parents[2] / "docs" / "_build" / "html"
+#: What pages of old addresses have, and no others.
+REDIRECT = 'http-equiv="refresh"'
 WIDTHS = {"phone": (390, 844), "desktop": (1280, 900)}
 #: No window, and nothing of the browser's own that would ask the web.
 _FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",

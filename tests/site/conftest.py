@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.site.browsing import SITE, missing, opened, served
+from tests.site.browsing import REDIRECT, SITE, missing, opened, served
 
 
 @pytest.fixture(scope="session")
@@ -17,9 +17,9 @@ def site():
 
 @pytest.fixture(scope="session")
 def pages(site):
-    """Return the pages, relative to the site."""
+    """Return the pages, relative to the site, without those that only lead to others."""
     return sorted(path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html")
-                  if "_static" not in path.parts)
+                  if "_static" not in path.parts and REDIRECT not in path.read_text("utf-8"))
 
 
 @pytest.fixture(scope="session")

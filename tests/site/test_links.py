@@ -1,11 +1,12 @@
 """Links inside of the site lead to pages and to places on them."""
 
+import re
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from tests.site.browsing import SITE
+from tests.site.browsing import REDIRECT, SITE
 
 pytestmark = pytest.mark.site
 
@@ -40,3 +41,13 @@ def test_links_lead_to_pages_and_places(pages):
             if not there or (name in read and unquote(link.fragment) not in read[name].places):
                 lost.append((page, target))
     assert not lost
+
+
+def test_old_addresses_lead_to_pages():
+    if not (SITE / "index.html").exists():
+        pytest.skip("the site is not built: make docs")
+    moved = {path: re.findall('href="([^"]+)"', path.read_text("utf-8"))
+             for path in SITE.rglob("*.html") if REDIRECT in path.read_text("utf-8")}
+    assert moved
+    for path, targets in moved.items():
+        assert len(set(targets)) == 1 and (path.parent / targets[0]).exists(), path
