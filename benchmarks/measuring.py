@@ -39,6 +39,8 @@ def _tables(lines):
 def put_tables(page, text):
     """Put the tables of a text into a page, each for the one of its head; the prose stays.
 
+    A page that is not there yet is the text.
+
     Parameters
     ----------
     page : Path
@@ -49,6 +51,8 @@ def put_tables(page, text):
     ValueError
         If a table has a head that none of the page has; the others are put there all the same.
     """
+    if not page.exists():
+        page.write_text(f"{text}\n", encoding="utf-8")
     new, old = text.splitlines(), page.read_text(encoding="utf-8").splitlines()
     tables = {new[start]: new[start:end] for start, end in _tables(new)}
     for start, end in reversed(_tables(old)):

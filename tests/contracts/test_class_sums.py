@@ -64,6 +64,7 @@ def _hostile(radius):
                       [[0.0, 0.0], [1e300, -1e300], [5e-324, 0.0]]])
 
 
+@pytest.mark.covering
 @every_release
 @radii
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -56,7 +56,7 @@ def test_set_output_in_a_pipeline_carries_names_through(cls):
     assert pipeline.predict(frame).shape == (len(X),)
 
 
-@pytest.mark.covering(most=1)
+@pytest.mark.thorough
 @every_estimator
 def test_grid_search_over_epsilon_in_workers(cls):
     model = cls()

@@ -89,6 +89,7 @@ def test_drawn_rows_are_those_that_a_fit_changed(params):
     assert (ratios > 0.45).all()
 
 
+@pytest.mark.thorough
 def test_groups_are_stood_for_by_groups():
     """Of equal rows, as one row; by fits to rows the ratios would be above 4."""
     model = DPLinearRegression(epsilon=8.0, target_bounds=(0.0, 6.0), data_norm=4.0)

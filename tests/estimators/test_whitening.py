@@ -66,6 +66,7 @@ def curved_by_hand(model, X):
     return raw[:, 0] if raw.shape[1] == 1 else raw
 
 
+@pytest.mark.covering
 @every_whitened_fit
 @pytest.mark.parametrize("params", [{}, {"fit_intercept": False}, {"data_norm": 3.0},
                                     {"data_norm": 0.2}], ids=str)

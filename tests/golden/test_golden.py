@@ -30,10 +30,15 @@ def _expected():
     return json.loads(_VALUES.read_text())
 
 
+def _marks(case):
+    """Let `make test` run every pair once, but for two of thousands of steps, and variants."""
+    if case[0] == "DPQuantileRegressor" and case[1] in ("svrg", "svrgpp"):
+        return pytest.mark.thorough
+    return () if case[-1] == "dense" else pytest.mark.covering
+
+
 @pytest.mark.parametrize("case", [
-    # Every pair once in `make test`, and every variant.
-    pytest.param(case, marks=() if case[-1] == "dense" else pytest.mark.covering)
-    for case in CASES], ids="-".join)
+    pytest.param(case, marks=_marks(case)) for case in CASES], ids="-".join)
 def test_a_seeded_fit_gives_what_it_gave(case):
     expected = _expected()["|".join(case)]
     found = summary(fitted(*case))

@@ -183,7 +183,7 @@ def test_a_report_counts_at_least_the_fits_that_a_row_is_in(name, fits):
     assert public == (name in TAKE_CLASSES_AS_PUBLIC)
 
 
-@pytest.mark.covering(most=40)
+@pytest.mark.covering(most=20)
 @pytest.mark.parametrize("name", sorted(ALL))
 def test_what_is_not_fitted_has_learnt_nothing(name):
     """A list may hold templates, as parameters of searches and ensembles are."""
