@@ -52,7 +52,7 @@ _WORDS = {
 
 
 def _add(app, doctree):
-    words = _WORDS.get(app.env.current_document.docname)
+    words = _WORDS.get(app.env.docname)
     if words is not None:
         doctree.insert(0, nodes.meta(name="keywords", content=", ".join(words.split())))
 
