@@ -8,7 +8,8 @@ _WORDS = {
     "api/generated/dpsk.DPMLPClassifier": "neural network multilayer perceptron deep learning",
     "epsilon_inf": "infinity infinite non-private baseline no privacy",
     "install": "pip requirements dependencies python version",
-    "limitations": "caveats side channels timing attack floating point random_state seed",
+    "limitations": "caveats side channels timing attack floating point random_state seed "
+                   "not covered",
     "results/fit_speed": "how long take time fast slow benchmark performance",
     "theory/sgd": "DP-SGD dpsgd",
     "understand/certificate": "read understand explain privacy certificate officer",
@@ -51,7 +52,7 @@ _WORDS = {
 
 
 def _add(app, doctree):
-    words = _WORDS.get(app.env.current_document.docname)
+    words = _WORDS.get(app.env.docname)
     if words is not None:
         doctree.insert(0, nodes.meta(name="keywords", content=", ".join(words.split())))
 

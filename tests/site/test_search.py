@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.site.browsing import SITE, missing
+from tests.site.browsing import SITE
 from tests.site.searching import read_index, search
 
 pytestmark = pytest.mark.site
@@ -109,7 +109,6 @@ def _found_by(browser, site, question):
     return pages
 
 
-@pytest.mark.skipif(missing() is not None, reason=str(missing()))
 def test_sixty_questions_find_their_pages_in_a_browser(site, browser):
     lost = _lost({question: _found_by(browser, site, question) for question in QUESTIONS})
     assert len(QUESTIONS) - len(lost) >= _AT_LEAST, lost
