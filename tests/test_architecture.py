@@ -47,7 +47,7 @@ _ESTIMATORS, _SHARED = 1, {
     "additive": {"linear_model", "preprocessing"}, "discriminant_analysis": {"naive_bayes"},
     "ensemble": {"additive", "preprocessing"}, "audit": {"auditing"}, "auditing": {"accounting"},
     "planning": {"preprocessing"}, "statistics": {"metrics", "preprocessing"},
-    **dict.fromkeys(("ranking", "robust", "neural_network"), {"linear_model", "neural_network"})}
+    **{n: {"linear_model", "neural_network"} for n in ("ranking", "robust", "neural_network")}}
 
 #: Folders of tests that may import private modules, and how many files of tests may at most.
 _KERNEL_TESTS, _MOST_USERS = {"contracts", "privacy", "noise", "audits", "reference"}, 194

@@ -82,7 +82,7 @@ def describe(X: Any, epsilon: float = 1.0, *, delta: float | None = None,
             np.minimum(rows.X[:, place], 0.0, out=rows.X[:, place])
     cells = {place: len(own) for place, own in enumerate(kinds.values())}
     (moments, points, found), certificate = given.released(
-        "description", plan, (numbers, summands, (rows, cells)), settings=plan,
+        "description", plan, (numbers, summands, (rows, cells)), settings=plan.shares,
         enforced=[entry_bound(), rank_bound()] * any(~coded)
         + [cell_bound(len(cells))] * any(coded))
     told: dict[Any, Any] = {}
@@ -232,7 +232,8 @@ def _entry(estimate, place):
 
 
 def _cell(estimate):
-    return f"{estimate.value:.4g} {_SIGN}{estimate.standard_error:.2g}"
+    digits = ",.0f" if abs(estimate.value) >= 1000.0 else ".4g"
+    return f"{estimate.value:{digits}} {_SIGN}{estimate.standard_error:.2g}"
 
 
 def _part(columns, chosen):

@@ -51,16 +51,15 @@ def dp_count(X: Any, **options: Any) -> Estimate:
                    "count")
 
 
-def dp_sum(X: Any, *, bounds: Any, **options: Any) -> Estimate:
+def dp_sum(X: Any, *, bounds: Any = None, **options: Any) -> Estimate:
     """Return the sum of numbers within bounds, with error and certificate.
 
     Parameters
     ----------
     X : array-like of shape (n,) or (n, n_columns), Series or DataFrame
         As for `dp_mean`.
-    bounds : (float, float) or dict
-        Public; numbers beyond count as the ends. A dict has those of columns, by name or place;
-        truths need none.
+    bounds : (float, float), dict or None, default=None
+        As for `dp_mean`; only truths need none.
     **options : dict
         As for `dp_mean`: epsilon, delta, groups, random_state.
 
@@ -252,10 +251,12 @@ class Moments:
         counts, noise = self._safe_counts(), self.noise
         mean, square = self.sums[1] / counts, self.sums[2] / counts
         # What noise adds to a square, on average, is known.
-        value = np.clip(square - mean**2 + (noise / counts)**2, 0.0, 1.0)
+        value = square - mean**2 + (noise / counts)**2
         error = np.sqrt(noise**2 * (0.5 + 4.0 * mean**2 + 2.0 * (noise / counts)**2)
                         + (self.count_noise * (square - 2.0 * mean**2))**2) / counts
-        return np.clip([value, value - REACH * error, value + REACH * error], 0.0, 1.0)
+        # A noisy variance may be less than any; intervals are half a deviation at least then.
+        high = np.maximum(value + REACH * error, 0.5 * error)
+        return np.clip([value, value - REACH * error, high], 0.0, 1.0)
 
     def _safe_counts(self):
         """Return counts, NaN in the place of those that noise hides."""

@@ -158,6 +158,14 @@ def test_what_has_no_answer_is_refused_before_noise_is_drawn_and_without_a_value
     assert not budget.charges and "12345" not in str(caught.value)
 
 
+def test_multiples_and_sums_with_numbers_keep_an_uneven_interval():
+    found = dp_std(X, bounds=BOUNDS, random_state=NoiseSeed(0))
+    low, high = found.interval()
+    assert abs((low + high) / 2.0 - found) > 1e-6
+    assert (3.0 - 2.0 * found).interval() == pytest.approx((3.0 - 2.0 * high, 3.0 - 2.0 * low))
+    assert (dp_mean(X, bounds=BOUNDS) - found).ends is None
+
+
 def test_few_rows_are_warned_of():
     with pytest.warns(PrivacyWarning, match="too few for these quantiles"):
         dp_quantile(X[:100], 0.99)
