@@ -49,7 +49,7 @@ __all__ = ["Certificate", "PrivacyBudget", "__version__", "noise_scale", *additi
            *reinforcement_learning.__all__, "privacy_report", *robust.__all__]
 
 #: Public modules that are imported when they are first asked for.
-_LATER = ("accounting", "auditing", "inspection", "metrics", "sources", "testing")
+_LATER = ("accounting", "auditing", "inspection", "metrics", "sources", "statistics", "testing")
 
 
 def __getattr__(name):

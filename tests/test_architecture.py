@@ -43,11 +43,11 @@ _LAYERS = {"_budgeted": 11.5, "_estimator": 2, "_mixins": 2, "_ranged": 2.5, "_s
            "_output": 12, "_parameters": 10, "_version": 12, "_progress": 12, "_whole": 10,
            "_origin": 12, "_kinds": 11.5, "_delegation": 12, "_deprecation": 12, "_drawing": 12,
            "_typing": 13, "exceptions": 12}
-_ESTIMATORS, _SHARED = 1, {"additive": {"linear_model", "preprocessing"},
-                           "discriminant_analysis": {"naive_bayes"},
-                           "ensemble": {"additive", "preprocessing"}, "audit": {"auditing"},
-                           "auditing": {"accounting"}, "planning": {"preprocessing"}, **{
-    name: {"linear_model", "neural_network"} for name in ("ranking", "robust", "neural_network")}}
+_ESTIMATORS, _SHARED = 1, {
+    "additive": {"linear_model", "preprocessing"}, "discriminant_analysis": {"naive_bayes"},
+    "ensemble": {"additive", "preprocessing"}, "audit": {"auditing"}, "auditing": {"accounting"},
+    "planning": {"preprocessing"}, "statistics": {"metrics", "preprocessing"},
+    **{n: {"linear_model", "neural_network"} for n in ("ranking", "robust", "neural_network")}}
 
 #: Folders of tests that may import private modules, and how many files of tests may at most.
 _KERNEL_TESTS, _MOST_USERS = {"contracts", "privacy", "noise", "audits", "reference"}, 194

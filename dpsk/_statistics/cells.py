@@ -88,16 +88,24 @@ def noisy_knots(rows: RowSource, numbers: Callable[..., FloatArray], levels: int
 
 
 def noisy_decimal(rows: RowSource, numbers: Callable[..., FloatArray], q: float,
-                  event: Elementary, session: Session, upward: bool = True) -> float:
+                  event: Elementary, session: Session, upward: bool = True,
+                  bounds: tuple[float, float] | None = None) -> float:
     """Return a decimal of nine digits near the quantile of numbers of any size, a float.
 
-    Parameters and price are those of `noisy_quantile`.
+    Parameters and price are those of `noisy_quantile`. With public `bounds` numbers beyond count
+    as these, and so do points.
     """
     if not upward:
-        return -noisy_decimal(rows, lambda *part: -numbers(*part), 1.0 - q, event, session)
-    choices = _Choices(rows, numbers, event, session, q)
-    (place,) = choices.quantiles([(0, len(choices.points) - 1)])
-    return choices.points.point(place)
+        return -noisy_decimal(rows, lambda *part: -numbers(*part), 1.0 - q, event, session,
+                              bounds=None if bounds is None else (-bounds[1], -bounds[0]))
+    if bounds is None:
+        choices = _Choices(rows, numbers, event, session, q)
+        (place,) = choices.quantiles([(0, len(choices.points) - 1)])
+        return choices.points.point(place)
+    choices = _Choices(rows, lambda *part: np.clip(numbers(*part), *bounds), event, session, q)
+    first, last = (int(place) for place in choices.points.places(np.array(bounds)))
+    (place,) = choices.quantiles([(first, last)])
+    return float(np.clip(choices.points.point(place), *bounds))
 
 
 class _Choices:

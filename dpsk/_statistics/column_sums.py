@@ -61,7 +61,7 @@ def noisy_column_sums(rows: RowSource, low: FloatArray, high: FloatArray, mu: fl
 
     def totals(batch: Batch) -> tuple[FloatArray, FloatArray]:
         counts, sums, squares = rows.added(_sums, low, high, unit)
-        # Beside noise that is coarser than a row a count is none, cut like all numbers to units.
+        # Beside noise that is coarser than a row a count is none, rounded like all numbers.
         return np.array([counts * (unit <= 1.0), unit * sums]), unit**2 * squares
 
     (counts, sums), squares = session(
@@ -80,8 +80,8 @@ def _sums(rows: RowSource, low: FloatArray, high: FloatArray,
         block = rows.take(part).X
         present = ~np.isnan(block)
         z = np.clip((np.clip(block, low, high) - middle) / half, -1.0, 1.0)
-        # On this grid every sum is exact, so no rounding shows the rows.
-        z = np.trunc(np.where(present, z, 0.0) / unit)
+        # On this grid, which the ends are on, every sum is exact, so no rounding shows the rows.
+        z = np.rint(np.where(present, z, 0.0) / unit)
         counts += present.sum(axis=0)
         sums += z.sum(axis=0)
         squares += np.square(z).sum(axis=0)

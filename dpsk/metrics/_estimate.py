@@ -43,6 +43,8 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
         What the metric can be.
     privacy_ : Certificate or None
         Where the metric is all that was released.
+    ends : (float, float) or None
+        Ends of the interval of 95 %; None where it is even about the value.
 
     See Also
     --------
@@ -73,11 +75,13 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
     standard_error: float
     bounds: tuple = (-np.inf, np.inf)
     privacy_: Certificate | None = None
+    ends: tuple | None = None
 
     def __repr__(self) -> str:
         shown = {field.name: getattr(self, field.name) for field in fields(self)}
-        if self.privacy_ is None:
-            del shown["privacy_"]
+        for name in ("privacy_", "ends"):
+            if shown[name] is None:
+                del shown[name]
         return f"Estimate({', '.join(f'{name}={one!r}' for name, one in shown.items())})"
 
     def __iter__(self) -> Any:
@@ -144,9 +148,9 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
                 return None
             factor = 1.0 / factor
         value = ufunc(*map(_plain, inputs))
-        ends = sorted(factor * end + 0.0 if factor else 0.0 for end in self.bounds)
-        return replace(self, value=_number(value), bounds=tuple(ends),
-                       standard_error=_number(abs(factor) * self.standard_error))
+        return replace(self, value=_number(value), bounds=_scaled(self.bounds, factor),
+                       standard_error=_number(abs(factor) * self.standard_error),
+                       ends=None if self.ends is None else _scaled(self.ends, factor))
 
     def _repr_html_(self) -> str:
         return table_of_estimates("Estimate", [("value", self)])
@@ -187,14 +191,17 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
         ValueError
             If `level` is not in (0, 1).
         """
-        level = check_level(level)
-        reach = ndtri(0.5 + level / 2.0) * self.standard_error
-        low, high = (np.where(np.isnan(self.value), end, np.clip(
-            self.value + side * reach, *self.bounds))
-            for side, end in zip((-1.0, 1.0), self.bounds, strict=True))
+        reach = ndtri(0.5 + check_level(level) / 2.0)
+        reaches = [side * reach * self.standard_error for side in (-1.0, 1.0)]
+        if self.ends is not None:
+            reaches = [reach / _REACH * (end - self.value) for end in self.ends]
+        low, high = (np.where(np.isnan(self.value), end, np.clip(self.value + off, *self.bounds))
+                     for off, end in zip(reaches, self.bounds, strict=True))
         return (float(low), float(high)) if np.ndim(low) == 0 else (low, high)
 
 
+#: Errors in an interval of 95 %, to either side.
+_REACH = float(ndtri(0.975))
 #: What is linear in two numbers, or one, and the signs of both.
 _SIGNS = {np.add: (1, 1), np.subtract: (1, -1), np.positive: (1, 1), np.negative: (-1, 1)}
 
@@ -215,6 +222,14 @@ def _number(value):
     return float(value) if np.ndim(value) == 0 else value
 
 
+def _scaled(ends, factor):
+    """Return the ends of an interval times a number, the lower one first; none is -0."""
+    if not factor:
+        return 0.0, 0.0
+    low, high = (_number(factor * np.asarray(end) + 0.0) for end in ends)
+    return (low, high) if factor > 0 else (high, low)
+
+
 def _sum(one, other, value, signs):
     """Return the estimate of a sum of two numbers, with signs, of which one at least is one."""
     known = [each for each in (one, other) if isinstance(each, Estimate)]
@@ -225,8 +240,11 @@ def _sum(one, other, value, signs):
     error = np.hypot(*errors) if apart else sum(errors)
     bounds = [each.bounds if isinstance(each, Estimate) else 2 * (float(each),)
               for each in (one, other)]
-    # Zero is added so that no end is -0.
-    ends = [sorted(sign * end + 0.0 for end in both)
-            for both, sign in zip(bounds, signs, strict=True)]
-    return Estimate(_number(value), _number(error), tuple(map(sum, zip(*ends, strict=True))),
-                    certificates[0] if certificates[0] is certificates[-1] else None)
+    both = [_scaled(ends, sign) for ends, sign in zip(bounds, signs, strict=True)]
+    own = None
+    if len(known) == 1 and known[0].ends is not None:
+        place = int(known[0] is other)
+        moved = _number(value - signs[place] * known[0].value)
+        own = tuple(end + moved for end in _scaled(known[0].ends, signs[place]))
+    return Estimate(_number(value), _number(error), tuple(map(sum, zip(*both, strict=True))),
+                    certificates[0] if certificates[0] is certificates[-1] else None, own)

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     from dpsk._typing import AnyArray, Table
 
-__all__ = ["CLIP", "NUMBER_CONSTRAINTS", "CenteringScaler", "NumericTransformer", "check_pair",
-           "float_dtype"]
+__all__ = ["CLIP", "NUMBER_CONSTRAINTS", "CenteringScaler", "NumericTransformer", "check_bounds",
+           "check_pair", "float_dtype", "truths"]
 
 
-def _check_bounds(name, value):
+def check_bounds(name, value):
     """Raise a ValueError unless `value` is None, or a dict from columns to pairs of numbers."""
     check_columns(name, value)
     for column, given in (value or {}).items():
@@ -51,7 +51,7 @@ def check_pair(name, value):
 CLIP = number("a number in [1e-3, 1e6], a bound on scaled numbers such as 3.0", low=1e-3,
               high=1e6)
 #: What parameters of transformers of numbers must be.
-NUMBER_CONSTRAINTS = {**PARAMETER_CONSTRAINTS, "delta": GAUSSIAN_DELTA, "columns": _check_bounds}
+NUMBER_CONSTRAINTS = {**PARAMETER_CONSTRAINTS, "delta": GAUSSIAN_DELTA, "columns": check_bounds}
 
 
 @documented
@@ -126,7 +126,7 @@ class NumericTransformer(DPTransformer):
 
     def _read(self, X):
         # A column that can only hold truths is one of 0 and 1.
-        declared = {**dict.fromkeys(_truths(X), (0.0, 1.0)), **(self.columns or {})}
+        declared = {**dict.fromkeys(truths(X), (0.0, 1.0)), **(self.columns or {})}
         table = read_table(self, X, declared)
         for column in table.columns:
             if column.categories is not None:
@@ -201,7 +201,7 @@ def float_dtype(X):
     return np.float32 if dtypes == {np.dtype(np.float32)} else np.float64
 
 
-def _truths(X):
+def truths(X):
     """Return the names of columns whose dtype holds truths only."""
     if is_frame(X):
         return [name for name, dtype in zip(X.columns, X.dtypes, strict=True)

@@ -1,0 +1,135 @@
+"""Counts of numbers in bins and of declared categories, each table one noisy sum."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from dpsk._data.columns import check_columns
+from dpsk._data.errors import quietly
+from dpsk._mechanism.core import Statistic, mu_of
+from dpsk._parameters import check_integer
+from dpsk._privacy.certificate import Enforced
+from dpsk._statistics.categories import count_noise, noisy_counts
+from dpsk.metrics._estimate import Estimate
+from dpsk.metrics._table import REACH
+from dpsk.statistics._plan import within
+from dpsk.statistics._reading import Columns
+
+__all__ = ["cell_bound", "counted", "dp_histogram", "dp_value_counts"]
+
+_MOST_BINS = 100_000
+
+
+@quietly
+def dp_histogram(x: Any, bins: Any = 10, **options: Any) -> tuple[Estimate, Any]:
+    """Return how many numbers are in each bin, with errors, and the edges of bins.
+
+    Parameters
+    ----------
+    x : array-like of shape (n,), or Series
+        Numbers; those that are missing or beyond the edges are in no bin.
+    bins : int or array-like of increasing numbers, default=10
+        How many even bins there are within the bounds, or their edges. As in NumPy the last bin
+        has its right edge.
+    **options : dict
+        As for `dp_mean`: epsilon, delta, bounds, groups, random_state.
+
+    Returns
+    -------
+    counts : Estimate
+        An entry a bin, with the certificate in `privacy_`.
+    edges : ndarray of shape (n_bins + 1,)
+        The edges of bins.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsk.statistics import dp_histogram
+    >>> counts, edges = dp_histogram(np.arange(1000) % 10, [0, 5, 10], epsilon=8.0)
+    >>> bool(abs(counts.value - 500).max() < 20), edges.tolist()
+    (True, [0.0, 5.0, 10.0])
+    """
+    if isinstance(bins, Integral):
+        check_integer("bins", bins, low=1, high=_MOST_BINS,
+                      remedy=f"an int in [1, {_MOST_BINS}], or increasing edges")
+        even = np.linspace(0.0, 1.0, int(bins) + 1)
+    else:
+        given = tuple(bins) if np.ndim(bins) == 1 else bins
+        check_columns("bins", {"edges": given})
+        even, options = None, {**options, "bounds": (float(given[0]), float(given[-1]))}
+    columns = Columns.of("dp_histogram", x, one=True, **options)
+
+    def edges(low, high):
+        return np.array(given, dtype=float) if even is None else low + (high - low) * even
+
+    def summed(rows, low, high, mu, session):
+        points = edges(low[0], high[0])
+        # The right edge of the last bin is in it.
+        points[-1] = np.nextafter(points[-1], np.inf)
+        return noisy_counts(rows, {0: points}, mu, session)[0][1:-1]
+
+    plan, data = within(columns, summed)
+    (ranges, found, mu), certificate = columns.released(
+        "histogram", plan, data, enforced=[cell_bound(1)], settings=edges(0.0, 1.0).tolist())
+    return counted(found, count_noise(1, mu), columns, certificate), edges(*ranges[0])
+
+
+@quietly
+def dp_value_counts(x: Any, categories: list[Any] | None = None,
+                    **options: Any) -> tuple[Estimate, list[Any]]:
+    """Return how often each declared category occurs, with errors, and the categories.
+
+    Parameters
+    ----------
+    x : array-like of shape (n,), or Series
+        Words, truths or numbers, each a category; what is missing is none.
+    categories : list or None, default=None
+        Public; others are counted nowhere. None: those of the dtype.
+    **options : dict
+        As for `dp_mean`: epsilon, delta, groups, random_state.
+
+    Returns
+    -------
+    counts : Estimate
+        An entry a category, with the certificate in `privacy_`.
+    categories : list
+        In the order in which they were declared.
+
+    Examples
+    --------
+    >>> from dpsk.statistics import dp_value_counts
+    >>> counts, names = dp_value_counts(["no", "yes", "yes"] * 1000, ["yes", "no"], epsilon=8.0)
+    >>> bool(abs(counts.value - [2000, 1000]).max() < 20), names
+    (True, ['yes', 'no'])
+    """
+    categories = None if categories is None else list(categories)
+    check_columns("categories", None if categories is None else {"x": categories})
+    columns = Columns.of("dp_value_counts", x, one=True, only="words", categories=categories,
+                         **options)
+    names = list(columns.table.columns[0].categories)
+    if not names:
+        raise ValueError("categories=None: the dtype has none, and which occur is data; declare "
+                         "their list, or find them with DPOneHotEncoder.")
+    (found, certificate) = columns.released(
+        "value counts", Statistic(noisy_counts), (columns.rows, {0: len(names)}),
+        enforced=[cell_bound(1)])
+    noise = count_noise(1, mu_of(certificate.noise_multiplier))
+    return counted(found[0], noise, columns, certificate), names
+
+
+def counted(counts, noise, columns, certificate):
+    """Return the Estimate of noisy counts."""
+    most, ends = float(columns.budget.n_samples), (counts - REACH * noise, counts + REACH * noise)
+    return Estimate(np.clip(counts, 0.0, most), np.full(len(counts), noise), (0.0, most),
+                    certificate, ends)
+
+
+def cell_bound(n_columns):
+    """Return what a certificate says of counts of so many columns."""
+    return Enforced("cells", math.sqrt(2.0 * n_columns), "derived",
+                    "l2 norm by which a replaced row moves the counts: one from a cell and one to "
+                    "another, in every column")

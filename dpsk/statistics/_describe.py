@@ -1,0 +1,244 @@
+"""A first look at a table: moments and quartiles of numbers, counts of declared categories."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpsk._data.errors import quietly
+from dpsk._data.tables import Table
+from dpsk._mechanism.core import Composite, Share, Statistic, mu_of
+from dpsk._privacy.certificate import Certificate
+from dpsk._statistics.categories import count_noise, noisy_counts
+from dpsk.metrics._estimate import Estimate
+from dpsk.statistics._counts import cell_bound, counted
+from dpsk.statistics._moments import Moments
+from dpsk.statistics._plan import Points, Within, counts_at_least, entry_bound, within
+from dpsk.statistics._quantiles import between, rank_bound
+from dpsk.statistics._reading import Columns
+
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["Description", "describe"]
+
+#: Weights of a column in mu^2: of its moments with their range, of its quartiles, of its counts.
+_WEIGHTS = 0.4, 0.4, 0.2
+_QUARTILES = {"25%": 0.25, "50%": 0.5, "75%": 0.75}
+#: So many categories of a column are printed, those of the largest counts.
+_TOP, _SIGN, _ANY = 5, "\N{PLUS-MINUS SIGN}", "any"
+
+
+@quietly
+def describe(X: Any, epsilon: float = 1.0, *, delta: float | None = None,
+             columns: dict[Any, Any] | None = None, groups: Any = None,
+             random_state: Any = None) -> Description:
+    """Return a first look at a table within one budget, each number with its error.
+
+    Parameters
+    ----------
+    X : DataFrame, or array-like of shape (n, n_columns)
+        Numbers, NaN where they are missing, and words; columns of an array hold numbers, or are
+        declared.
+    epsilon : float, default=1.0
+        Of all of it; inf: no noise, not private.
+    delta : float or None, default=None
+        None: ``1 / n**2``.
+    columns : dict or None, default=None
+        Public: from columns, by name or place, to (low, high) of numbers, or to lists of
+        categories. Ranges of others are learnt, and other words counted together.
+    groups, random_state : optional
+        As for `dp_mean`.
+
+    Returns
+    -------
+    description : Description
+        A table in notebooks and in print.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsk.statistics import describe
+    >>> X = np.column_stack([np.arange(5000) % 90, np.arange(5000) % 12])
+    >>> found = describe(X, epsilon=8.0, columns={0: (0, 90), 1: (0, 12)})
+    >>> bool(abs(found[0]["mean"] - 44.5) < 1.0), found.privacy_.epsilon
+    (True, 8.0)
+    """
+    given = Columns.of("describe", X, epsilon=epsilon, delta=delta, groups=groups,
+                       random_state=random_state, only=None, columns=columns)
+    coded = np.array([each.categories is not None for each in given.table.columns])
+    numbers, words = _part(given, ~coded), _part(given, coded)
+    kinds = {each.name: list(each.categories) or [_ANY] for each in words.table.columns}
+    weights = np.array(_WEIGHTS) * [sum(~coded), sum(~coded), sum(coded)]
+    sums, summands = within(numbers)
+    plan = _Look(sums, Points(int(sum(~coded)), tuple(_QUARTILES.values())),
+                 tuple((weights / weights.sum()).tolist()))
+    rows = words.rows
+    for place, own in enumerate(kinds.values()):
+        if own == [_ANY]:
+            np.minimum(rows.X[:, place], 0.0, out=rows.X[:, place])
+    cells = {place: len(own) for place, own in enumerate(kinds.values())}
+    (moments, points, found), certificate = given.released(
+        "description", plan, (numbers, summands, (rows, cells)), settings=plan.shares,
+        enforced=[entry_bound(), rank_bound()] * any(~coded)
+        + [cell_bound(len(cells))] * any(coded))
+    told: dict[Any, Any] = {}
+    shown: dict[Any, Any] = {}
+    if moments is not None:
+        told = _told(replace(moments, certificate=certificate), points)
+    if cells:
+        noise = count_noise(len(cells), found[1])
+        shown = {name: (counted(found[0][place], noise, given, certificate), own)
+                 for place, (name, own) in enumerate(kinds.items())}
+    return Description(given.budget.n_samples, told, shown, certificate)
+
+
+@dataclass(frozen=True)
+class _Look(Composite):
+    """Ranges and moments of numbers, their quartiles, and counts of categories."""
+
+    sums: Within
+    points: Points
+    shares: tuple
+
+    @property
+    def parts(self):
+        """tuple of Share : moments, quartiles, counts."""
+        return tuple(Share(*each) for each in zip(
+            (self.sums, self.points, Statistic(noisy_counts)), self.shares, strict=True))
+
+    def run(self, data, session, noise_multiplier):
+        """Return Moments; points; and counts of categories with their mu."""
+        (numbers, summands, words), (summed, chosen, counting) = data, self.parts
+        moments = points = counts = None
+        if summed.share:
+            moments = Moments(numbers, *summed.run(summands, session, noise_multiplier), None)
+            held = counts_at_least(moments.counts, moments.count_noise, numbers.budget.n_samples)
+            points = chosen.run((numbers.rows, numbers.edges(), held, numbers.full), session,
+                                noise_multiplier)
+        if counting.share:
+            counts = (counting.run(words, session, noise_multiplier),
+                      mu_of(counting.own(noise_multiplier)))
+        return moments, points, counts
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Description:
+    """A first look at a table: estimates by column, from one release.
+
+    ``description[name]`` has the statistics of a column of numbers by name, or counts and
+    categories of another one. It prints as a table.
+
+    Attributes
+    ----------
+    n_samples : int
+        Number of rows, or of groups of rows; public.
+    numbers : dict of dict of Estimate
+        By column: "count", "missing" (a share), "mean", "std", "25%", "50%", "75%".
+    categories : dict of (Estimate, list)
+        By column: counts, and the categories they are of.
+    privacy_ : Certificate
+        Of all of it.
+
+    See Also
+    --------
+    describe : Makes it.
+
+    Notes
+    -----
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, all that is
+    here is (epsilon, delta)-indistinguishable.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsk.statistics import describe
+    >>> found = describe(np.arange(5000.0)[:, None] % 90, epsilon=8.0, columns={0: (0, 90)})
+    >>> sorted(found[0])
+    ['25%', '50%', '75%', 'count', 'mean', 'missing', 'std']
+    """
+
+    n_samples: int
+    numbers: dict
+    categories: dict
+    privacy_: Certificate
+
+    def __getitem__(self, name: Any) -> Any:
+        return self.numbers[name] if name in self.numbers else self.categories[name]
+
+    def __repr__(self) -> str:
+        blocks = []
+        for lines in self._tables():
+            widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+            blocks.append("\n".join("  ".join(map(str.ljust, line, widths)).rstrip()
+                                    for line in lines))
+        return "\n\n".join([f"{self._title}, {_SIGN} standard error", *blocks])
+
+    def _repr_html_(self) -> str:
+        parts = [f"<p>{html.escape(self._title)}, {_SIGN} standard error</p>"]
+        for head, *body in self._tables():
+            rows = ["".join(f"<{kind} style='text-align:left'>{html.escape(cell)}</{kind}>"
+                            for cell in cells)
+                    for kind, cells in [("th", head), *(("td", line) for line in body)]]
+            parts.append(f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>")
+        return "".join(parts)
+
+    @property
+    def _title(self):
+        unit = "groups of rows" if "group" in self.privacy_.relation else "rows"
+        return f"{self.n_samples} {unit} at epsilon {self.privacy_.epsilon:g}"
+
+    def _tables(self):
+        """Yield tables of cells, the first line the head."""
+        if self.numbers:
+            heads = list(next(iter(self.numbers.values())))
+            yield [["column", *heads], *([str(name), *(_cell(own[head]) for head in heads)]
+                                         for name, own in self.numbers.items())]
+        if self.categories:
+            lines = [["column", "category", "count"]]
+            for name, (counts, categories) in self.categories.items():
+                order = np.argsort(-counts.value, kind="stable")
+                lines += [[str(name), str(categories[place]), _cell(_entry(counts, place))]
+                          for place in order[:_TOP]]
+                if len(order) > _TOP:
+                    lines.append([str(name), f"and {len(order) - _TOP} more", ""])
+            yield lines
+
+
+def _told(moments, points):
+    """Return the statistics of every column of numbers by name."""
+    columns = moments.columns
+    count = moments.count()
+    quartiles = between(columns, points, moments.certificate)
+    found = {"count": count, "missing": 1.0 - count / columns.budget.n_samples,
+             "mean": moments.mean(), "std": moments.std()}
+    return {column.name: {
+        **{name: _entry(own, place) for name, own in found.items()},
+        **{name: _entry(quartiles, (row, place)) for row, name in enumerate(_QUARTILES)}}
+        for place, column in enumerate(columns.table.columns)}
+
+
+def _entry(estimate, place):
+    """Return an entry of an Estimate of several."""
+    def at(values):
+        return float(np.broadcast_to(values, np.shape(estimate.value))[place])
+
+    return Estimate(at(estimate.value), at(estimate.standard_error),
+                    tuple(map(at, estimate.bounds)), estimate.privacy_,
+                    None if estimate.ends is None else tuple(map(at, estimate.ends)))
+
+
+def _cell(estimate):
+    digits = ",.0f" if abs(estimate.value) >= 1000.0 else ".4g"
+    return f"{estimate.value:{digits}} {_SIGN}{estimate.standard_error:.2g}"
+
+
+def _part(columns, chosen):
+    """Return some columns of those that were read."""
+    table, places = columns.table, np.flatnonzero(chosen)
+    part = Table(table.values[:, places], [table.columns[place] for place in places],
+                 [table.found[place] for place in places])
+    return replace(columns, table=part, full=columns.full[places], single=False)

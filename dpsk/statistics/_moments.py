@@ -1,0 +1,276 @@
+"""Counts, sums, means and variances of columns, each from one noisy sum over all of them."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpsk._data.errors import quietly
+from dpsk._data.source import Rows
+from dpsk._mechanism.core import Statistic, mu_of
+from dpsk._statistics.column_sums import moment_noise, noisy_column_sums
+from dpsk.exceptions import PrivacyWarning
+from dpsk.metrics._table import REACH
+from dpsk.statistics._plan import entry_bound, within
+from dpsk.statistics._reading import Columns, estimated
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk.metrics._estimate import Estimate
+
+__all__ = ["Moments", "dp_count", "dp_mean", "dp_std", "dp_sum", "dp_var"]
+
+#: Deviations of its noise that a count is to be for a mean to be told.
+_KNOWN = 3.0
+
+
+def dp_count(X: Any, **options: Any) -> Estimate:
+    """Return how many entries are not missing, with error and certificate.
+
+    Parameters
+    ----------
+    X : array-like of shape (n,) or (n, n_columns), Series or DataFrame
+        Numbers, truths or words; each column of a table has its own entry in the result.
+    **options : dict
+        As for `dp_mean`: epsilon, delta, groups, random_state.
+
+    Returns
+    -------
+    count : Estimate
+        With its standard error, and the certificate in `privacy_`.
+    """
+    columns = Columns.of("dp_count", X, only=None, **options)
+    values = columns.table.values
+    coded = np.array([each.categories is not None for each in columns.table.columns])
+    there = np.where(coded, values >= 0.0, ~np.isnan(values))
+    return _summed(columns, there.astype(np.float64), np.zeros(len(coded)), np.ones(len(coded)),
+                   "count")
+
+
+def dp_sum(X: Any, *, bounds: Any = None, **options: Any) -> Estimate:
+    """Return the sum of numbers within bounds, with error and certificate.
+
+    Parameters
+    ----------
+    X : array-like of shape (n,) or (n, n_columns), Series or DataFrame
+        As for `dp_mean`.
+    bounds : (float, float), dict or None, default=None
+        As for `dp_mean`; only truths need none.
+    **options : dict
+        As for `dp_mean`: epsilon, delta, groups, random_state.
+
+    Returns
+    -------
+    total : Estimate
+        With its standard error, and the certificate in `privacy_`.
+    """
+    columns = Columns.of("dp_sum", X, bounds=bounds, **options)
+    edges = columns.edges()
+    if np.isnan(edges).any():
+        raise ValueError("bounds: a column has none, and the noise on a sum follows from them; "
+                         "declare bounds of all columns, such as (0, 100).")
+    # What is missing adds 0, which lies in the range then.
+    low, high = np.minimum(edges[:, 0], 0.0), np.maximum(edges[:, 1], 0.0)
+    values = np.nan_to_num(np.clip(columns.table.values, *edges.T), nan=0.0)
+    return _summed(columns, values, low, high, "sum")
+
+
+def dp_mean(X: Any, *, epsilon: float = 1.0, delta: float | None = None, bounds: Any = None,
+            groups: Any = None, random_state: Any = None, population: bool = False) -> Estimate:
+    """Return the mean of numbers within a range, with error and certificate.
+
+    Parameters
+    ----------
+    X : array-like of shape (n,) or (n, n_columns), Series or DataFrame
+        Numbers or truths, NaN where they are missing, which count nowhere. Of two dimensions, or
+        a DataFrame, every column has its own entry in the result.
+    epsilon : float, default=1.0
+        Of the release; inf: no noise, not private.
+    delta : float or None, default=None
+        None: ``1 / n**2``.
+    bounds : (float, float), dict or None, default=None
+        Public; numbers beyond count as the ends. A dict has those of some columns, by name or
+        place. None: a range is learnt by a share of the budget, except of truths.
+    groups : array-like of shape (n,) or None, default=None
+        Whose row each is, to protect people instead of rows: one row of each, drawn at random,
+        stands for them. Their number stands for n.
+    random_state : None, int or NoiseSeed, default=None
+        Only a NoiseSeed has an effect: noise that repeats.
+    population : bool, default=False
+        Whether the interval is about the population that rows are a sample of, and not about the
+        rows themselves.
+
+    Returns
+    -------
+    mean : Estimate
+        With its standard error, and the certificate in `privacy_`; its `bounds` are the range.
+        NaN, with a `PrivacyWarning`, where noise hides how many numbers there are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsk.statistics import dp_mean
+    >>> mean = dp_mean(np.arange(1000) % 10, bounds=(0, 9), epsilon=8.0)
+    >>> low, high = mean.interval(0.95)
+    >>> low < mean < high, mean.privacy_.epsilon
+    (True, 8.0)
+    """
+    return _moments("dp_mean", X, epsilon=epsilon, delta=delta, bounds=bounds, groups=groups,
+                    random_state=random_state, population=population).mean(population)
+
+
+def dp_var(X: Any, **options: Any) -> Estimate:
+    """Return the variance of numbers within a range, with error and certificate.
+
+    Parameters
+    ----------
+    X : array-like of shape (n,) or (n, n_columns), Series or DataFrame
+        As for `dp_mean`.
+    **options : dict
+        As for `dp_mean`: epsilon, delta, bounds, groups, random_state.
+
+    Returns
+    -------
+    variance : Estimate
+        That of the rows, divided by their number; the interval has no sampling error. NaN where
+        noise hides how many numbers there are.
+    """
+    return _moments("dp_var", X, **options).var()
+
+
+def dp_std(X: Any, **options: Any) -> Estimate:
+    """Return the standard deviation of numbers in a range, with its error.
+
+    Parameters
+    ----------
+    X : array-like of shape (n,) or (n, n_columns), Series or DataFrame
+        As for `dp_mean`.
+    **options : dict
+        As for `dp_mean`: epsilon, delta, bounds, groups, random_state.
+
+    Returns
+    -------
+    deviation : Estimate
+        The root of the variance, as are the ends of its interval; without sampling error.
+    """
+    return _moments("dp_std", X, **options).std()
+
+
+@quietly
+def _summed(columns, values, low, high, what):
+    """Return the estimate of sums of numbers, none of which is missing, within public ranges."""
+    rows = Rows(values, np.zeros(len(values)))
+    n, half = len(values), 0.5 * (high - low)
+    ((_, sums, _), certificate) = columns.released(
+        what, Statistic(noisy_column_sums), (rows, low, high), enforced=[entry_bound()])
+    total = half * sums + 0.5 * (low + high) * n
+    off = REACH * half * moment_noise(len(low), mu_of(certificate.noise_multiplier))
+    return estimated(columns, np.clip(total, n * low, n * high), total - off, total + off,
+                     (n * low, n * high), certificate)
+
+
+@quietly
+def _moments(name, X, **options):
+    """Return released moments of columns."""
+    columns = Columns.of(name, X, **options)
+    plan, data = within(columns)
+    (ranges, sums, mu), certificate = columns.released(
+        "moments", plan, data, enforced=[entry_bound()])
+    return Moments(columns, ranges, sums, mu, certificate)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Noisy counts, sums and sums of squares of columns, and what follows from them.
+
+    `ranges` of shape (n_columns, 2); `sums` of shape (3, n_columns), in the unit of half a range
+    from its middle; `mu` is that of the sums.
+    """
+
+    columns: Any
+    ranges: np.ndarray
+    sums: Any
+    mu: float
+    certificate: Any
+
+    @property
+    def noise(self):
+        """float : the deviation of the noise on a sum."""
+        return moment_noise(len(self.ranges), self.mu)
+
+    @property
+    def _half(self):
+        return 0.5 * self.ranges[:, 1] - 0.5 * self.ranges[:, 0]
+
+    @property
+    def count_noise(self):
+        """ndarray : that on counts, 0 of columns without a gap."""
+        return np.where(self.columns.full, 0.0, self.noise)
+
+    @property
+    def counts(self):
+        """ndarray : how many numbers columns hold."""
+        return np.where(self.columns.full, float(self.columns.budget.n_samples), self.sums[0])
+
+    def count(self):
+        """Return how many numbers columns hold, an Estimate."""
+        n, off = self.columns.budget.n_samples, REACH * self.count_noise
+        return estimated(self.columns, np.clip(self.counts, 0.0, n), self.counts - off,
+                         self.counts + off, (0.0, float(n)), self.certificate)
+
+    def mean(self, population=False):
+        """Return the means, an Estimate.
+
+        Its interval holds every mean m of which ``sum - m count`` is within 1.96 of its own errors
+        of 0, by Fieller: it covers as often where noise hides much of the count.
+        """
+        counts, (_, sums, squares) = self.counts, self.sums
+        safe = self._safe_counts()
+        spread = np.clip(squares / safe - (sums / safe)**2, 0.0, 1.0) * safe * population
+        a = safe**2 - (REACH * self.count_noise)**2
+        c = sums**2 - REACH**2 * (self.noise**2 + spread)
+        root = np.sqrt(np.maximum((counts * sums)**2 - a * c, 0.0))
+        return self._told(sums / safe, (counts * sums - root) / a, (counts * sums + root) / a,
+                          self.ranges.T, 0.5 * self.ranges.sum(axis=1), self._half)
+
+    def var(self):
+        """Return the variances, an Estimate."""
+        value, low, high = self._variance()
+        return self._told(value, low, high, (0.0, self._half**2), 0.0, self._half**2)
+
+    def std(self):
+        """Return the standard deviations, an Estimate."""
+        return self._told(*np.sqrt(self._variance()), (0.0, self._half), 0.0, self._half)
+
+    def _variance(self):
+        """Return variances and the ends of their intervals, in squares of half a range."""
+        counts, noise = self._safe_counts(), self.noise
+        mean, square = self.sums[1] / counts, self.sums[2] / counts
+        # What noise adds to a square, on average, is known.
+        value = square - mean**2 + (noise / counts)**2
+        error = np.sqrt(noise**2 * (0.5 + 4.0 * mean**2 + 2.0 * (noise / counts)**2)
+                        + (self.count_noise * (square - 2.0 * mean**2))**2) / counts
+        # A noisy variance may be less than any; intervals are half a deviation at least then.
+        high = np.maximum(value + REACH * error, 0.5 * error)
+        return np.clip([value, value - REACH * error, high], 0.0, 1.0)
+
+    def _safe_counts(self):
+        """Return counts, NaN in the place of those that noise hides."""
+        known = self.counts > _KNOWN * np.maximum(self.count_noise, 1e-300)
+        return np.where(known, self.counts, np.nan)
+
+    def _told(self, value, low, high, bounds, middle, scale):
+        """Return the Estimate of what is known, and NaN where the count is hidden."""
+        hidden = np.isnan(self._safe_counts())
+        if hidden.any():
+            warnings.warn("noise hides how many numbers a column holds, so its statistic is not "
+                          "known, and NaN; use more rows, or a larger epsilon.", PrivacyWarning,
+                          stacklevel=4)
+        found = [np.where(hidden, np.nan, middle + scale * each) for each in (value, low, high)]
+        bounds = [np.broadcast_to(end, hidden.shape) for end in bounds]
+        return estimated(self.columns, np.clip(found[0], *bounds), *found[1:], bounds,
+                         self.certificate)

@@ -1,0 +1,205 @@
+"""Ranges of columns, sums within them and points about their quantiles, as mechanisms."""
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dpsk._defaults.columns import END_REACH, extreme_share, range_tail
+from dpsk._mechanism.core import Choices, Composite, Mechanism, Share, Statistic, mu_of
+from dpsk._privacy.certificate import Enforced
+from dpsk._statistics.cells import noisy_decimal, rank_noise
+from dpsk._statistics.column_sums import moment_noise, noisy_column_sums
+from dpsk.exceptions import PrivacyWarning
+from dpsk.metrics._table import REACH
+from dpsk.preprocessing._statistics_plan import Quantiles
+
+__all__ = ["CountedPoints", "Points", "Within", "counts_at_least", "entry_bound", "within"]
+
+#: The share of mu^2 of how many numbers columns hold, where quantiles are asked for, by how many
+#: deviations of its noise that is taken for less, and how many whole ones make whole intervals.
+_COUNT_SHARE, _COUNT_REACH, _WHOLE = 0.05, 3.0, 0.5
+#: Scales of its noise that a rank is to be from the end of the rows.
+_CLEAR = 10.0
+#: Half a range is so many times the absolute value of its middle at least, as doubles are finite.
+_LEAST_SHARE, _LEAST_WIDTH = 1e-8, 1e-9
+
+
+@dataclass(frozen=True)
+class Within(Composite):
+    """Ranges of the columns without public ones, and then a sum within them.
+
+    `share` of mu^2 is that of ranges; `summed` maps rows, low, high, mu and a session to a sum.
+    """
+
+    ranges: Quantiles
+    share: float
+    summed: Callable[..., Any] = noisy_column_sums
+
+    @property
+    def parts(self):
+        """tuple of Share : ranges, and the sum."""
+        return (Share(self.ranges, self.share), Share(Statistic(self.summed), 1.0 - self.share))
+
+    def run(self, data, session, noise_multiplier):
+        """Return ranges, shape (n_columns, 2), the sum, and the mu that it cost."""
+        ((table, rows), edges), (chosen, summed) = data, self.parts
+        ranges = _ranges_of(edges, chosen.run((table, rows), session, noise_multiplier))
+        found = summed.run((rows, *ranges.T), session, noise_multiplier)
+        return ranges, found, mu_of(summed.own(noise_multiplier))
+
+
+def within(columns, summed=noisy_column_sums):
+    """Return the plan of a sum within ranges, and what it runs on."""
+    ranges, share = _learnt_ranges(replace(columns.budget, n_columns=max(1, len(columns.full))),
+                                   columns.edges())
+    return Within(ranges, share, summed), ((columns.table, columns.rows), columns.edges())
+
+
+def _learnt_ranges(budget, edges):
+    """Return the choice of ranges where none are declared, and its share of mu^2."""
+    unknown = tuple(np.isnan(edges[:, 0]).tolist())
+    count = 3 * sum(unknown)
+    share = extreme_share(budget, count)
+    tail = range_tail(budget, count, share, 0.25)
+    return Quantiles(unknown, (tail, 0.5, 1.0 - tail)), share
+
+
+def _ranges_of(edges, found):
+    """Return declared ranges, and learnt ones moved out from medians, shape (n_columns, 2)."""
+    median = found[:, 1:2]
+    learnt = median + END_REACH[1] * (found[:, ::2] - median)
+    # A column of one number, as far as noise tells, is taken for a flag.
+    least = np.where(np.ptp(learnt, axis=1, keepdims=True) == 0.0, 1.0,
+                     np.maximum(_LEAST_SHARE * np.abs(median), _LEAST_WIDTH))
+    learnt = np.column_stack([np.minimum(learnt[:, 0], (median - least)[:, 0]),
+                              np.maximum(learnt[:, 1], (median + least)[:, 0])])
+    return np.where(np.isnan(edges), learnt, edges)
+
+
+def entry_bound():
+    """Return what a certificate says of numbers that are summed."""
+    return Enforced("entry", 1.0, "derived",
+                    "size of a number as it is summed, in half its range; larger ones are cut")
+
+
+@dataclass(frozen=True)
+class Points(Mechanism):
+    """Two points about every quantile of columns, between which it lies in 95 % of releases.
+
+    Ranks of chosen points are off by noise of a Laplace law; the points are chosen at ranks so far
+    below and above that they miss the quantile 2.5 times of a hundred each.
+
+    With `population` the quantile is that of the population, of which rows are a sample.
+    """
+
+    n_columns: int
+    levels: tuple
+    population: bool = False
+
+    def event(self, noise_multiplier):
+        """Return what all of them cost."""
+        return self._choices.event(noise_multiplier)
+
+    def run(self, data, session, noise_multiplier):
+        """Return the points, shape (n_columns, n_levels, 2), not decreasing with their ranks.
+
+        Data are rows, the bounds of columns, about how many numbers each holds, and whether these
+        are whole, whose intervals end at whole ones.
+        """
+        if noise_multiplier:
+            self._warn_of_few_rows(len(data[0]), self._choices.each(noise_multiplier))
+        return self._choices.run(data, session, noise_multiplier)
+
+    @property
+    def _choices(self):
+        return Choices(self._chosen, 2 * self.n_columns * len(self.levels))
+
+    def _reach(self, level, count, noise):
+        """Return the ranks from a quantile to its points."""
+        # That of a quantile between two numbers is off by one.
+        off = noise * math.log(20.0) + 1.0 if noise else 0.0
+        return math.hypot(off, REACH * math.sqrt(self.population * level * (1.0 - level) * count))
+
+    def _chosen(self, rows, edges, counts, whole, price, session):
+        found, noise = np.empty((self.n_columns, len(self.levels), 2)), rank_noise(price)
+        for place, count in enumerate(counts):
+            ranks = np.clip([[level + side * self._reach(level, count, noise) / count
+                              for side in (-1.0, 1.0)] for level in self.levels], 0.0, 1.0)
+            bounds = None if np.isnan(edges[place]).any() else tuple(edges[place].tolist())
+            own = partial(_column, place)
+            points = [noisy_decimal(rows, own, rank, price, session, bool(side), bounds)
+                      for (_, side), rank in np.ndenumerate(ranks)]
+            # Sorted as their ranks are.
+            flat = found[place].reshape(-1)
+            flat[np.argsort(ranks, axis=None, kind="stable")] = np.sort(points)
+            if whole[place]:
+                # Points between two numbers have the ranks of both.
+                found[place] = np.stack([np.floor(flat[::2]), np.ceil(flat[1::2])], axis=-1)
+        return found
+
+    def _warn_of_few_rows(self, n_samples, price):
+        """Warn where points may be chosen from beyond all rows; by public facts."""
+        noise = rank_noise(price)
+        if any(max(self._reach(level, n_samples, noise), _CLEAR * noise)
+               > n_samples * min(level, 1.0 - level) for level in self.levels
+               if 0.0 < level < 1.0):
+            warnings.warn(
+                f"n={n_samples} rows are too few for these quantiles within the budget: intervals "
+                "may be far from all rows; declare bounds, raise epsilon, or ask for fewer.",
+                PrivacyWarning, stacklevel=2)
+
+
+@dataclass(frozen=True)
+class CountedPoints(Composite):
+    """How many numbers columns hold, where that is not public, and points about quantiles.
+
+    `full` says which columns miss no number.
+    """
+
+    points: Points
+    full: tuple
+
+    @property
+    def parts(self):
+        """tuple of Share : counts, and points."""
+        share = 0.0 if all(self.full) else _COUNT_SHARE
+        return Share(Statistic(noisy_column_sums), share), Share(self.points, 1.0 - share)
+
+    def run(self, data, session, noise_multiplier):
+        """Return the points."""
+        (rows, edges), (counted, points) = data, self.parts
+        counts, gappy = np.full(len(self.full), float(len(rows))), ~np.array(self.full)
+        whole = ~gappy
+        if gappy.any():
+            sums = counted.run((_kinds(rows, gappy), *_flag_ends(2 * gappy.sum())), session,
+                               noise_multiplier)[1]
+            noise = 0.5 * moment_noise(len(sums), mu_of(counted.own(noise_multiplier)))
+            there, whole_ones = 0.5 * (sums + len(rows)).reshape(2, -1)
+            counts[gappy] = counts_at_least(there, noise, len(rows))
+            whole[gappy] = whole_ones > _WHOLE * there + _COUNT_REACH * noise
+        return points.run((rows, edges, counts, whole), session, noise_multiplier)
+
+
+def counts_at_least(counts, noise, n_samples):
+    """Return how many numbers columns hold at least, as far as noise tells."""
+    return np.clip(counts - _COUNT_REACH * noise, 1.0, n_samples)
+
+
+def _kinds(rows, columns):
+    """Return rows that say of numbers whether they are there, and then whether they are whole."""
+    X = rows.take(slice(0, len(rows))).X[:, columns]
+    flags = np.column_stack([~np.isnan(X), np.trunc(X) == X])
+    return type(rows)(flags.astype(np.float64), np.zeros(len(rows)))
+
+
+def _flag_ends(count):
+    return np.zeros(count), np.ones(count)
+
+
+def _column(place, rows, part):
+    return rows.take(part).X[:, place]

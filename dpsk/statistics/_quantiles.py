@@ -1,0 +1,91 @@
+"""Quantiles of columns, between two points that are chosen under noise."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpsk._data.errors import discreetly, quietly
+from dpsk._privacy.certificate import Enforced
+from dpsk.statistics._plan import CountedPoints, Points
+from dpsk.statistics._reading import Columns, estimated
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk.metrics._estimate import Estimate
+
+__all__ = ["between", "dp_median", "dp_quantile", "rank_bound"]
+
+
+@quietly
+def dp_quantile(X: Any, q: Any, **options: Any) -> Estimate:
+    """Return quantiles of numbers, with error and certificate.
+
+    Parameters
+    ----------
+    X : array-like of shape (n,) or (n, n_columns), Series or DataFrame
+        As for `dp_mean`.
+    q : float in [0, 1], or array-like of some
+        Which quantiles; several share the budget.
+    **options : dict
+        As for `dp_mean`. Without `bounds` nothing is learnt first; with them intervals end there.
+
+    Returns
+    -------
+    quantile : Estimate
+        The middle of an interval that covers the quantile in 95 % of releases. It has one entry
+        for each `q`, before that of columns; the certificate is in `privacy_`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsk.statistics import dp_quantile
+    >>> quartiles = dp_quantile(np.arange(10_000) / 100.0, [0.25, 0.75], epsilon=8.0)
+    >>> abs(quartiles - [25.0, 75.0]).max() < 1.0
+    True
+    """
+    q = discreetly("q", np.asarray, q, np.float64)
+    if q.ndim > 1 or not q.size or not ((q >= 0.0) & (q <= 1.0)).all():
+        raise ValueError("q: must be a number in [0, 1], or a list of some.")
+    columns = Columns.of("dp_quantile", X, **options)
+    points = Points(len(columns.full), tuple(np.atleast_1d(q).tolist()),
+                    options.get("population", False))
+    found, certificate = columns.released(
+        "quantiles", CountedPoints(points, tuple(columns.full.tolist())),
+        (columns.rows, columns.edges()),
+        enforced=[rank_bound()], settings=points)
+    return between(columns, found if q.ndim else found[:, 0], certificate)
+
+
+def dp_median(X: Any, **options: Any) -> Estimate:
+    """Return the median of numbers, with error and certificate.
+
+    Parameters
+    ----------
+    X : array-like of shape (n,) or (n, n_columns), Series or DataFrame
+        As for `dp_mean`.
+    **options : dict
+        As for `dp_quantile`: epsilon, delta, bounds, groups, random_state, population.
+
+    Returns
+    -------
+    median : Estimate
+        The middle of an interval that covers it; the certificate is in `privacy_`.
+    """
+    return dp_quantile(X, 0.5, **options)
+
+
+def rank_bound():
+    """Return what a certificate says of choices."""
+    return Enforced("rank", 1.0, "derived", "how far a row moves the score of a point")
+
+
+def between(columns, points, certificate):
+    """Return the Estimate of what lies between two points of columns, the first axis."""
+    low, high = (np.where(np.isnan(own), end, own) for own, end in zip(
+        columns.edges().T, (-np.inf, np.inf), strict=True))
+    found = np.clip(np.moveaxis(points, 0, -1), low, high)
+    begin, end = found[..., 0, :], found[..., 1, :]
+    return estimated(columns, 0.5 * begin + 0.5 * end, begin, end, (low, high), certificate)

@@ -1,0 +1,134 @@
+"""Columns as statistics take them, and the one way from them to a release."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from dpsk._data.columns import check_columns, is_frame
+from dpsk._data.errors import discreetly
+from dpsk._data.groups import groups_of
+from dpsk._data.polars_frames import is_polars
+from dpsk._data.source import Rows
+from dpsk._data.tables import Table, read_table
+from dpsk._estimator import warn_of_weak_budget
+from dpsk._fit import Method, run_private
+from dpsk._parameters import check_flag
+from dpsk._problem import Budget
+from dpsk.metrics._estimate import Estimate
+from dpsk.metrics._table import REACH, checked_budget
+from dpsk.preprocessing._numeric import check_bounds, check_pair, truths
+
+__all__ = ["Columns", "estimated"]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """A table that was read for one function, and the budget of its release.
+
+    The table is sensitive. `name` is that of the function; `full` says of which columns the dtype
+    has no way to miss a number; `single` whether a column came by itself, so that results are
+    numbers.
+    """
+
+    name: str
+    table: Table
+    budget: Budget
+    full: np.ndarray
+    single: bool
+    random_state: object
+
+    @classmethod
+    def of(cls, name, X, *, epsilon=1.0, delta=None, groups=None, random_state=None, bounds=None,
+           population=False, only="numbers", columns=None, categories=None, one=False):
+        """Return columns that were checked; no noise has been drawn.
+
+        `columns` describes them as transformers have it, `bounds` those of numbers, and
+        `categories` all of them; with `one` there may be no other.
+        """
+        check_flag("population", population)
+        X, single = _in_columns(X)
+        if only == "numbers":
+            columns = _declared(X, bounds)
+        elif categories is not None:
+            columns = dict.fromkeys(_names(X), categories)
+        check_columns("columns", columns)
+        table = read_table(type(name, (BaseEstimator,), {})(), X, columns, only)
+        if one and len(table.columns) != 1:
+            raise ValueError(f"x has {len(table.columns)} columns; give one of them at a time.")
+        members = groups_of(groups, len(table.values))
+        budget = checked_budget(*table.values.shape, epsilon, delta, random_state, members)
+        if members is not None:
+            table = table.rows(members.one_each(random_state))
+        warn_of_weak_budget(budget)
+        return cls(name, table, budget, _full(X, table), single, random_state)
+
+    @property
+    def rows(self):
+        """Rows : numbers and positions of categories."""
+        return Rows(self.table.values, np.zeros(len(self.table.values)))
+
+    def edges(self):
+        """Return the declared ranges of columns, shape (n_columns, 2), NaN where there is none."""
+        return np.array([(np.nan, np.nan) if each.edges is None else each.edges
+                         for each in self.table.columns]).reshape(-1, 2)
+
+    def released(self, what, mechanism, data, *, enforced, settings=()):
+        """Return what a mechanism makes of data within the budget, and the certificate.
+
+        `settings` key noise that repeats, beside the columns and all that is enforced.
+        """
+        unit = "number of groups of rows" if self.budget.grouped else "number of rows"
+        method = Method(self.name, f"dpsk.statistics.{self.name}",
+                        repr((settings, enforced)), None).with_columns(self.table.columns)
+        return run_private(
+            method, what, self.budget, mechanism, self.rows, data, verbose=0,
+            random_state=self.random_state, enforced=enforced, released=[what],
+            public=[f"{unit} and of columns, their names, and dtypes", "all parameters"])
+
+    def shaped(self, array):
+        """Return an array with an entry a column, or that of the only one."""
+        return array[..., 0] if self.single else array
+
+
+def estimated(columns, value, low, high, bounds, certificate):
+    """Return the Estimate of an entry a column, with the ends of its intervals of 95 %."""
+    value, low, high, *bounds = (
+        _plain(columns.shaped(np.asarray(each, dtype=np.float64))) for each in (
+            value, low, high, *(np.broadcast_to(end, np.shape(value)) for end in bounds)))
+    return Estimate(value, (high - low) / 2.0 / REACH, tuple(bounds), certificate, (low, high))
+
+
+def _plain(value):
+    return float(value) if np.ndim(value) == 0 else value
+
+
+def _in_columns(X):
+    """Return X as a table, and whether it was one column."""
+    if hasattr(X, "to_frame"):
+        return X.to_frame(), True
+    if is_frame(X) or is_polars(X) or hasattr(X, "__dataframe__"):
+        return X, False
+    if not hasattr(X, "dtype"):
+        X = discreetly("X", np.asarray, X, object)
+    return (X.reshape(-1, 1), True) if getattr(X, "ndim", 0) == 1 else (X, False)
+
+
+def _declared(X, bounds):
+    """Return the bounds of columns by name, those of truths among them."""
+    known = dict.fromkeys(truths(X), (0.0, 1.0))
+    if bounds is None or isinstance(bounds, dict):
+        check_bounds("bounds", bounds)
+        return {**known, **(bounds or {})}
+    check_pair("bounds", bounds)
+    return dict.fromkeys(_names(X), tuple(bounds))
+
+
+def _names(X):
+    return list(X.columns) if hasattr(X, "columns") else range(np.shape(X)[-1])
+
+
+def _full(X, table):
+    """Return of which columns the dtype cannot hold a gap."""
+    dtypes = list(X.dtypes) if is_frame(X) else [getattr(X, "dtype", None)] * len(table.columns)
+    return np.array([isinstance(dtype, np.dtype) and dtype.kind in "iub" for dtype in dtypes])

@@ -1,0 +1,177 @@
+"""Statistics: their values, intervals, certificates, and what is refused."""
+
+import inspect
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpsk import PrivacyBudget, statistics
+from dpsk.exceptions import BudgetExceededError, PrivacyWarning
+from dpsk.statistics import (
+    describe,
+    dp_corrcoef,
+    dp_count,
+    dp_covariance,
+    dp_histogram,
+    dp_mean,
+    dp_median,
+    dp_quantile,
+    dp_std,
+    dp_sum,
+    dp_value_counts,
+    dp_var,
+)
+from dpsk.testing import NoiseSeed
+from tests.events import GROUP_RELATION
+
+N = 4000
+RNG = np.random.default_rng(0)
+X = RNG.gamma(2.0, 10.0, N)
+GAPS = np.where(RNG.random(N) < 0.3, np.nan, X)
+BOUNDS = (0.0, 200.0)
+FRAME = pd.DataFrame({"age": RNG.integers(17, 90, N), "pay": GAPS,
+                      "job": RNG.choice(list("abc"), N), "old": RNG.random(N) < 0.2})
+#: A call for a column of numbers, and the exact number.
+CALLS = {
+    "count": (lambda x, **more: dp_count(x, **more), lambda x: np.isfinite(x).sum()),
+    "sum": (lambda x, **more: dp_sum(x, bounds=BOUNDS, **more), np.nansum),
+    "mean": (lambda x, **more: dp_mean(x, bounds=BOUNDS, **more), np.nanmean),
+    "var": (lambda x, **more: dp_var(x, bounds=BOUNDS, **more), np.nanvar),
+    "std": (lambda x, **more: dp_std(x, bounds=BOUNDS, **more), np.nanstd),
+    "median": (dp_median, np.nanmedian),
+    "quantile": (lambda x, **more: dp_quantile(x, 0.9, **more),
+                 lambda x: np.nanquantile(x, 0.9))}
+every_call = pytest.mark.parametrize("name", CALLS)
+
+
+@every_call
+@pytest.mark.filterwarnings("ignore:epsilon=inf")
+def test_without_noise_statistics_are_those_of_numpy(name):
+    call, exact = CALLS[name]
+    for x in (X, GAPS):
+        assert float(call(x, epsilon=np.inf)) == pytest.approx(exact(x), rel=2e-4)
+
+
+@every_call
+def test_an_interval_covers_the_number_of_the_rows_and_noise_repeats_by_its_seed(name):
+    """The seed is one of those nineteen of twenty whose intervals cover."""
+    call, exact = CALLS[name]
+    found = call(GAPS, epsilon=1.0, random_state=NoiseSeed(5))
+    low, high = found.interval()
+    assert low < exact(GAPS) < high and found.standard_error > 0.0
+    assert found.privacy_.epsilon == 1.0 and found.privacy_.delta == N**-2
+    assert type(found.privacy_).from_json(found.privacy_.to_json()).verify() == found.privacy_
+    again = call(GAPS, epsilon=1.0, random_state=NoiseSeed(5))
+    assert float(again) == float(found)
+    assert float(call(GAPS, epsilon=1.0, random_state=NoiseSeed(6))) != float(found)
+
+
+def test_columns_of_a_table_share_one_release():
+    numbers = FRAME[["age", "pay"]]
+    mean = dp_mean(numbers, epsilon=8.0, bounds={"age": (17, 90)}, random_state=NoiseSeed(0))
+    np.testing.assert_allclose(mean.value, numbers.mean(), rtol=0.05)
+    quartiles = dp_quantile(numbers, [0.25, 0.5], epsilon=8.0, random_state=NoiseSeed(0))
+    np.testing.assert_allclose(quartiles.value, numbers.quantile([0.25, 0.5]), rtol=0.1)
+    # Those of whole numbers are whole.
+    assert (np.array(quartiles.ends)[..., 0] % 1.0 == 0.0).all()
+    spread = dp_covariance(numbers.fillna(0.0), epsilon=8.0, bounds=BOUNDS,
+                           random_state=NoiseSeed(0))
+    exact = np.cov(numbers.fillna(0.0).T, ddof=0)
+    assert (np.abs(spread.value - exact) < 5.0 * spread.standard_error).all()
+    found = dp_corrcoef(np.column_stack([X, X, -X]), epsilon=8.0, random_state=NoiseSeed(0)).value
+    np.testing.assert_allclose(found, np.outer([1, 1, -1], [1, 1, -1]), atol=0.05)
+
+
+def test_counts_of_bins_and_categories():
+    counts, edges = dp_histogram(GAPS, [0.0, 10.0, 40.0], epsilon=8.0, random_state=NoiseSeed(0))
+    exact, _ = np.histogram(GAPS[np.isfinite(GAPS)], edges)
+    assert np.abs(counts.value - exact).max() < 5.0 * counts.standard_error.max()
+    counts, edges = dp_histogram(X, 4, epsilon=8.0, bounds=(0, 40), random_state=NoiseSeed(0))
+    assert edges.tolist() == [0.0, 10.0, 20.0, 30.0, 40.0]
+    assert np.abs(counts.value - np.histogram(X, edges)[0]).max() < 20.0
+    counts, names = dp_value_counts(FRAME["job"], ["c", "a", "none"], epsilon=8.0,
+                                    random_state=NoiseSeed(0))
+    assert names == ["c", "a", "none"]
+    assert np.abs(counts.value - [*(np.sum(FRAME["job"] == name) for name in names)]).max() < 20.0
+
+
+def test_a_description_is_one_release_within_one_budget():
+    with PrivacyBudget(0.9, 1e-7) as budget:
+        found = describe(FRAME, 0.8, columns={"job": ["a", "b"], "age": (17, 90)},
+                         random_state=NoiseSeed(0))
+        assert len(budget.charges) == 1
+        with pytest.raises(BudgetExceededError):
+            describe(FRAME, 0.8)
+    assert found.privacy_.epsilon == 0.8
+    for name, exact in (("mean", FRAME["age"].mean()), ("50%", FRAME["age"].median())):
+        assert abs(found["age"][name] - exact) < 5.0 * found["age"][name].standard_error
+    assert abs(found["pay"]["missing"] - 0.3) < 0.05
+    counts, names = found["job"]
+    assert names == ["a", "b"] and np.abs(counts.value - N / 3).max() < 300
+    text, page = repr(found), found._repr_html_()
+    for word in ("age", "missing", "25%", "old", "True"):
+        assert word in text and word in page
+
+
+def test_everybody_counts_once_and_the_certificate_says_so():
+    people = np.arange(N) // 2
+    found = dp_mean(X, bounds=BOUNDS, groups=people, random_state=NoiseSeed(0))
+    assert found.privacy_.relation == GROUP_RELATION and found.privacy_.delta == (N / 2)**-2
+    assert found.standard_error > dp_mean(X, bounds=BOUNDS).standard_error
+
+
+def test_sampling_error_is_in_intervals_about_the_population():
+    both = [np.ptp(call(X, population=population, epsilon=4.0, random_state=NoiseSeed(0)).ends)
+            for call in (CALLS["mean"][0], dp_median) for population in (False, True)]
+    assert both[0] < both[1] and both[2] < both[3]
+
+
+def test_an_empty_column_is_unknown_and_a_constant_one_is_not():
+    with pytest.warns(PrivacyWarning, match="noise hides how many numbers"):
+        assert np.isnan(dp_mean(np.full(N, np.nan), bounds=BOUNDS).value)
+    constant = np.full(N, 7.0)
+    assert abs(dp_mean(constant, epsilon=8.0, random_state=NoiseSeed(0)) - 7.0) < 0.1
+    assert dp_std(constant, epsilon=8.0, bounds=(0, 10)).interval()[0] < 0.5
+
+
+@pytest.mark.parametrize("call, error, match", [
+    (lambda: dp_mean([12345.0, np.inf]), ValueError, "contains infinity"),
+    (lambda: dp_mean(["12345x", "b"]), ValueError, "must be numeric"),
+    (lambda: dp_mean([10**400, 12345]), OverflowError, "too large"),
+    (lambda: dp_mean(pd.Series(pd.to_datetime(["2020-01-01"] * 3))), ValueError, "neither num"),
+    (lambda: dp_sum(X, bounds=None), ValueError, "bounds: a column has none"),
+    (lambda: dp_var(X, bounds=(3, 1)), ValueError, "two increasing numbers"),
+    (lambda: dp_quantile(X, 1.5), ValueError, "q: must be a number"),
+    (lambda: dp_value_counts(FRAME["job"]), ValueError, "declare their list"),
+    (lambda: dp_covariance(FRAME[["age", "pay"]]), ValueError, "contains NaN"),
+    (lambda: dp_histogram(FRAME[["age", "pay"]]), ValueError, "one of them at a time"),
+    (lambda: dp_histogram(X, 0), ValueError, "bins=0"),
+    (lambda: dp_mean(X, sample_weight=X), TypeError, "sample_weight"),
+    (lambda: dp_std(X, sample_weight=X), TypeError, "sample_weight"),
+    (lambda: dp_mean(X, population="yes"), ValueError, "population="),
+    (lambda: dp_mean(X, epsilon=0), ValueError, "epsilon=0")])
+def test_what_has_no_answer_is_refused_before_noise_is_drawn_and_without_a_value(
+        call, error, match):
+    with PrivacyBudget(1.0, 1e-5) as budget, pytest.raises(error, match=match) as caught:
+        call()
+    assert not budget.charges and "12345" not in str(caught.value)
+
+
+def test_multiples_and_sums_with_numbers_keep_an_uneven_interval():
+    found = dp_std(X, bounds=BOUNDS, random_state=NoiseSeed(0))
+    low, high = found.interval()
+    assert abs((low + high) / 2.0 - found) > 1e-6
+    assert (3.0 - 2.0 * found).interval() == pytest.approx((3.0 - 2.0 * high, 3.0 - 2.0 * low))
+    assert (dp_mean(X, bounds=BOUNDS) - found).ends is None
+
+
+def test_few_rows_are_warned_of():
+    with pytest.warns(PrivacyWarning, match="too few for these quantiles"):
+        dp_quantile(X[:100], 0.99)
+
+
+def test_every_function_is_of_one_release():
+    functions = [name for name in statistics.__all__ if inspect.isfunction(
+        getattr(statistics, name))]
+    assert len(functions) == 12
