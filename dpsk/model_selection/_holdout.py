@@ -30,6 +30,7 @@ from dpsk._privacy.certificate_fields import facts_of_wholes
 from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk._progress import without_callbacks
 from dpsk._rehearsal import rehearse
+from dpsk._steps import PARTS
 from dpsk.model_selection._settings import settings_text
 from dpsk.model_selection._split import holdout_size
 
@@ -44,8 +45,6 @@ _SPLIT = "split of rows, by their index"
 _GROUP_SPLIT = "split of groups of rows, by their index"
 
 _SEEDS = 1 << 63
-#: Parts of its mu that a run is tried at, until what it would cost is within that mu.
-_SHARES = (1.0, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1, 0.05)
 #: The part of what a budget has for chances that runs of one search may take: the search itself
 #: takes a sixteenth, whatever it runs.
 _OF_CHANCES = 1 / 64
@@ -162,7 +161,7 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
         # As many as are trained on; which of them, by index, is of no consequence.
         few = table.units(slice(0, plan.n_train))
         for model in models:
-            for share in _SHARES:
+            for share in PARTS:
                 less = plan if share == 1 else plan.with_less(share)
                 event = rehearse(self._priced(clone(model), classes, less), few.X, few.y,
                                  **few.told)

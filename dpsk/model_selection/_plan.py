@@ -13,6 +13,7 @@ from dpsk._privacy.domination import is_covered
 from dpsk._privacy.events import Composed, Event, Gaussian
 from dpsk._privacy.plans import BestRuns
 from dpsk._problem import Budget
+from dpsk._steps import OTHER_KINDS
 
 __all__ = ["SearchPlan", "search_plan"]
 
@@ -21,9 +22,6 @@ _MARGIN = 1.0 - 1e-9
 #: The share of delta of chances to tell all, in all runs together, and that of a run which it may
 #: spend on them at most.
 _CHANCE, _OWN_CHANCE = 0.01, 0.5
-#: The part of its mu that a run which is not Gaussian is calibrated to. A noisy sum of samples is
-#: covered by a mu that is 0.1 % larger than at its tail, found to 0.1 %.
-_OTHER_KINDS = 0.995
 
 
 @dataclass(frozen=True)
@@ -160,7 +158,7 @@ def search_plan(epsilon, delta, mean_runs, n_train, n_holdout, *, gaussian, disc
     if not accountant.delta(event, epsilon) <= delta:
         raise RuntimeError("The declared runs exceed the budget; nothing was drawn.")
     mu = 1.0 / scale
-    run_epsilon, run_delta = _budget(mu * _MARGIN * (1.0 if gaussian else _OTHER_KINDS), run_delta)
+    run_epsilon, run_delta = _budget(mu * _MARGIN * (1.0 if gaussian else OTHER_KINDS), run_delta)
     shares = holdout_shares(mean_runs > 1, choices > 1, counts)
     if len(shares) > 1:
         # The mu of a choice, of which the range is solved for, is rounded up, and so are sums.
