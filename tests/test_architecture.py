@@ -44,9 +44,9 @@ _LAYERS = {"_budgeted": 11.5, "_estimator": 2, "_mixins": 2, "_ranged": 2.5, "_s
            "_version": 12, "_progress": 12, "_whole": 10, "_origin": 12, "_kinds": 11.5,
            "_delegation": 12, "_deprecation": 12, "_drawing": 12, "_typing": 13, "exceptions": 12}
 _ESTIMATORS, _SHARED = 1, {"additive": {"linear_model", "preprocessing"},
-                           "discriminant_analysis": {"naive_bayes"},
-                           "ensemble": {"additive", "preprocessing"}, "audit": {"auditing"},
-                           "auditing": {"accounting"}, "planning": {"preprocessing"}, **{
+                           "discriminant_analysis": {"naive_bayes"}, "audit": {"auditing"},
+                           "ensemble": {"additive", "preprocessing"}, "auditing": {"accounting"},
+                           "model_selection": {"metrics"}, "planning": {"preprocessing"}, **{
     name: {"linear_model", "neural_network"} for name in ("ranking", "robust", "neural_network")}}
 
 #: Folders of tests that may import private modules, and how many files of tests may at most.

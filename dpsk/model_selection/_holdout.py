@@ -198,7 +198,8 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
         """Return training rows and held-out ones, each with their targets."""
         return table.split(plan.budget.n_samples, plan.n_holdout, self.random_state)
 
-    def _certificate(self, method, plan, stream, own, classes, *, enforced, released):
+    def _certificate(self, method, plan, stream, own, classes, *, enforced, released,
+                     trusted=()):
         """Return the certificate of all that is shown; what a run enforced is that of the best."""
         public = own.public
         if classes is not None and last_step(self.estimator).classes is None:
@@ -213,7 +214,8 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
             noise_multiplier=own.noise_multiplier,
             source=(stream.description, stream.reproducible),
             enforced=(*enforced, *own.enforced),
-            public=tuple(dict.fromkeys((size, "all parameters", _split_fact(plan), *public))),
+            public=tuple(dict.fromkeys((size, "all parameters", _split_fact(plan), *trusted,
+                                        *public))),
             released=released,
             arithmetic="float" if own.arithmetic == "float" else "snapped").verify()
 

@@ -18,7 +18,6 @@ from dpsk._data.passes import InPasses
 from dpsk._mechanism.sensitivity import Sensitivity
 from dpsk._parameters import check_real
 from dpsk._privacy.certificate import Enforced
-from dpsk._privacy.events import Gaussian
 from dpsk._progress import watching
 from dpsk._whole import state_as_whole
 from dpsk.model_selection._candidates import post_candidates
@@ -26,7 +25,7 @@ from dpsk.model_selection._holdout import HoldoutModel, last_step, trained
 from dpsk.model_selection._inside import holds_objects, runs_foreign_code
 from dpsk.model_selection._part import Part
 from dpsk.model_selection._plan import search_plan
-from dpsk.model_selection._scoring import chosen_scorer
+from dpsk.model_selection._scoring import RowScore, Scorer, chosen_scorers
 from dpsk.model_selection._told import told_score
 
 if TYPE_CHECKING:
@@ -90,7 +89,8 @@ class BaseSearch(HoldoutModel):
             *self._allowed(n_samples), self._mean_runs, *self._sizes(n_samples),
             gaussian=all(model._is_gaussian for model in probes),
             disclosed=max(model._disclosed_share for model in probes),
-            choices=1 if after is None else len(after.values), most_chance=self._most_chance())
+            choices=1 if after is None else len(after.values), most_chance=self._most_chance(),
+            score_shares=_shares(self._scorers()))
 
     def _probed(self, name):
         """Return models of settings that stand for all; a ValueError where one is no good."""
@@ -126,7 +126,7 @@ class BaseSearch(HoldoutModel):
         X, n_samples = self._opened(X)
         self._check_params()
         y, classes = self._checked_targets(y, n_samples)
-        scorer = chosen_scorer(self.scoring, self.score_bound, self.estimator)
+        scorers = self._scorers(classes)
         name, after = self._after(classes)
         table = Part.of(X, y, groups, n_samples)
         plan = replace(self.plan(table.n_units(n_samples)), grouped=table.members is not None)
@@ -147,48 +147,81 @@ class BaseSearch(HoldoutModel):
             while runs:
                 # What has lost is dropped at once.
                 asks, (drawn, model) = runs.pop()
-                score, model, place = without_warnings(
-                    _run, model, plan, session.admission, scorer, after, asks, parts)
+                score, model, place, means = without_warnings(
+                    _run, model, plan, session.admission, scorers, after, asks, parts)
                 # Ties are broken at random: equal scores of unequal chance are a choice too.
                 rank = score, asks.index(_TIES)
                 if best is None or rank > best[0]:
-                    best = rank, drawn, {} if after is None else {name: after.values[place]}, model
-        (score, _), (place, params), chosen, model = best
+                    chosen = {} if after is None else {name: after.values[place]}
+                    best = rank, drawn, chosen, model, means
+        _, (place, params), chosen, model, means = best
         inner = model if hasattr(model, "privacy_") else model.estimator
-        score_bound = Enforced(
-            "score_bound", float(scorer.bound),
-            "default" if self.score_bound is None else "declared", f"loss of one row in scoring="
-            f"{scorer.name!r}; larger ones, and those that are no number, are set to it")
         certificate = self._certificate(
-            method, plan, stream, inner.privacy_, classes, enforced=[score_bound],
-            released=("best_estimator_", "best_params_", "best_index_", "best_score_"))
+            method, plan, stream, inner.privacy_, classes,
+            enforced=_bounds(scorers, self.score_bound), trusted=_trusted(scorers),
+            released=(*(() if self.refit is False else ("best_estimator_",)), "best_params_",
+                      "best_index_", "best_score_"))
         # Their own tell what a run costs, and not that this one was chosen.
         state_as_whole(model, certificate, self)
         model.privacy_ = certificate
-        self.best_estimator_, self.best_params_ = model, {**params, **chosen}
-        self._tell(scorer, plan, score, place, self._public_settings(params))
-        self.privacy_, self.plan_, self.scorer_ = certificate, plan, scorer
+        self.best_params_ = {**params, **chosen}
+        if self.refit is not False:
+            self.best_estimator_ = model
+        self._tell(scorers, plan, means, place, self._public_settings(params))
+        self.privacy_, self.plan_ = certificate, plan
+        self.scorer_ = scorers if self._has_several else next(iter(scorers.values()))
         return self
 
-    def _tell(self, scorer, plan, score, place, params):
-        """Set what is told of the best score, and what of the others: that they stay secret."""
-        noise = scorer.bound * plan.score_noise
-        self.best_score_ = told_score(scorer.name, scorer.of_mean(score_mean(score)), noise,
-                                      *scorer.range)
-        self.best_score_standard_error_, self.n_splits_ = noise, 1
-        self.best_index_ = place
-        self.cv_results_ = {"params": params} | {
-            name: np.where(np.arange(len(params)) == place, float(value), np.nan)
-            for name, value in (("mean_test_score", self.best_score_), ("std_test_score", noise),
-                                ("rank_test_score", 1))}
+    @property
+    def _has_several(self):
+        return isinstance(self.scoring, (list, tuple, set, dict))
+
+    def _scorers(self, classes=None):
+        """Return the scores by name, that which chooses first."""
+        found = chosen_scorers(self.scoring, self.score_bound, self.estimator, self.refit)
+        binary = [each.name for each in found.values() if each.binary]
+        if binary and classes is not None and len(classes) != 2:
+            raise ValueError(f"scoring={binary[0]!r}: is of two classes, and there are "
+                             f"{len(classes)}; use 'balanced_accuracy' or 'neg_log_loss'.")
+        return found
+
+    def _tell(self, scorers, plan, means, place, params):
+        """Set what is told of the best scores, and what of the others: that they stay secret."""
+        self.cv_results_, first = {"params": params}, next(iter(scorers))
+        events = iter(plan.score_events)
+        for name, mean in zip(scorers, means, strict=True):
+            noises = [diameter / (plan.n_holdout * next(events).mu)
+                      for diameter in scorers[name].diameters]
+            score, noise = _told(scorers[name], noises, mean, plan.n_holdout)
+            self.cv_results_ |= {
+                f"{key}_{name}": np.where(np.arange(len(params)) == place, float(value), np.nan)
+                for key, value in (("mean_test", score), ("std_test", noise))}
+            if name == first:
+                self.best_score_, self.best_score_standard_error_ = score, noise
+                self.cv_results_[f"rank_test_{name}"] = np.where(
+                    np.arange(len(params)) == place, 1.0, np.nan)
+        self.best_index_, self.n_splits_ = place, 1
 
     def _check_params(self):
         super()._check_params()
+        if self.return_train_score is not False:
+            raise ValueError(f"return_train_score={self.return_train_score!r}: scores of rows "
+                             "that were trained on would be another release of every run; leave "
+                             "it False.")
+        if not isinstance(self.refit, (bool, str)):
+            raise ValueError(f"refit={self.refit!r}: must be True, False or the name of a score; "
+                             "a function would choose by the scores of all runs, which stay "
+                             "secret.")
         self._after()
 
     def _after(self, classes=None, estimator=None):
         """Return the name and the candidates of what is set after the training, or two Nones."""
-        scorer = chosen_scorer(self.scoring, self.score_bound, self.estimator)
+        scorers = self._scorers(classes)
+        scorer = next(iter(scorers.values()))
+        if self.post_params is not None and (len(scorers) > 1 or not isinstance(scorer, Scorer)):
+            raise ValueError(f"post_params: scoring={self.scoring!r} is no mean of losses, by "
+                             "which they are chosen; use DPTunedThresholdClassifier for "
+                             "thresholds, or another score.")
         estimator = self.estimator if estimator is None else estimator
         return post_candidates(self.post_params, estimator, scorer, classes)
 
@@ -227,45 +260,87 @@ class BaseSearch(HoldoutModel):
         """
         check_is_fitted(self)
         targets, _ = self._checked_targets(y, _num_samples(X))
-        return float(self.scorer_.of_mean(self.scorer_.losses(
-            self.best_estimator_, X, targets).mean()))
+        scorer = self.scorer_[self.refit] if self._has_several else self.scorer_
+        return scorer.exact(self.best_estimator_, X, targets)
 
 
-def _run(model, plan, admission, scorer, after, asks, parts):
-    """Train a run, and return its noisy score, of which larger is better, about zero.
+def _run(model, plan, admission, scorers, after, asks, parts):
+    """Train a run, and return a noisy number of which the best run has the largest.
 
-    And the model, and the place of what was chosen to follow from it.
+    And the model, the place of what was chosen to follow from it, and what scores follow from.
     """
     part, held = parts
     models = ([trained(model, plan, admission, part)] if after is None
               else after.trained(model, plan, admission, part))
-
     # Where a row of one group stands follows from how many rows others have.
     placed = models if held.members is None else [InPasses(model) for model in models]
-    sums, place = [], 0
+    place, events = 0, iter(plan.score_events)
 
-    def read(inside):
-        if not sums:
-            losses = [scorer.losses(placed[0], held.X, held.y)] if after is None else (
-                after.losses(placed, scorer, held.X, held.y))
-            # About the middle of [0, 1], so that sums are as short as they can be.
-            sums.append(np.array([held.total(0.5 - each) for each in losses]))
-        return sums[0][[place]] if chosen else sums[0].copy()
+    def ask(event, columns, diameter):
+        # Averages over groups are rounded, beyond the diameter where no cut stops them.
+        moved = Sensitivity(diameter if len(columns) == 1 else diameter * (1.0 + 1e-9),
+                            terms=plan.n_holdout, size=len(columns))
+        return asks(event, lambda inside: np.array([held.total(each) for each in columns]),
+                    moved, divisor=plan.n_holdout)
 
-    chosen = plan.choices == 1
-    if not chosen:
-        # Sums of numbers in [-1/2, 1/2] move by at most 1, up or down.
-        apart = Sensitivity(2.0, "gumbel", terms=plan.n_holdout, size=plan.choices,
-                            rounded=False)
-        place, chosen = int(asks(plan.choice, read, apart, select=np.argmax)), True
-    moved = Sensitivity(1.0, terms=plan.n_holdout, size=1)
-    score = asks(Gaussian(plan.score_mu), read, moved, divisor=plan.n_holdout)
-    return float(score[0]), models[0] if after is None else after.made(models, place), place
+    first = next(iter(scorers.values()))
+    if after is not None:
+        sums: list[Any] = []
+
+        def read(inside):
+            if not sums:
+                sums.append(np.array([held.total(0.5 - each) for each in after.losses(
+                    placed, first, held.X, held.y)]))
+            return sums[0].copy()
+
+        if plan.choices > 1:
+            # Sums of numbers in [-1/2, 1/2] move by at most 1, up or down.
+            apart = Sensitivity(2.0, "gumbel", terms=plan.n_holdout, size=plan.choices,
+                                rounded=False)
+            place = int(asks(plan.choice, read, apart, select=np.argmax))
+        moved = Sensitivity(1.0, terms=plan.n_holdout, size=1)
+        mean = asks(next(events), lambda inside: read(inside)[[place]], moved,
+                    divisor=plan.n_holdout)
+        return float(mean[0]), after.made(models, place), place, [[mean]]
+    means = []
+    for scorer in scorers.values():
+        own = [next(events) for _ in scorer.shares]
+        # Alone a row stands nowhere.
+        shown = models[0] if isinstance(scorer, RowScore) else placed[0]
+        means.append(scorer.released(
+            lambda place, columns, own=own, scorer=scorer: ask(
+                own[place], columns, scorer.diameters[place]), shown, held.X, held.y))
+    order = first.order(means[0], plan.n_holdout)
+    # No number is below all others.
+    return (-np.inf if np.isnan(order) else order), models[0], place, means
 
 
-def score_mean(score):
-    """Return the mean loss that a noisy score about zero stands for."""
-    return 0.5 - score
+def _shares(scorers):
+    """Return the shares of all sums: half of mu^2 is for the score that chooses."""
+    each = [1.0] if len(scorers) == 1 else [0.5] + [0.5 / (len(scorers) - 1)] * (len(scorers) - 1)
+    return tuple(whole * share for whole, scorer in zip(each, scorers.values(), strict=True)
+                 for share in scorer.shares)
+
+
+def _told(scorer, noises, means, n_rows):
+    """Return a score as it is told, and its standard error."""
+    error = scorer.error(means, noises, n_rows)
+    return told_score(scorer.name, scorer.value(means, n_rows), error, *scorer.range), error
+
+
+def _bounds(scorers, declared):
+    """Return what is enforced of the losses of a row."""
+    found = (getattr(scorer, "errors", scorer) for scorer in scorers.values())
+    return [Enforced("score_bound", float(each.bound),
+                     "default" if declared is None else "declared", "loss of one row in scoring="
+                     f"{each.name!r}; larger ones, and those that are no number, are set to it")
+            for each in found if isinstance(each, Scorer)]
+
+
+def _trusted(scorers):
+    """Return what is taken on trust of scores."""
+    return [f"scoring={name!r}: that it scores a row by what that row holds and by nothing of "
+            "rows before" for name, each in scorers.items() if isinstance(each, RowScore)]
 
 
 def checked_mean(name, value):

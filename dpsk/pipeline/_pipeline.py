@@ -225,17 +225,18 @@ class DPPipeline(Composition):
         releases = Steps(method, budget, chance, random_state=self.random_state,
                          verbose=self.verbose, is_seeded=any(map(is_seeded, parts.values())),
                          public=public_facts(parts, private, y, n_samples, budget.grouped))
-        last, of_any_kind = private[-1], not asked(parts[private[-1]])._is_gaussian
+        last = private[-1]
+        of_any_kind = shares.get(last, 0) > 0 and not asked(parts[last])._is_gaussian
         if last not in shares:
             releases.alone()
         # A step of share 0 releases nothing, and is told the budget.
         prices = {name: releases.budget(share) if share else (budget.epsilon, budget.delta)
                   for name, share in {last: 0, **shares}.items()}
-        if shares.get(last) and of_any_kind:
+        if of_any_kind:
             prices[last] = releases.last_price(shares[last])
         found = check_prices({name: (parts[name], prices[name]) for name in private}, y,
                              n_samples, budget.n_samples, params)
-        if shares.get(last) and of_any_kind:
+        if of_any_kind:
             releases.checked_last(shares[last], found.get(last))
         norm, fitted = None, {}
 
@@ -243,11 +244,9 @@ class DPPipeline(Composition):
             make = partial(configured, step, norm, (budget.epsilon, budget.delta))
             targets = () if y is None else (y,)
             more = params.get(name, {})
-            share = shares.get(name, 0)
-            fitted[name] = (
-                releases.fit_last(share, make, X, *targets, **more)
-                if name not in shares or (name == last and share and of_any_kind)
-                else releases.fit(share, make, X, *targets, **more))
+            ends = name == last and (last not in shares or of_any_kind)
+            fitted[name] = (releases.fit_last if ends else releases.fit)(
+                shares.get(name, 0), make, X, *targets, **more)
             return fitted[name]
 
         for place, (name, step) in enumerate(steps[first:], first):

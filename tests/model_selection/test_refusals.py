@@ -36,15 +36,16 @@ from tests.model_selection.test_searches import grid, rows
 @pytest.mark.parametrize("name, value", [
     ("epsilon", 0), ("epsilon", math.inf), ("delta", 0), ("delta", 1.0), ("random_state", 1.5),
     ("verbose", "yes"), ("n_iter", 0.5), ("n_iter", 1e4 + 1), ("n_iter", "many"),
-    ("test_size", 0.0), ("test_size", 1.0), ("scoring", "roc_auc"), ("scoring", "r2"),
-    ("scoring", len), ("score_bound", 2.0), ("param_grid", []), ("param_grid", 3)])
+    ("test_size", 0.0), ("test_size", 1.0), ("scoring", "recall"), ("scoring", "r2"),
+    ("scoring", len), ("refit", len), ("refit", "f1"), ("return_train_score", True),
+    ("score_bound", 2.0), ("param_grid", []), ("param_grid", 3)])
 def test_a_bad_value_is_refused_and_named(name, value, silent):
     with pytest.raises(ValueError, match=name):
         grid().set_params(**{name: value}).fit(*rows())
 
 
 @pytest.mark.parametrize("scoring, estimator", [
-    ("roc_auc", DPLogisticRegression(solver="gd")), ("r2", DPRidge()),
+    ("precision", DPLogisticRegression(solver="gd")), ("max_error", DPRidge()),
     ("neg_log_loss", DPRidge()), ("neg_mean_squared_error", DPLogisticRegression(solver="gd")),
     (len, DPRidge())])
 def test_a_bound_makes_no_score_known_and_others_are_offered(scoring, estimator, silent):
