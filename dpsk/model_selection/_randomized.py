@@ -55,6 +55,15 @@ class DPRandomizedSearchCV(BaseSearch):
         name of a score where there are several.
     return_train_score : bool, default=False
         Must be False: each such score would be another release.
+    error_score : "raise", default="raise"
+        Must be "raise": settings are drawn in secret, so that none may be left out.
+    n_jobs : int or None, default=None
+        Number of processes that train runs; the result is the same for any. Budgets are charged
+        once, here. Nobody who is not trusted may see how busy they are.
+    cv : splitter, iterable of one (train, test) or None, default=None
+        None: `test_size` of the rows are held out. Else one split by index, such as
+        ``ShuffleSplit(1)``, of groups if there are any; indices that are handed over are taken on
+        trust, with a `PrivacyWarning`. K folds would be K trainings a run.
     post_params : dict or None, default=None
         A parameter that is set after the training, with a list of values, all of which a run
         tries for the price of one: "threshold" of the probability of the second of two classes,
@@ -134,6 +143,7 @@ class DPRandomizedSearchCV(BaseSearch):
                  *, epsilon: float = 1.0, delta: float | None = None, n_iter: float = 10,
                  scoring: Any = None, score_bound: float | tuple[float, float] | None = None,
                  refit: bool | str = True, return_train_score: bool = False,
+                 error_score: float | str = "raise", n_jobs: int | None = None, cv: Any = None,
                  post_params: dict[str, Any] | None = None, test_size: float = 0.2,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self.estimator = estimator
@@ -145,6 +155,9 @@ class DPRandomizedSearchCV(BaseSearch):
         self.score_bound = score_bound
         self.refit = refit
         self.return_train_score = return_train_score
+        self.error_score = error_score
+        self.n_jobs = n_jobs
+        self.cv = cv
         self.post_params = post_params
         self.test_size = test_size
         self.random_state = random_state

@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from abc import abstractmethod
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from numbers import Integral
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from dpsk._budgeted import asked
 from dpsk._charging import in_secret
 from dpsk._data.errors import quietly, without_warnings
-from dpsk._data.passes import InPasses
-from dpsk._mechanism.sensitivity import Sensitivity
 from dpsk._parameters import check_real
-from dpsk._privacy.certificate import Enforced
+from dpsk._privacy.certificate_fields import HANDED_OVER
 from dpsk._progress import watching
 from dpsk._whole import state_as_whole
-from dpsk.model_selection._candidates import post_candidates
-from dpsk.model_selection._holdout import HoldoutModel, last_step, trained
+from dpsk.model_selection._candidates import Alphas, post_candidates
+from dpsk.model_selection._holdout import HoldoutModel, last_step
 from dpsk.model_selection._inside import holds_objects, runs_foreign_code
 from dpsk.model_selection._part import Part
 from dpsk.model_selection._plan import search_plan
-from dpsk.model_selection._scoring import RowScore, Scorer, chosen_scorers
-from dpsk.model_selection._told import told_score
+from dpsk.model_selection._runs import (
+    enforced_bounds,
+    scored,
+    shares_of,
+    told,
+    trained_run,
+    trusted_facts,
+)
+from dpsk.model_selection._scoring import Scorer, chosen_scorers
 
 if TYPE_CHECKING:
     from typing import Any
@@ -49,6 +59,8 @@ class BaseSearch(HoldoutModel):
 
     _chosen = "best_estimator_"
     _kind = "search"
+    #: Whether settings may be left out, of which all are known.
+    _may_leave_out: ClassVar[bool] = False
 
     @abstractmethod
     def _probes(self):
@@ -90,7 +102,7 @@ class BaseSearch(HoldoutModel):
             gaussian=all(model._is_gaussian for model in probes),
             disclosed=max(model._disclosed_share for model in probes),
             choices=1 if after is None else len(after.values), most_chance=self._most_chance(),
-            score_shares=_shares(self._scorers()))
+            score_shares=shares_of(self._scorers()))
 
     def _probed(self, name):
         """Return models of settings that stand for all; a ValueError where one is no good."""
@@ -98,11 +110,26 @@ class BaseSearch(HoldoutModel):
         if any(name in params for params in settings):
             raise ValueError(f"post_params has {name!r}, and so have the settings that are drawn; "
                              "leave one of the two out.")
-        models = [self._candidate(params) for params in settings]
-        for model in models:
+        models = [model for model in map(self._fitting, settings) if model is not None]
+        if not models:
+            raise ValueError("param_grid: all settings are refused by their values; set "
+                             "error_score='raise' to see why.")
+        if len(models) < len(settings):
+            warnings.warn(f"{len(settings) - len(models)} of {len(settings)} settings are refused "
+                          "by their values, and left out.", FitFailedWarning, stacklevel=3)
+        return models
+
+    def _fitting(self, params):
+        """Return the estimator with a setting; where that is refused None, or a ValueError."""
+        try:
+            model = self._candidate(params)
             # Settings may have a solver of their own.
             self._after(estimator=model)
-        return models
+        except ValueError:
+            if self.error_score == "raise":
+                raise
+            return None
+        return model
 
     @quietly
     def fit(self, X: Table, y: Any = None, groups: ArrayLike | None = None) -> Self:
@@ -129,11 +156,15 @@ class BaseSearch(HoldoutModel):
         scorers = self._scorers(classes)
         name, after = self._after(classes)
         table = Part.of(X, y, groups, n_samples)
+        if table.members is not None and self._is_handed_over:
+            raise ValueError("cv: a split that is handed over may part the rows of a group; with "
+                             "groups leave cv=None, or use ShuffleSplit, which splits groups.")
         plan = replace(self.plan(table.n_units(n_samples)), grouped=table.members is not None)
-        probes = self._probed(name)
+        # The plan has warned of settings that are left out.
+        probes = without_warnings(self._probed, name)
         plan = self._checked_plan(probes, plan, table)
-        method, session, stream = self._opened_session(plan, table)
         parts = self._parts(plan, table)
+        method, session, stream = self._opened_session(plan, table)
         best: Any = None
         # Budgets have paid for all runs, and neither they nor callbacks may learn how many.
         with ExitStack() as stack:
@@ -144,13 +175,15 @@ class BaseSearch(HoldoutModel):
             # All are drawn, and checked, before any is trained; warnings would count them.
             runs: Any = [(asks, without_warnings(self._configured, session, classes, plan))
                          for asks in session.runs(plan.event, plan.holdout_event)]
-            while runs:
-                # What has lost is dropped at once.
-                asks, (drawn, model) = runs.pop()
+            train, held = parts
+            made = self._trained(plan, session.admission, after, train, [
+                model for _, (_, model) in runs])
+            for (asks, (drawn, _)), models in zip(runs, made, strict=True):
                 score, model, place, means = without_warnings(
-                    _run, model, plan, session.admission, scorers, after, asks, parts)
+                    scored, models, plan, scorers, after, asks, held)
                 # Ties are broken at random: equal scores of unequal chance are a choice too.
                 rank = score, asks.index(_TIES)
+                # What has lost is dropped at once.
                 if best is None or rank > best[0]:
                     chosen = {} if after is None else {name: after.values[place]}
                     best = rank, drawn, chosen, model, means
@@ -158,7 +191,7 @@ class BaseSearch(HoldoutModel):
         inner = model if hasattr(model, "privacy_") else model.estimator
         certificate = self._certificate(
             method, plan, stream, inner.privacy_, classes,
-            enforced=_bounds(scorers, self.score_bound), trusted=_trusted(scorers),
+            enforced=enforced_bounds(scorers, self.score_bound), trusted=trusted_facts(scorers),
             released=(*(() if self.refit is False else ("best_estimator_",)), "best_params_",
                       "best_index_", "best_score_"))
         # Their own tell what a run costs, and not that this one was chosen.
@@ -171,6 +204,59 @@ class BaseSearch(HoldoutModel):
         self.privacy_, self.plan_ = certificate, plan
         self.scorer_ = scorers if self._has_several else next(iter(scorers.values()))
         return self
+
+    def _trained(self, plan, admission, after, part, models):
+        """Yield the models of every run, trained in as many processes as `n_jobs` says."""
+        # What an alpha path keeps of its first training stays in this process.
+        n_jobs = 1 if isinstance(after, Alphas) else effective_n_jobs(self.n_jobs)
+        given = plan, admission, after, part
+        models = models[::-1]
+        if n_jobs == 1:
+            while models:
+                yield trained_run(*given, models.pop())
+            return
+        with Parallel(n_jobs=n_jobs) as parallel:
+            while models:
+                some = [models.pop() for _ in range(min(n_jobs, len(models)))]
+                yield from without_warnings(parallel, [
+                    delayed(trained_run)(*given, model) for model in some])
+
+    def _split(self, n_units):
+        """Return the (train, test) indices that `cv` gives; a ValueError unless it gives one pair.
+        """
+        # Its package imports all metrics, which nobody else needs to wait for.
+        from dpsk.metrics._cross_validation import splits_of
+
+        several = isinstance(self.cv, Integral)
+        found = [] if several else splits_of(self.cv, n_units, self.random_state)
+        if len(found) != 1:
+            raise ValueError(f"cv={self.cv!r}: with K folds a row is in K - 1 trainings of every "
+                             "run, each of which would get so small a part of the budget that "
+                             "one split into two parts chooses better; leave cv=None and set "
+                             "test_size, or give one split, such as "
+                             "ShuffleSplit(n_splits=1, test_size=0.2).")
+        return found[0]
+
+    def _sizes(self, n_samples):
+        if self.cv is None:
+            return super()._sizes(n_samples)
+        train, test = self._split(n_samples)
+        return len(train), len(test)
+
+    def _parts(self, plan, table):
+        if self.cv is None:
+            return super()._parts(plan, table)
+        n_units = len(table.y) if table.members is None else table.members.count
+        return [table.units(each) for each in without_warnings(self._split, n_units)]
+
+    @property
+    def _is_handed_over(self):
+        from dpsk.metrics._cross_validation import is_by_index
+
+        return self.cv is not None and not is_by_index(self.cv)
+
+    def _split_fact(self, plan):
+        return HANDED_OVER if self._is_handed_over else super()._split_fact(plan)
 
     @property
     def _has_several(self):
@@ -192,7 +278,7 @@ class BaseSearch(HoldoutModel):
         for name, mean in zip(scorers, means, strict=True):
             noises = [diameter / (plan.n_holdout * next(events).mu)
                       for diameter in scorers[name].diameters]
-            score, noise = _told(scorers[name], noises, mean, plan.n_holdout)
+            score, noise = told(scorers[name], noises, mean, plan.n_holdout)
             self.cv_results_ |= {
                 f"{key}_{name}": np.where(np.arange(len(params)) == place, float(value), np.nan)
                 for key, value in (("mean_test", score), ("std_test", noise))}
@@ -208,6 +294,12 @@ class BaseSearch(HoldoutModel):
             raise ValueError(f"return_train_score={self.return_train_score!r}: scores of rows "
                              "that were trained on would be another release of every run; leave "
                              "it False.")
+        if not (isinstance(self.error_score, str) and self.error_score == "raise") and not (
+                self._may_leave_out and isinstance(self.error_score, float)
+                and math.isnan(self.error_score)):
+            raise ValueError(f"error_score={self.error_score!r}: must be 'raise'"
+                             f"{' or nan' if self._may_leave_out else ''}; a number would rank "
+                             "runs by what rows made fail.")
         if not isinstance(self.refit, (bool, str)):
             raise ValueError(f"refit={self.refit!r}: must be True, False or the name of a score; "
                              "a function would choose by the scores of all runs, which stay "
@@ -262,85 +354,6 @@ class BaseSearch(HoldoutModel):
         targets, _ = self._checked_targets(y, _num_samples(X))
         scorer = self.scorer_[self.refit] if self._has_several else self.scorer_
         return scorer.exact(self.best_estimator_, X, targets)
-
-
-def _run(model, plan, admission, scorers, after, asks, parts):
-    """Train a run, and return a noisy number of which the best run has the largest.
-
-    And the model, the place of what was chosen to follow from it, and what scores follow from.
-    """
-    part, held = parts
-    models = ([trained(model, plan, admission, part)] if after is None
-              else after.trained(model, plan, admission, part))
-    # Where a row of one group stands follows from how many rows others have.
-    placed = models if held.members is None else [InPasses(model) for model in models]
-    place, events = 0, iter(plan.score_events)
-
-    def ask(event, columns, diameter):
-        # Averages over groups are rounded, beyond the diameter where no cut stops them.
-        moved = Sensitivity(diameter if len(columns) == 1 else diameter * (1.0 + 1e-9),
-                            terms=plan.n_holdout, size=len(columns))
-        return asks(event, lambda inside: np.array([held.total(each) for each in columns]),
-                    moved, divisor=plan.n_holdout)
-
-    first = next(iter(scorers.values()))
-    if after is not None:
-        sums: list[Any] = []
-
-        def read(inside):
-            if not sums:
-                sums.append(np.array([held.total(0.5 - each) for each in after.losses(
-                    placed, first, held.X, held.y)]))
-            return sums[0].copy()
-
-        if plan.choices > 1:
-            # Sums of numbers in [-1/2, 1/2] move by at most 1, up or down.
-            apart = Sensitivity(2.0, "gumbel", terms=plan.n_holdout, size=plan.choices,
-                                rounded=False)
-            place = int(asks(plan.choice, read, apart, select=np.argmax))
-        moved = Sensitivity(1.0, terms=plan.n_holdout, size=1)
-        mean = asks(next(events), lambda inside: read(inside)[[place]], moved,
-                    divisor=plan.n_holdout)
-        return float(mean[0]), after.made(models, place), place, [[mean]]
-    means = []
-    for scorer in scorers.values():
-        own = [next(events) for _ in scorer.shares]
-        # Alone a row stands nowhere.
-        shown = models[0] if isinstance(scorer, RowScore) else placed[0]
-        means.append(scorer.released(
-            lambda place, columns, own=own, scorer=scorer: ask(
-                own[place], columns, scorer.diameters[place]), shown, held.X, held.y))
-    order = first.order(means[0], plan.n_holdout)
-    # No number is below all others.
-    return (-np.inf if np.isnan(order) else order), models[0], place, means
-
-
-def _shares(scorers):
-    """Return the shares of all sums: half of mu^2 is for the score that chooses."""
-    each = [1.0] if len(scorers) == 1 else [0.5] + [0.5 / (len(scorers) - 1)] * (len(scorers) - 1)
-    return tuple(whole * share for whole, scorer in zip(each, scorers.values(), strict=True)
-                 for share in scorer.shares)
-
-
-def _told(scorer, noises, means, n_rows):
-    """Return a score as it is told, and its standard error."""
-    error = scorer.error(means, noises, n_rows)
-    return told_score(scorer.name, scorer.value(means, n_rows), error, *scorer.range), error
-
-
-def _bounds(scorers, declared):
-    """Return what is enforced of the losses of a row."""
-    found = (getattr(scorer, "errors", scorer) for scorer in scorers.values())
-    return [Enforced("score_bound", float(each.bound),
-                     "default" if declared is None else "declared", "loss of one row in scoring="
-                     f"{each.name!r}; larger ones, and those that are no number, are set to it")
-            for each in found if isinstance(each, Scorer)]
-
-
-def _trusted(scorers):
-    """Return what is taken on trust of scores."""
-    return [f"scoring={name!r}: that it scores a row by what that row holds and by nothing of "
-            "rows before" for name, each in scorers.items() if isinstance(each, RowScore)]
 
 
 def checked_mean(name, value):

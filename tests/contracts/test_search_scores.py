@@ -43,27 +43,27 @@ every_score = pytest.mark.parametrize("score", SCORES, ids=lambda score: score.n
 @pytest.fixture
 def several_runs(monkeypatch):
     """Make seven runs in every search; return what they had: (params, noisy score) each."""
-    seen, run = [], _search._run
+    seen, run = [], _search.scored
 
-    def recorded(model, *args):
-        found = run(model, *args)
-        seen.append((model.alpha, found[0]))
+    def recorded(models, *args):
+        found = run(models, *args)
+        seen.append((models[0].alpha, found[0]))
         return found
 
     fix_runs(monkeypatch, 7)
-    monkeypatch.setattr(_search, "_run", recorded)
+    monkeypatch.setattr(_search, "scored", recorded)
     return seen
 
 
 def test_of_runs_that_score_alike_any_may_be_kept(several_runs, monkeypatch):
     X, y = rows(60)
-    kept, made, recorded = set(), [], _search._run
+    kept, made, recorded = set(), [], _search.scored
 
-    def alike(model, *args):
-        made.append(recorded(model, *args)[1])
+    def alike(models, *args):
+        made.append(recorded(models, *args)[1])
         return 0.0, made[-1], 0, [[np.zeros(1)]]
 
-    monkeypatch.setattr(_search, "_run", alike)
+    monkeypatch.setattr(_search, "scored", alike)
     # The same one of seven every time: by chance once in 7**9 tests.
     for _ in range(10):
         made.clear()
@@ -223,7 +223,7 @@ def replayed(score, n_pairs, seed=0):
 
 @every_score
 def test_a_row_or_a_group_moves_sums_by_no_more_than_is_priced(score):
-    most = replayed(score, 150)
+    most = replayed(score, 60)
     assert (most <= 1 + 1e-12).all() and most.max() > 0.6
 
 
