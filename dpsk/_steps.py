@@ -1,9 +1,12 @@
 r"""Fits of several steps under one budget: releases and fits of models, each at its share.
 
-A step whose releases are not Gaussian can be the last one, at an (epsilon', delta') that is fixed
-before the first. Whatever it releases tells tables apart no better than randomized response at
-epsilon' that with probability delta' tells all (Kairouz, Oh, Viswanath 2015): that is its price,
-which composes with those before it whatever they had found.
+A step whose releases are not Gaussian, such as sums of random samples, can be the last one. It
+is calibrated at a small delta' of its own, to the epsilon there of a little less than its mu, and
+its event is held against that mu beforehand: where a mu-GDP release beside a chance of delta' to
+tell all tells at least as much, that is its price. Where it does not, as of objective
+perturbation, the step has a fixed (epsilon', delta'): whatever it releases tells tables apart no
+better than randomized response at epsilon' that with probability delta' tells all (Kairouz, Oh,
+Viswanath 2015), which composes with the steps before it whatever they had found.
 """
 
 import math
@@ -17,15 +20,22 @@ from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.certificate import GROUP_RELATION, Certificate
 from dpsk._privacy.closed_forms import gaussian_delta
+from dpsk._privacy.domination import is_covered
 from dpsk._privacy.events import Composed, Disclosure, Gaussian, NotPrivate, Pure
 from dpsk._privacy.noise.seeds import noise_seed
+from dpsk._rehearsal import rehearse
 
-__all__ = ["Steps"]
+__all__ = ["LAST_CHANCE", "OTHER_KINDS", "PARTS", "Steps"]
 
 #: Shares of mu^2 are taken of a little less: an epsilon that is solved for is rounded up.
 _MARGIN = 1.0 - 1e-9
-#: The share of delta of a last step that is not Gaussian.
-_LAST_SHARE = 0.4
+#: The share of delta of a last step that is not Gaussian, and that of one which none covers.
+LAST_CHANCE, _LAST_DELTA = 0.01, 0.4
+#: The part of its mu that what is not Gaussian is calibrated to. A noisy sum of samples is covered
+#: by a mu that is 0.1 % larger than at its tail, found to 0.1 %.
+OTHER_KINDS = 0.995
+#: Parts of its mu that such a fit is tried at, until what it would cost is within that mu.
+PARTS = (1.0, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1, 0.05)
 #: What is least exact says how exact all is.
 _ARITHMETIC = ("float", "snapped", "grid")
 
@@ -65,6 +75,7 @@ class Steps:
         # What open budgets are charged for before the first step, which pays for all of them;
         # None: the last is all there is, and pays for itself.
         self._declared = _declared(whole, chance) if budget.is_private else NotPrivate()
+        self._fixed_price = None
         self._admission = None
 
     def mu(self, share):
@@ -129,36 +140,68 @@ class Steps:
         self._note(certificate)
         return model
 
-    def last_price(self, share):
-        """Return the (epsilon, delta) of a last step of any kind, after steps at a share of mu^2.
+    def alone(self):
+        """Let the last step be all that is released, and charged for what it declares."""
+        self._declared = None
 
-        Before any of them, as it counts the whole chance that they have to show a row.
+    def last_price(self, share, part=OTHER_KINDS):
+        """Return the (epsilon, delta) of a last step of any kind at a part of its mu."""
+        if not self._budget.is_private:
+            return math.inf, self._budget.delta
+        delta = min(LAST_CHANCE * self._budget.delta, 0.5)
+        mu = self.mu(share) * part
+        epsilon = accountant.epsilon(Gaussian(mu), delta)
+        return (epsilon, delta) if epsilon >= mu else (mu, min(delta, gaussian_delta(mu, mu)))
+
+    def checked_last(self, share, event):
+        """Return the (epsilon, delta) of the last step, of which a rehearsal gave an event.
+
+        Before any other step, as it is part of what is declared.
         """
-        budget = self._budget
-        if not (share and budget.is_private):
-            # It is all that is released, and charged for what it declares.
-            self._declared = None
-            return budget.epsilon, budget.delta
-        delta = _LAST_SHARE * budget.delta
-        before = Composed((Gaussian(self.mu(share)), Disclosure(self._chance), Disclosure(delta)))
-        epsilon = 1.0 / calibrate(_Beside(before), budget.epsilon, budget.delta)
-        self._declared = Composed((before, Pure(epsilon)))
-        return epsilon, delta
+        price, budget = self.last_price(share), self._budget
+        if not budget.is_private or event is None or self._affords(share, price)(event):
+            return price
+        delta = _LAST_DELTA * budget.delta
+        before = Composed((Gaussian(self.mu(1.0 - share)), Disclosure(self._chance),
+                           Disclosure(delta)))
+        self._fixed_price = 1.0 / calibrate(_Beside(before), budget.epsilon, budget.delta), delta
+        self._declared = Composed((before, Pure(self._fixed_price[0])))
+        return self._fixed_price
 
-    def fit_last(self, price, make, *args, **fit_params):
-        """Return the model, fitted as the last one of all at a price that `last_price` gave."""
-        epsilon, delta = price
-        model, certificate = self._fitted(price, _Within(*price), make, args, fit_params)
-        if price == (self._budget.epsilon, self._budget.delta):
-            self._events.append(certificate.event)
-        else:
-            if not _Within(*price)(certificate.event):
-                raise RuntimeError(f"The step {certificate.event!r} costs more than "
-                                   f"epsilon={epsilon!r}, delta={delta!r}.")
-            self._events.append(Composed((Pure(epsilon), Disclosure(delta))))
+    def fit_last(self, share, make, *args, **fit_params):
+        """Return the model, fitted as the last of all; without a share it has the whole budget."""
+        price, event = (self._budget.epsilon, self._budget.delta), None
+        affords = _Within(*price)
+        if self._fixed_price is not None:
+            price, event = self._fixed_price, _of_any_kind(*self._fixed_price)
+            affords = _Within(*price)
+        elif share and self._budget.is_private:
+            price, affords = self._covered(share, make, args, fit_params)
+            event = affords.event
+        model, certificate = self._fitted(price, affords, make, args, fit_params)
+        if self._budget.is_private and not affords(certificate.event):
+            raise RuntimeError(f"The step {certificate.event!r} costs more than epsilon="
+                               f"{price[0]!r}, delta={price[1]!r}.")
+        self._events.append(certificate.event if event is None else event)
         self._left = 0.0
         self._note(certificate)
         return model
+
+    def _covered(self, share, make, args, fit_params):
+        """Return the (epsilon, delta) of a last step, and whether its share affords an event."""
+        for part in PARTS:
+            price = self.last_price(share, part * OTHER_KINDS)
+            affords = self._affords(share, price)
+            event = rehearse(make(epsilon=price[0], delta=price[1], **self._options), *args,
+                             **fit_params)
+            # Of a class of somebody else's nothing is known but its budget.
+            if affords(_of_any_kind(*price) if event is None else event):
+                return price, affords
+        raise RuntimeError("The last step would cost more than its share of the budget at any "
+                           "part of it; leave it out.")
+
+    def _affords(self, share, price):
+        return _Covered(self.mu(share), LAST_CHANCE * self._budget.delta, price)
 
     def certificate(self, solver, *, enforced, public, released):
         """Return the certificate of all steps; the noise multiplier is that of the last."""
@@ -241,6 +284,33 @@ class _Within:
 
     def __call__(self, event):
         return accountant.delta(event, self.epsilon) <= self.delta
+
+
+def _of_any_kind(epsilon, delta):
+    """Return what tells as much as any release of an (epsilon, delta) (Kairouz et al. 2015)."""
+    return Composed((Pure(epsilon), Disclosure(delta)))
+
+
+@dataclass(frozen=True)
+class _Covered:
+    """Whether an event tells no more than a mu-GDP release beside a chance to tell all.
+
+    By itself, or as all of a price do.
+    """
+
+    mu: float
+    chance: float
+    price: tuple
+
+    @property
+    def event(self):
+        """Event : what covers it."""
+        return Composed((Gaussian(self.mu), Disclosure(self.chance)))
+
+    def __call__(self, event):
+        return is_covered(event, self.mu, self.chance) or (
+            _Within(*self.price)(event)
+            and is_covered(_of_any_kind(*self.price), self.mu, self.chance))
 
 
 @dataclass(frozen=True)

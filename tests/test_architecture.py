@@ -39,15 +39,16 @@ _LAYERS = {"_budgeted": 11.5, "_estimator": 2, "_mixins": 2, "_ranged": 2.5, "_s
            "_fit": 3, "_budget": 3.5, "_charging": 3.7, "_rehearsal": 3.8, "_callbacks": 3.5,
            "_solvers": 4, "_stages": 4, "_queries": 5, "_statistics": 5.4, "_sums": 5.5,
            "_mechanism": 10.5, "_defaults": 6, "_problem": 7, "_models": 8, "_objective": 8,
-           "_data": 9, "_privacy": 11, "_docs": 12, "_fragments": 12.5, "_tool_fragments": 12.5,
-           "_output": 12, "_parameters": 10, "_version": 12, "_progress": 12, "_whole": 10,
-           "_origin": 12, "_kinds": 11.5, "_delegation": 12, "_deprecation": 12, "_drawing": 12,
-           "_typing": 13, "exceptions": 12}
+           "_data": 9, "_privacy": 11, "_kinds": 11.5, "_parameters": 10, "_whole": 10,
+           "_fragments": 12.5, "_tool_fragments": 12.5, "_typing": 13, **dict.fromkeys((
+               "_docs", "_output", "_version", "_progress", "_origin", "_delegation",
+               "_deprecation", "_drawing", "exceptions"), 12)}
 _ESTIMATORS, _SHARED = 1, {
-    "additive": {"linear_model", "preprocessing"}, "discriminant_analysis": {"naive_bayes"},
-    "ensemble": {"additive", "preprocessing"}, "audit": {"auditing"}, "auditing": {"accounting"},
-    "planning": {"preprocessing"}, "statistics": {"metrics", "preprocessing"},
-    **{n: {"linear_model", "neural_network"} for n in ("ranking", "robust", "neural_network")}}
+    "additive": {"linear_model", "preprocessing"}, "ensemble": {"additive", "preprocessing"},
+    "statistics": {"metrics", "preprocessing"}, "planning": {"preprocessing"},
+    "model_selection": {"metrics"}, "audit": {"auditing"}, "auditing": {"accounting"},
+    "discriminant_analysis": {"naive_bayes"}, **dict.fromkeys(
+        ("ranking", "robust", "neural_network"), {"linear_model", "neural_network"})}
 
 #: Folders of tests that may import private modules, and how many files of tests may at most.
 _KERNEL_TESTS, _MOST_USERS = {"contracts", "privacy", "noise", "audits", "reference"}, 194

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from dpsk._privacy.noise.seeds import RandomState
     from dpsk._typing import Table
 
-__all__ = ["CrossValidation", "dp_cross_validate"]
+__all__ = ["CrossValidation", "dp_cross_validate", "is_by_index", "splits_of"]
 
 #: Splitters that see no row; what derives from them may.
 _SPLITTERS = (KFold, RepeatedKFold, ShuffleSplit)
@@ -177,12 +177,12 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
     n_units = len(y) if people is None else people.count
     if people is not None:
         _check_groups(estimator, cv)
-    splits = _splits(cv, n_units, random_state)
+    splits = splits_of(cv, n_units, random_state)
     evaluated = _opened(estimator, y, people, epsilon, delta, random_state, options)
     _check_fits(estimator, evaluated, splits, X, y, people)
     members: Any = np.zeros((len(splits), n_units), bool)
     estimators = []
-    folds = HANDED_OVER if not _is_by_index(cv) else _BY_INDEX if people is None else (
+    folds = HANDED_OVER if not is_by_index(cv) else _BY_INDEX if people is None else (
         _GROUPS_BY_INDEX)
     for place, (train, test) in enumerate(splits):
         model = evaluated.told(clone(estimator))
@@ -211,7 +211,7 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
     return CrossValidation(evaluation, tuple(estimators), n_trainings, certificate)
 
 
-def _is_by_index(cv):
+def is_by_index(cv):
     """Return whether this function, or a splitter that sees no row, chooses the folds."""
     return _sees_no_row(cv) or not hasattr(cv, "__iter__")
 
@@ -224,7 +224,7 @@ def _sees_no_row(cv):
 
 def _check_groups(estimator, cv):
     """Raise a ValueError where groups cannot be in one fold each, or not be protected."""
-    if not _is_by_index(cv):
+    if not is_by_index(cv):
         raise ValueError("cv: folds that are handed over may part the rows of a group; with "
                          "groups use an int or KFold, which are folds of groups then.")
     last = _predictor(estimator)
@@ -357,7 +357,7 @@ def _predictor(estimator):
     return estimator
 
 
-def _splits(cv, n_samples, random_state):
+def splits_of(cv, n_samples, random_state):
     """Return (train, test) indices that no row had a say in; a ValueError unless each row is once.
     """
     if _sees_no_row(cv):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from dpsk._typing import AnyArray, FloatArray, Table
 
-__all__ = ["TemperedClassifier", "post_candidates", "responses"]
+__all__ = ["Alphas", "TemperedClassifier", "post_candidates", "responses"]
 
 _MOST = 10_000
 

@@ -38,12 +38,30 @@ class DPGridSearchCV(BaseSearch):
     n_iter : float or None, default=None
         The number of runs to expect, at least 1; some settings may be drawn twice, and others
         not. None: the number of settings.
-    scoring : str or None, default=None
-        "accuracy", "neg_brier_score" or "neg_log_loss" of classes, the first by default;
-        "neg_mean_squared_error" or "neg_mean_absolute_error" of numbers.
-    score_bound : float or None, default=None
+    scoring : str, callable, list, dict or None, default=None
+        "accuracy", "balanced_accuracy", "f1", "roc_auc", "average_precision", "neg_brier_score"
+        or "neg_log_loss" of classes; "neg_mean_squared_error", "neg_mean_absolute_error" or "r2"
+        of numbers; the first by default. scikit-learn's scorers of these names are taken, and
+        other scorers with ``score_bound=(low, high)``, which are called row by row. Several, as a
+        list or a dict from names: `refit` names the one that chooses.
+    score_bound : float, (float, float) or None, default=None
         Where the loss of a row is cut off. None: 4.6 for "neg_log_loss", and for numbers what
-        declared `target_bounds` of the estimator imply.
+        declared `target_bounds` of the estimator imply. A pair: bounds on what a callable says.
+    refit : bool or str, default=True
+        True: `best_estimator_` is kept; it is trained on the training part. False: it is not. The
+        name of a score where there are several.
+    return_train_score : bool, default=False
+        Must be False: each such score would be another release.
+    error_score : "raise" or nan, default="raise"
+        nan: settings that are refused by their values are left out, with a warning. Runs that rows
+        make fail end the search, as which ones those are is data.
+    n_jobs : int or None, default=None
+        Number of processes that train runs; the result is the same for any. Budgets are charged
+        once, here. Nobody who is not trusted may see how busy they are.
+    cv : splitter, iterable of one (train, test) or None, default=None
+        None: `test_size` of the rows are held out. Else one split by index, such as
+        ``ShuffleSplit(1)``, of groups if there are any; indices that are handed over are taken on
+        trust, with a `PrivacyWarning`. K folds would be K trainings a run.
     post_params : dict or None, default=None
         A parameter that is set after the training, with a list of values, all of which a run
         tries for the price of one: "threshold" of the probability of the second of two classes,
@@ -129,7 +147,9 @@ class DPGridSearchCV(BaseSearch):
 
     def __init__(self, estimator: Any, param_grid: dict[str, Any] | list[dict[str, Any]], *,
                  epsilon: float = 1.0, delta: float | None = None, n_iter: float | None = None,
-                 scoring: str | None = None, score_bound: float | None = None,
+                 scoring: Any = None, score_bound: float | tuple[float, float] | None = None,
+                 refit: bool | str = True, return_train_score: bool = False,
+                 error_score: float | str = "raise", n_jobs: int | None = None, cv: Any = None,
                  post_params: dict[str, Any] | None = None, test_size: float = 0.2,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self.estimator = estimator
@@ -139,6 +159,11 @@ class DPGridSearchCV(BaseSearch):
         self.n_iter = n_iter
         self.scoring = scoring
         self.score_bound = score_bound
+        self.refit = refit
+        self.return_train_score = return_train_score
+        self.error_score = error_score
+        self.n_jobs = n_jobs
+        self.cv = cv
         self.post_params = post_params
         self.test_size = test_size
         self.random_state = random_state
@@ -154,6 +179,8 @@ class DPGridSearchCV(BaseSearch):
 
         return ParameterGrid(grid)
 
+    _may_leave_out = True
+
     def _probes(self):
         return self._settings()
 
@@ -161,11 +188,19 @@ class DPGridSearchCV(BaseSearch):
         return list(self._settings())
 
     def _drawn(self, session):
-        settings = self._settings()
-        place = session.index(len(settings))
+        settings, places = self._settings(), self._places()
+        place = places[session.index(len(places))]
         return place, settings[place]
+
+    def _places(self):
+        """Return the places of the settings that are drawn from."""
+        settings = self._settings()
+        if self.error_score == "raise":
+            return range(len(settings))
+        return [place for place, params in enumerate(settings)
+                if self._fitting(params) is not None]
 
     @property
     def _mean_runs(self):
-        count = len(self._settings()) if self.n_iter is None else self.n_iter
+        count = len(self._places()) if self.n_iter is None else self.n_iter
         return checked_mean("n_iter", count)

@@ -30,6 +30,7 @@ from dpsk._privacy.certificate_fields import facts_of_wholes
 from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk._progress import without_callbacks
 from dpsk._rehearsal import rehearse
+from dpsk._steps import PARTS
 from dpsk.model_selection._settings import settings_text
 from dpsk.model_selection._split import holdout_size
 
@@ -44,8 +45,6 @@ _SPLIT = "split of rows, by their index"
 _GROUP_SPLIT = "split of groups of rows, by their index"
 
 _SEEDS = 1 << 63
-#: Parts of its mu that a run is tried at, until what it would cost is within that mu.
-_SHARES = (1.0, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1, 0.05)
 #: The part of what a budget has for chances that runs of one search may take: the search itself
 #: takes a sixteenth, whatever it runs.
 _OF_CHANCES = 1 / 64
@@ -115,6 +114,9 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
 
     def _priced(self, model, classes, plan):
         """Return a model at what a run may cost, which knows all classes and prints nothing."""
+        if getattr(model, "refit", True) is False:
+            raise ValueError(f"estimator={type(model).__name__}: with refit=False it keeps no "
+                             "model that could be scored; leave refit=True.")
         model.set_params(epsilon=plan.run_epsilon, delta=plan.run_delta)
         for key in model.get_params():
             if key.split("__")[-1] == "verbose":
@@ -162,7 +164,7 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
         # As many as are trained on; which of them, by index, is of no consequence.
         few = table.units(slice(0, plan.n_train))
         for model in models:
-            for share in _SHARES:
+            for share in PARTS:
                 less = plan if share == 1 else plan.with_less(share)
                 event = rehearse(self._priced(clone(model), classes, less), few.X, few.y,
                                  **few.told)
@@ -185,7 +187,7 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
             method, (plan, f"{self._kind}, {plan}"), _key_rows(self.random_state, table),
             plan.event, random_state=self.random_state, verbose=self.verbose,
             of_groups=plan.grouped,
-            public=(*facts_of_wholes(plan.grouped), _split_fact(plan),
+            public=(*facts_of_wholes(plan.grouped), self._split_fact(plan),
                     *self._label_facts(table.y, len(table.y))))
         return method, session, stream
 
@@ -199,7 +201,12 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
         """Return training rows and held-out ones, each with their targets."""
         return table.split(plan.budget.n_samples, plan.n_holdout, self.random_state)
 
-    def _certificate(self, method, plan, stream, own, classes, *, enforced, released):
+    def _split_fact(self, plan):
+        """Return what is taken as public of the split."""
+        return _GROUP_SPLIT if plan.grouped else _SPLIT
+
+    def _certificate(self, method, plan, stream, own, classes, *, enforced, released,
+                     trusted=()):
         """Return the certificate of all that is shown; what a run enforced is that of the best."""
         public = own.public
         if classes is not None and last_step(self.estimator).classes is None:
@@ -214,7 +221,8 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
             noise_multiplier=own.noise_multiplier,
             source=(stream.description, stream.reproducible),
             enforced=(*enforced, *own.enforced),
-            public=tuple(dict.fromkeys((size, "all parameters", _split_fact(plan), *public))),
+            public=tuple(dict.fromkeys((size, "all parameters", self._split_fact(plan), *trusted,
+                                        *public))),
             released=released,
             arithmetic="float" if own.arithmetic == "float" else "snapped").verify()
 
@@ -282,19 +290,16 @@ def trained(model, plan, admission, part, answers=None):
 
 
 def last_step(estimator):
-    """Return what predicts: the estimator, or the last step of a pipeline, however deep."""
-    while hasattr(estimator, "steps"):
-        estimator = estimator.steps[-1][1]
+    """Return what predicts: of a search what it fits, and of a pipeline its last step."""
+    while hasattr(estimator, "steps") or isinstance(estimator, HoldoutModel):
+        estimator = (estimator.steps[-1][1] if hasattr(estimator, "steps")
+                     else estimator.estimator)
     return estimator
 
 
 def _has_price(estimator):
     """Return whether an estimator says what a fit costs."""
-    return isinstance(estimator, Budgeted) and not isinstance(estimator, HoldoutModel)
-
-
-def _split_fact(plan):
-    return _GROUP_SPLIT if plan.grouped else _SPLIT
+    return isinstance(estimator, Budgeted)
 
 
 def _key_rows(random_state, table):

@@ -13,6 +13,7 @@ from dpsk._privacy.domination import is_covered
 from dpsk._privacy.events import Composed, Event, Gaussian
 from dpsk._privacy.plans import BestRuns
 from dpsk._problem import Budget
+from dpsk._steps import OTHER_KINDS
 
 __all__ = ["SearchPlan", "search_plan"]
 
@@ -21,9 +22,6 @@ _MARGIN = 1.0 - 1e-9
 #: The share of delta of chances to tell all, in all runs together, and that of a run which it may
 #: spend on them at most.
 _CHANCE, _OWN_CHANCE = 0.01, 0.5
-#: The part of its mu that a run which is not Gaussian is calibrated to. A noisy sum of samples is
-#: covered by a mu that is 0.1 % larger than at its tail, found to 0.1 %.
-_OTHER_KINDS = 0.995
 
 
 @dataclass(frozen=True)
@@ -47,6 +45,8 @@ class SearchPlan:
     score_mu, choice_mu, count_mu : float
         What a run asks of the held-out rows, each as a mu: its score, the choice and the count
         of a class; 0 for what is not asked.
+    score_shares : tuple of float
+        Of the mu^2 of the score, of all sums that scores follow from.
     grouped : bool
         Whether rows are those of groups, and sizes numbers of these.
     """
@@ -63,7 +63,8 @@ class SearchPlan:
     score_mu: float
     choice_mu: float
     count_mu: float
-    # Who is whose is in the key of the noise already.
+    # What scores are asked, and who is whose, is in the key of the noise already.
+    score_shares: tuple[float, ...] = field(default=(1.0,), repr=False)
     grouped: bool = field(default=False, repr=False)
 
     @property
@@ -79,7 +80,7 @@ class SearchPlan:
     @property
     def holdout_event(self):
         """Event : what a run costs a row that is held out."""
-        parts = [Gaussian(self.score_mu)]
+        parts = list(self.score_events)
         if self.choices > 1:
             parts.insert(0, self.choice)
         if self.count_mu:
@@ -90,6 +91,11 @@ class SearchPlan:
     def choice(self):
         """Event : the choice among the candidates of a run."""
         return Gaussian(self.choice_mu)
+
+    @property
+    def score_events(self):
+        """list of Event : the sums that scores follow from."""
+        return [Gaussian(self.score_mu * math.sqrt(share)) for share in self.score_shares]
 
     @property
     def score_noise(self):
@@ -114,7 +120,8 @@ class SearchPlan:
         runs = "one run" if one else f"a geometric number of runs, {self.mean_runs:g} on average,"
         among = "" if self.choices == 1 else (
             f", one of its {self.choices} candidates chosen under noise and")
-        noise = "under noise" if self.count_mu else f"with noise of {self.score_noise:.3g}"
+        several = self.count_mu or len(self.score_shares) > 1
+        noise = "under noise" if several else f"with noise of {self.score_noise:.3g}"
         return (f"{runs}{'' if one else ' each'} trained with ({self.run_epsilon:.6g}, "
                 f"{self.run_delta:.3g}) on {self.n_train} "
                 f"{'groups of rows' if self.grouped else 'rows'}{among or ' and'} scored on "
@@ -123,7 +130,7 @@ class SearchPlan:
 
 
 def search_plan(epsilon, delta, mean_runs, n_train, n_holdout, *, gaussian, disclosed, choices=1,
-                counts=False, most_chance=1.0):
+                counts=False, most_chance=1.0, score_shares=(1.0,)):
     """Return the `SearchPlan` of a budget.
 
     Training rows and hold-out rows are disjoint, so that a run costs a row either of the two:
@@ -145,6 +152,8 @@ def search_plan(epsilon, delta, mean_runs, n_train, n_holdout, *, gaussian, disc
         Whether the rows of a class are counted among those held out.
     most_chance : float
         The largest chance to tell all, of all runs together.
+    score_shares : tuple of float
+        Of the mu^2 of the score, of all sums that scores follow from.
     """
     chance, run_delta = 0.0, delta
     if disclosed or not gaussian:
@@ -160,14 +169,15 @@ def search_plan(epsilon, delta, mean_runs, n_train, n_holdout, *, gaussian, disc
     if not accountant.delta(event, epsilon) <= delta:
         raise RuntimeError("The declared runs exceed the budget; nothing was drawn.")
     mu = 1.0 / scale
-    run_epsilon, run_delta = _budget(mu * _MARGIN * (1.0 if gaussian else _OTHER_KINDS), run_delta)
+    run_epsilon, run_delta = _budget(mu * _MARGIN * (1.0 if gaussian else OTHER_KINDS), run_delta)
     shares = holdout_shares(mean_runs > 1, choices > 1, counts)
-    if len(shares) > 1:
+    if len(shares) > 1 or len(score_shares) > 1:
         # The mu of a choice, of which the range is solved for, is rounded up, and so are sums.
         mu *= _MARGIN
     plan = SearchPlan(
         epsilon, delta, event, mean_runs, run_epsilon, run_delta, n_train, n_holdout, choices,
-        *(math.sqrt(shares.get(name, 0.0)) * mu for name in ("score", "choice", "count")))
+        *(math.sqrt(shares.get(name, 0.0)) * mu for name in ("score", "choice", "count")),
+        score_shares=score_shares)
     if not plan.covers(plan.holdout_event):
         raise RuntimeError("What is asked of held-out rows exceeds a run; nothing was drawn.")
     return plan

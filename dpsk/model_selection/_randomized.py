@@ -41,12 +41,29 @@ class DPRandomizedSearchCV(BaseSearch):
     %(delta_gaussian)s
     n_iter : float, default=10
         The number of runs to expect, at least 1.
-    scoring : str or None, default=None
-        "accuracy", "neg_brier_score" or "neg_log_loss" of classes, the first by default;
-        "neg_mean_squared_error" or "neg_mean_absolute_error" of numbers.
-    score_bound : float or None, default=None
+    scoring : str, callable, list, dict or None, default=None
+        "accuracy", "balanced_accuracy", "f1", "roc_auc", "average_precision", "neg_brier_score"
+        or "neg_log_loss" of classes; "neg_mean_squared_error", "neg_mean_absolute_error" or "r2"
+        of numbers; the first by default. scikit-learn's scorers of these names are taken, and
+        other scorers with ``score_bound=(low, high)``, which are called row by row. Several, as a
+        list or a dict from names: `refit` names the one that chooses.
+    score_bound : float, (float, float) or None, default=None
         Where the loss of a row is cut off. None: 4.6 for "neg_log_loss", and for numbers what
-        declared `target_bounds` of the estimator imply.
+        declared `target_bounds` of the estimator imply. A pair: bounds on what a callable says.
+    refit : bool or str, default=True
+        True: `best_estimator_` is kept; it is trained on the training part. False: it is not. The
+        name of a score where there are several.
+    return_train_score : bool, default=False
+        Must be False: each such score would be another release.
+    error_score : "raise", default="raise"
+        Must be "raise": settings are drawn in secret, so that none may be left out.
+    n_jobs : int or None, default=None
+        Number of processes that train runs; the result is the same for any. Budgets are charged
+        once, here. Nobody who is not trusted may see how busy they are.
+    cv : splitter, iterable of one (train, test) or None, default=None
+        None: `test_size` of the rows are held out. Else one split by index, such as
+        ``ShuffleSplit(1)``, of groups if there are any; indices that are handed over are taken on
+        trust, with a `PrivacyWarning`. K folds would be K trainings a run.
     post_params : dict or None, default=None
         A parameter that is set after the training, with a list of values, all of which a run
         tries for the price of one: "threshold" of the probability of the second of two classes,
@@ -124,7 +141,9 @@ class DPRandomizedSearchCV(BaseSearch):
 
     def __init__(self, estimator: Any, param_distributions: dict[str, Any] | list[dict[str, Any]],
                  *, epsilon: float = 1.0, delta: float | None = None, n_iter: float = 10,
-                 scoring: str | None = None, score_bound: float | None = None,
+                 scoring: Any = None, score_bound: float | tuple[float, float] | None = None,
+                 refit: bool | str = True, return_train_score: bool = False,
+                 error_score: float | str = "raise", n_jobs: int | None = None, cv: Any = None,
                  post_params: dict[str, Any] | None = None, test_size: float = 0.2,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self.estimator = estimator
@@ -134,6 +153,11 @@ class DPRandomizedSearchCV(BaseSearch):
         self.n_iter = n_iter
         self.scoring = scoring
         self.score_bound = score_bound
+        self.refit = refit
+        self.return_train_score = return_train_score
+        self.error_score = error_score
+        self.n_jobs = n_jobs
+        self.cv = cv
         self.post_params = post_params
         self.test_size = test_size
         self.random_state = random_state

@@ -1,25 +1,40 @@
-"""Scores whose sensitivity is known: means of a number in [0, 1] a row.
+"""Scores of searches by name: whatever a row holds, it is known how far it moves them."""
 
-A row that is replaced moves such a mean of n rows by at most 1/n, whatever it holds.
-"""
+from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
+from sklearn.utils import _safe_indexing
 
 from dpsk._parameters import check_real
+from dpsk.model_selection._score_kinds import R2, AreaUnderROC, AveragePrecision, LabelScore, Score
 
-__all__ = ["SCORERS", "Scorer", "chosen_scorer"]
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["SCORERS", "RowScore", "Scorer", "chosen_scorers"]
 
 #: A probability of a hundredth for the right class.
 _LOG_LOSS = -math.log(0.01)
+#: What to use instead of scores for which no noise is known that hides a row and leaves a score.
+_INSTEAD = {
+    **dict.fromkeys(("precision", "recall"), "it is largest for a constant; use 'f1'"),
+    **dict.fromkeys(("max_error", "neg_median_absolute_error"),
+                    "one row may decide it; use 'neg_mean_absolute_error'"),
+    **dict.fromkeys(("f1_macro", "f1_weighted", "f1_micro", "recall_macro"),
+                    "use 'balanced_accuracy'"),
+    **dict.fromkeys(("roc_auc_ovr", "roc_auc_ovo"), "use 'neg_log_loss'"),
+    "neg_root_mean_squared_error": "'neg_mean_squared_error' orders alike"}
 
 
 @dataclass(frozen=True)
-class Scorer:
-    """A score, of which larger is better.
+class Scorer(Score):
+    """The mean of a loss of every row, of which larger is better.
 
     Attributes
     ----------
@@ -28,7 +43,6 @@ class Scorer:
         The loss of a row is cut off at it.
     """
 
-    name: str
     bound: float
 
     def losses(self, model, X, targets):
@@ -42,19 +56,63 @@ class Scorer:
             Labels or numbers.
         """
         with np.errstate(all="ignore"):
-            losses = np.asarray(SCORERS[self.name](model, X, targets), dtype=np.float64)
+            losses = np.asarray(self._losses(model, X, targets), dtype=np.float64)
             losses = losses.reshape(len(targets)) / self.bound
         return np.clip(np.where(np.isnan(losses), 1.0, losses), 0.0, 1.0)
+
+    def _losses(self, model, X, targets):
+        return SCORERS[self.name](model, X, targets)
 
     def of_mean(self, mean):
         """Return the score for a mean of losses over the bound."""
         return 1.0 - mean if self.name == "accuracy" else -self.bound * mean
 
+    @property
+    def range(self):
+        return (0.0, 1.0) if self.name == "accuracy" else (-self.bound, 0.0)
+
+    def released(self, ask, model, X, targets):
+        # About the middle of [0, 1], so that sums are as short as they can be.
+        return [ask(0, (0.5 - self.losses(model, X, targets),))]
+
+    def value(self, means, n_rows):
+        return float(self.of_mean(0.5 - means[0][0]))
+
+    def order(self, means, n_rows):
+        return float(means[0][0])
+
+    def error(self, means, noises, n_rows):
+        return self.bound * noises[0]
+
+
+@dataclass(frozen=True)
+class RowScore(Scorer):
+    """The mean of what a scorer of somebody else's says of every row alone, within bounds."""
+
+    scorer: Any
+    high: float
+
+    def _losses(self, model, X, targets):
+        # Neither may keep a row: the model is shown, and the scorer is a parameter.
+        model, scorer = copy.deepcopy((model, self.scorer))
+        return [self.high - _score_of_row(scorer, model, _safe_indexing(X, [place]),
+                                          targets[place:place + 1])
+                for place in range(len(targets))]
+
+    def of_mean(self, mean):
+        return self.high - self.bound * mean
 
     @property
     def range(self):
-        """(float, float) : what the score can be."""
-        return (0.0, 1.0) if self.name == "accuracy" else (-self.bound, 0.0)
+        return self.high - self.bound, self.high
+
+
+def _score_of_row(scorer, model, X, targets):
+    try:
+        return float(scorer(model, X, targets))
+    # Whatever it raises would tell of the row.
+    except Exception:
+        return math.nan
 
 
 def _misses(model, X, labels):
@@ -84,50 +142,128 @@ def _squared(model, X, targets):
 
 SCORERS = {"accuracy": _misses, "neg_brier_score": _brier, "neg_log_loss": _log_loss,
            "neg_mean_absolute_error": _absolute, "neg_mean_squared_error": _squared}
-_OF_CLASSES = ("accuracy", "neg_brier_score", "neg_log_loss")
+_OF_CLASSES = ("accuracy", "balanced_accuracy", "f1", "roc_auc", "average_precision",
+               "neg_brier_score", "neg_log_loss")
+_OF_CHANCES = ("neg_brier_score", "neg_log_loss")
+_OF_NUMBERS = ("neg_mean_squared_error", "neg_mean_absolute_error", "r2")
+_OTHERS = {"balanced_accuracy": LabelScore, "f1": LabelScore, "roc_auc": AreaUnderROC,
+           "average_precision": AveragePrecision}
 
 
-def chosen_scorer(scoring, score_bound, estimator):
-    """Return the `Scorer` for what was asked; a ValueError where its sensitivity is not known.
+def chosen_scorers(scoring, score_bound, estimator, refit=True):
+    """Return the scores that were asked for, by name, that which chooses first.
 
     Parameters
     ----------
-    scoring : str or None
-    score_bound : float or None
+    scoring : str, callable, list, dict or None
+    score_bound : float, (float, float) or None
     estimator : estimator
+    refit : bool or str
+
+    Raises
+    ------
+    ValueError
+        Where it is not known how far a row moves one.
     """
-    offered = _OF_CLASSES if is_classifier(estimator) else tuple(
-        name for name in SCORERS if name not in _OF_CLASSES)
+    if not isinstance(scoring, (list, tuple, set, dict)):
+        scorer = _chosen(scoring, score_bound, estimator)
+        if isinstance(refit, str):
+            raise ValueError(f"refit={refit!r}: there is one score; leave refit=True.")
+        return {"score": scorer}
+    named = dict(scoring) if isinstance(scoring, dict) else {each: each for each in scoring}
+    if not named or not all(isinstance(name, str) for name in named):
+        raise ValueError("scoring: must be names of scores, or a dict from names to scores.")
+    if refit not in named:
+        raise ValueError(f"refit={refit!r}: with several scores one of them chooses; name it, "
+                         f"such as refit={next(iter(named))!r}.")
+    first = {refit: named[refit], **named}
+    return {name: _chosen(each, score_bound, estimator, several=True)
+            for name, each in first.items()}
+
+
+def _chosen(scoring, score_bound, estimator, several=False):
+    """Return the score for one name or callable."""
     if not (is_classifier(estimator) or is_regressor(estimator)):
         raise ValueError(f"estimator={type(estimator).__name__}: neither classifier nor "
                          "regressor, so there is no score for it; use one of these.")
-    name = offered[0] if scoring is None and is_classifier(estimator) else scoring
-    if name is None:
-        name = "neg_mean_squared_error"
+    offered = _OF_CLASSES if is_classifier(estimator) else _OF_NUMBERS
+    name = offered[0] if scoring is None else _named(scoring, offered)
+    if not isinstance(name, str) and callable(name) and isinstance(score_bound, (tuple, list)):
+        low, high = _pair(score_bound)
+        return RowScore("callable", high - low, name, high)
     if not isinstance(name, str) or name not in offered:
         shown = repr(name) if isinstance(name, str) else type(name).__name__
+        instead = _INSTEAD.get(name) if isinstance(name, str) else (
+            callable(name) and "give score_bound=(low, high), and it is called row by row")
         raise ValueError(
-            f"scoring={shown}: the noise that hides a row in it is not known here; for "
-            f"{type(estimator).__name__} it must be one of {', '.join(map(repr, offered))}.")
-    if name in ("accuracy", "neg_brier_score"):
-        if score_bound is not None:
+            f"scoring={shown}: the noise that hides a row in it is not known here"
+            f"{f' ({instead})' if instead else ''}; for {type(estimator).__name__} it must be one "
+            f"of {', '.join(map(repr, offered))}.")
+    if name in _OF_CHANCES and not hasattr(estimator, "predict_proba"):
+        raise ValueError(f"scoring={name!r}: {type(estimator).__name__} has no probabilities; use "
+                         "'accuracy', 'f1' or 'roc_auc'.")
+    if name in _OTHERS or name in ("accuracy", "neg_brier_score"):
+        if score_bound is not None and not several:
             raise ValueError(f"score_bound={score_bound!r}: scoring={name!r} has no use for it; "
                              "leave score_bound=None.")
-        return Scorer(name, 1.0)
+        return _OTHERS[name](name) if name in _OTHERS else Scorer(name, 1.0)
+    loss = "neg_mean_squared_error" if name == "r2" else name
     if score_bound is not None:
-        return Scorer(name, check_real(
-            "score_bound", score_bound, low=1e-100, high=1e100,
-            remedy="a number > 0, at which the loss of a row is cut off"))
-    return Scorer(name, _LOG_LOSS if name == "neg_log_loss" else _of_range(name, estimator))
+        bound = check_real("score_bound", score_bound, low=1e-100, high=1e100,
+                           remedy="a number > 0, at which the loss of a row is cut off")
+    else:
+        bound = _LOG_LOSS if name == "neg_log_loss" else _of_range(loss, estimator)
+    scorer = Scorer(loss, bound)
+    return R2("r2", scorer, *_target_bounds("r2", estimator)) if name == "r2" else scorer
 
 
-def _of_range(name, estimator):
-    """Return the largest error within the declared bounds of targets."""
+def _named(scoring, offered):
+    """Return the name of a scorer of scikit-learn that is one of those offered, else itself."""
+    if isinstance(scoring, str) or not hasattr(scoring, "_score_func"):
+        return scoring
+    # Its package imports all metrics, which nobody else needs to wait for.
+    from sklearn.metrics import get_scorer
+
+    requests = scoring.get_metadata_routing()._serialize() if hasattr(
+        scoring, "get_metadata_routing") else {}
+    if any(value is True for each in requests.values() for value in each.values()):
+        raise ValueError("scoring: it asks for metadata, such as sample_weight, which searches do "
+                         "not pass on; give one without.")
+    for name in offered:
+        known = get_scorer(name)
+        if type(scoring) is type(known) and _settings(scoring) == _settings(known):
+            return name
+    return scoring
+
+
+def _settings(scorer):
+    """Return what a scorer of scikit-learn is made of."""
+    given = {**scorer._kwargs}
+    # It is the default.
+    if given.get("average") == "binary":
+        del given["average"]
+    return scorer._score_func, scorer._sign, given, scorer._response_method
+
+
+def _pair(bounds):
+    low, high = (check_real("score_bound", each, remedy="a pair of numbers (low, high)")
+                 for each in (bounds if len(bounds) == 2 else (math.nan, math.nan)))
+    if not 0 < high - low < math.inf:
+        raise ValueError(f"score_bound={tuple(bounds)!r}: must be (low, high), low below high.")
+    return low, high
+
+
+def _target_bounds(name, estimator):
     last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     bounds = getattr(last, "target_bounds", None)
     if not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
         raise ValueError(f"score_bound=None: scoring={name!r} needs a public bound on the loss of "
                          "a row, as the estimator declares no target_bounds; give score_bound, "
                          "or target_bounds=(low, high).")
-    width = float(bounds[1]) - float(bounds[0])
-    return width**2 if name == "neg_mean_squared_error" else width
+    return float(bounds[0]), float(bounds[1])
+
+
+def _of_range(name, estimator):
+    """Return the largest error within the declared bounds of targets."""
+    low, high = _target_bounds(name, estimator)
+    return (high - low)**2 if name == "neg_mean_squared_error" else high - low

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from abc import abstractmethod
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from numbers import Integral
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from dpsk._budgeted import asked
 from dpsk._charging import in_secret
 from dpsk._data.errors import quietly, without_warnings
-from dpsk._data.passes import InPasses
-from dpsk._mechanism.sensitivity import Sensitivity
 from dpsk._parameters import check_real
-from dpsk._privacy.certificate import Enforced
-from dpsk._privacy.events import Gaussian
+from dpsk._privacy.certificate_fields import HANDED_OVER
 from dpsk._progress import watching
 from dpsk._whole import state_as_whole
-from dpsk.model_selection._candidates import post_candidates
-from dpsk.model_selection._holdout import HoldoutModel, last_step, trained
+from dpsk.model_selection._candidates import Alphas, post_candidates
+from dpsk.model_selection._holdout import HoldoutModel, last_step
 from dpsk.model_selection._inside import holds_objects, runs_foreign_code
 from dpsk.model_selection._part import Part
 from dpsk.model_selection._plan import search_plan
-from dpsk.model_selection._scoring import chosen_scorer
-from dpsk.model_selection._told import told_score
+from dpsk.model_selection._runs import (
+    enforced_bounds,
+    scored,
+    shares_of,
+    told,
+    trained_run,
+    trusted_facts,
+)
+from dpsk.model_selection._scoring import Scorer, chosen_scorers
 
 if TYPE_CHECKING:
     from typing import Any
@@ -50,6 +59,8 @@ class BaseSearch(HoldoutModel):
 
     _chosen = "best_estimator_"
     _kind = "search"
+    #: Whether settings may be left out, of which all are known.
+    _may_leave_out: ClassVar[bool] = False
 
     @abstractmethod
     def _probes(self):
@@ -90,7 +101,8 @@ class BaseSearch(HoldoutModel):
             *self._allowed(n_samples), self._mean_runs, *self._sizes(n_samples),
             gaussian=all(model._is_gaussian for model in probes),
             disclosed=max(model._disclosed_share for model in probes),
-            choices=1 if after is None else len(after.values), most_chance=self._most_chance())
+            choices=1 if after is None else len(after.values), most_chance=self._most_chance(),
+            score_shares=shares_of(self._scorers()))
 
     def _probed(self, name):
         """Return models of settings that stand for all; a ValueError where one is no good."""
@@ -98,11 +110,26 @@ class BaseSearch(HoldoutModel):
         if any(name in params for params in settings):
             raise ValueError(f"post_params has {name!r}, and so have the settings that are drawn; "
                              "leave one of the two out.")
-        models = [self._candidate(params) for params in settings]
-        for model in models:
+        models = [model for model in map(self._fitting, settings) if model is not None]
+        if not models:
+            raise ValueError("param_grid: all settings are refused by their values; set "
+                             "error_score='raise' to see why.")
+        if len(models) < len(settings):
+            warnings.warn(f"{len(settings) - len(models)} of {len(settings)} settings are refused "
+                          "by their values, and left out.", FitFailedWarning, stacklevel=3)
+        return models
+
+    def _fitting(self, params):
+        """Return the estimator with a setting; where that is refused None, or a ValueError."""
+        try:
+            model = self._candidate(params)
             # Settings may have a solver of their own.
             self._after(estimator=model)
-        return models
+        except ValueError:
+            if self.error_score == "raise":
+                raise
+            return None
+        return model
 
     @quietly
     def fit(self, X: Table, y: Any = None, groups: ArrayLike | None = None) -> Self:
@@ -126,14 +153,18 @@ class BaseSearch(HoldoutModel):
         X, n_samples = self._opened(X)
         self._check_params()
         y, classes = self._checked_targets(y, n_samples)
-        scorer = chosen_scorer(self.scoring, self.score_bound, self.estimator)
+        scorers = self._scorers(classes)
         name, after = self._after(classes)
         table = Part.of(X, y, groups, n_samples)
+        if table.members is not None and self._is_handed_over:
+            raise ValueError("cv: a split that is handed over may part the rows of a group; with "
+                             "groups leave cv=None, or use ShuffleSplit, which splits groups.")
         plan = replace(self.plan(table.n_units(n_samples)), grouped=table.members is not None)
-        probes = self._probed(name)
+        # The plan has warned of settings that are left out.
+        probes = without_warnings(self._probed, name)
         plan = self._checked_plan(probes, plan, table)
-        method, session, stream = self._opened_session(plan, table)
         parts = self._parts(plan, table)
+        method, session, stream = self._opened_session(plan, table)
         best: Any = None
         # Budgets have paid for all runs, and neither they nor callbacks may learn how many.
         with ExitStack() as stack:
@@ -144,51 +175,145 @@ class BaseSearch(HoldoutModel):
             # All are drawn, and checked, before any is trained; warnings would count them.
             runs: Any = [(asks, without_warnings(self._configured, session, classes, plan))
                          for asks in session.runs(plan.event, plan.holdout_event)]
-            while runs:
-                # What has lost is dropped at once.
-                asks, (drawn, model) = runs.pop()
-                score, model, place = without_warnings(
-                    _run, model, plan, session.admission, scorer, after, asks, parts)
+            train, held = parts
+            made = self._trained(plan, session.admission, after, train, [
+                model for _, (_, model) in runs])
+            for (asks, (drawn, _)), models in zip(runs, made, strict=True):
+                score, model, place, means = without_warnings(
+                    scored, models, plan, scorers, after, asks, held)
                 # Ties are broken at random: equal scores of unequal chance are a choice too.
                 rank = score, asks.index(_TIES)
+                # What has lost is dropped at once.
                 if best is None or rank > best[0]:
-                    best = rank, drawn, {} if after is None else {name: after.values[place]}, model
-        (score, _), (place, params), chosen, model = best
+                    chosen = {} if after is None else {name: after.values[place]}
+                    best = rank, drawn, chosen, model, means
+        _, (place, params), chosen, model, means = best
         inner = model if hasattr(model, "privacy_") else model.estimator
-        score_bound = Enforced(
-            "score_bound", float(scorer.bound),
-            "default" if self.score_bound is None else "declared", f"loss of one row in scoring="
-            f"{scorer.name!r}; larger ones, and those that are no number, are set to it")
         certificate = self._certificate(
-            method, plan, stream, inner.privacy_, classes, enforced=[score_bound],
-            released=("best_estimator_", "best_params_", "best_index_", "best_score_"))
+            method, plan, stream, inner.privacy_, classes,
+            enforced=enforced_bounds(scorers, self.score_bound), trusted=trusted_facts(scorers),
+            released=(*(() if self.refit is False else ("best_estimator_",)), "best_params_",
+                      "best_index_", "best_score_"))
         # Their own tell what a run costs, and not that this one was chosen.
         state_as_whole(model, certificate, self)
         model.privacy_ = certificate
-        self.best_estimator_, self.best_params_ = model, {**params, **chosen}
-        self._tell(scorer, plan, score, place, self._public_settings(params))
-        self.privacy_, self.plan_, self.scorer_ = certificate, plan, scorer
+        self.best_params_ = {**params, **chosen}
+        if self.refit is not False:
+            self.best_estimator_ = model
+        self._tell(scorers, plan, means, place, self._public_settings(params))
+        self.privacy_, self.plan_ = certificate, plan
+        self.scorer_ = scorers if self._has_several else next(iter(scorers.values()))
         return self
 
-    def _tell(self, scorer, plan, score, place, params):
-        """Set what is told of the best score, and what of the others: that they stay secret."""
-        noise = scorer.bound * plan.score_noise
-        self.best_score_ = told_score(scorer.name, scorer.of_mean(score_mean(score)), noise,
-                                      *scorer.range)
-        self.best_score_standard_error_, self.n_splits_ = noise, 1
-        self.best_index_ = place
-        self.cv_results_ = {"params": params} | {
-            name: np.where(np.arange(len(params)) == place, float(value), np.nan)
-            for name, value in (("mean_test_score", self.best_score_), ("std_test_score", noise),
-                                ("rank_test_score", 1))}
+    def _trained(self, plan, admission, after, part, models):
+        """Yield the models of every run, trained in as many processes as `n_jobs` says."""
+        # What an alpha path keeps of its first training stays in this process.
+        n_jobs = 1 if isinstance(after, Alphas) else effective_n_jobs(self.n_jobs)
+        given = plan, admission, after, part
+        models = models[::-1]
+        if n_jobs == 1:
+            while models:
+                yield trained_run(*given, models.pop())
+            return
+        with Parallel(n_jobs=n_jobs) as parallel:
+            while models:
+                some = [models.pop() for _ in range(min(n_jobs, len(models)))]
+                yield from without_warnings(parallel, [
+                    delayed(trained_run)(*given, model) for model in some])
+
+    def _split(self, n_units):
+        """Return the (train, test) indices that `cv` gives; a ValueError unless it gives one pair.
+        """
+        # Its package imports all metrics, which nobody else needs to wait for.
+        from dpsk.metrics._cross_validation import splits_of
+
+        several = isinstance(self.cv, Integral)
+        found = [] if several else splits_of(self.cv, n_units, self.random_state)
+        if len(found) != 1:
+            raise ValueError(f"cv={self.cv!r}: with K folds a row is in K - 1 trainings of every "
+                             "run, each of which would get so small a part of the budget that "
+                             "one split into two parts chooses better; leave cv=None and set "
+                             "test_size, or give one split, such as "
+                             "ShuffleSplit(n_splits=1, test_size=0.2).")
+        return found[0]
+
+    def _sizes(self, n_samples):
+        if self.cv is None:
+            return super()._sizes(n_samples)
+        train, test = self._split(n_samples)
+        return len(train), len(test)
+
+    def _parts(self, plan, table):
+        if self.cv is None:
+            return super()._parts(plan, table)
+        n_units = len(table.y) if table.members is None else table.members.count
+        return [table.units(each) for each in without_warnings(self._split, n_units)]
+
+    @property
+    def _is_handed_over(self):
+        from dpsk.metrics._cross_validation import is_by_index
+
+        return self.cv is not None and not is_by_index(self.cv)
+
+    def _split_fact(self, plan):
+        return HANDED_OVER if self._is_handed_over else super()._split_fact(plan)
+
+    @property
+    def _has_several(self):
+        return isinstance(self.scoring, (list, tuple, set, dict))
+
+    def _scorers(self, classes=None):
+        """Return the scores by name, that which chooses first."""
+        found = chosen_scorers(self.scoring, self.score_bound, self.estimator, self.refit)
+        binary = [each.name for each in found.values() if each.binary]
+        if binary and classes is not None and len(classes) != 2:
+            raise ValueError(f"scoring={binary[0]!r}: is of two classes, and there are "
+                             f"{len(classes)}; use 'balanced_accuracy' or 'neg_log_loss'.")
+        return found
+
+    def _tell(self, scorers, plan, means, place, params):
+        """Set what is told of the best scores, and what of the others: that they stay secret."""
+        self.cv_results_, first = {"params": params}, next(iter(scorers))
+        events = iter(plan.score_events)
+        for name, mean in zip(scorers, means, strict=True):
+            noises = [diameter / (plan.n_holdout * next(events).mu)
+                      for diameter in scorers[name].diameters]
+            score, noise = told(scorers[name], noises, mean, plan.n_holdout)
+            self.cv_results_ |= {
+                f"{key}_{name}": np.where(np.arange(len(params)) == place, float(value), np.nan)
+                for key, value in (("mean_test", score), ("std_test", noise))}
+            if name == first:
+                self.best_score_, self.best_score_standard_error_ = score, noise
+                self.cv_results_[f"rank_test_{name}"] = np.where(
+                    np.arange(len(params)) == place, 1.0, np.nan)
+        self.best_index_, self.n_splits_ = place, 1
 
     def _check_params(self):
         super()._check_params()
+        if self.return_train_score is not False:
+            raise ValueError(f"return_train_score={self.return_train_score!r}: scores of rows "
+                             "that were trained on would be another release of every run; leave "
+                             "it False.")
+        if not (isinstance(self.error_score, str) and self.error_score == "raise") and not (
+                self._may_leave_out and isinstance(self.error_score, float)
+                and math.isnan(self.error_score)):
+            raise ValueError(f"error_score={self.error_score!r}: must be 'raise'"
+                             f"{' or nan' if self._may_leave_out else ''}; a number would rank "
+                             "runs by what rows made fail.")
+        if not isinstance(self.refit, (bool, str)):
+            raise ValueError(f"refit={self.refit!r}: must be True, False or the name of a score; "
+                             "a function would choose by the scores of all runs, which stay "
+                             "secret.")
         self._after()
 
     def _after(self, classes=None, estimator=None):
         """Return the name and the candidates of what is set after the training, or two Nones."""
-        scorer = chosen_scorer(self.scoring, self.score_bound, self.estimator)
+        scorers = self._scorers(classes)
+        scorer = next(iter(scorers.values()))
+        if self.post_params is not None and (len(scorers) > 1 or not isinstance(scorer, Scorer)):
+            raise ValueError(f"post_params: scoring={self.scoring!r} is no mean of losses, by "
+                             "which they are chosen; use DPTunedThresholdClassifier for "
+                             "thresholds, or another score.")
         estimator = self.estimator if estimator is None else estimator
         return post_candidates(self.post_params, estimator, scorer, classes)
 
@@ -227,45 +352,8 @@ class BaseSearch(HoldoutModel):
         """
         check_is_fitted(self)
         targets, _ = self._checked_targets(y, _num_samples(X))
-        return float(self.scorer_.of_mean(self.scorer_.losses(
-            self.best_estimator_, X, targets).mean()))
-
-
-def _run(model, plan, admission, scorer, after, asks, parts):
-    """Train a run, and return its noisy score, of which larger is better, about zero.
-
-    And the model, and the place of what was chosen to follow from it.
-    """
-    part, held = parts
-    models = ([trained(model, plan, admission, part)] if after is None
-              else after.trained(model, plan, admission, part))
-
-    # Where a row of one group stands follows from how many rows others have.
-    placed = models if held.members is None else [InPasses(model) for model in models]
-    sums, place = [], 0
-
-    def read(inside):
-        if not sums:
-            losses = [scorer.losses(placed[0], held.X, held.y)] if after is None else (
-                after.losses(placed, scorer, held.X, held.y))
-            # About the middle of [0, 1], so that sums are as short as they can be.
-            sums.append(np.array([held.total(0.5 - each) for each in losses]))
-        return sums[0][[place]] if chosen else sums[0].copy()
-
-    chosen = plan.choices == 1
-    if not chosen:
-        # Sums of numbers in [-1/2, 1/2] move by at most 1, up or down.
-        apart = Sensitivity(2.0, "gumbel", terms=plan.n_holdout, size=plan.choices,
-                            rounded=False)
-        place, chosen = int(asks(plan.choice, read, apart, select=np.argmax)), True
-    moved = Sensitivity(1.0, terms=plan.n_holdout, size=1)
-    score = asks(Gaussian(plan.score_mu), read, moved, divisor=plan.n_holdout)
-    return float(score[0]), models[0] if after is None else after.made(models, place), place
-
-
-def score_mean(score):
-    """Return the mean loss that a noisy score about zero stands for."""
-    return 0.5 - score
+        scorer = self.scorer_[self.refit] if self._has_several else self.scorer_
+        return scorer.exact(self.best_estimator_, X, targets)
 
 
 def checked_mean(name, value):

@@ -16,8 +16,8 @@ __all__ = ["settings_text"]
 
 #: What says by its text all that it is.
 _PLAIN = (bool, int, float, complex, str, bytes)
-#: Seeds key noise by themselves, and what is printed changes none.
-_NO_SETTINGS = ("random_state", "verbose")
+#: Seeds key noise by themselves, and neither what is printed nor where a run is made changes any.
+_NO_SETTINGS = ("random_state", "verbose", "n_jobs")
 
 
 def settings_text(estimator: Any) -> str:

@@ -82,10 +82,11 @@ def check_parameters(step):
 def check_prices(priced, y, n_samples, n_units, params):
     """Raise what steps would at their (epsilon, delta), whatever the columns.
 
-    `priced` is a dict of (step, price) by name; a step says what it refuses by
-    ``_check_fit(n_units, y)``, and by a fit to a column of zeros where any rows will do, or where
-    these are in groups.
+    And return what they would be charged, by name, as far as that is found out. `priced` is a
+    dict of (step, price) by name; a step says what it refuses by ``_check_fit(n_units, y)``, and
+    by a fit to a column of zeros where any rows will do, or where these are in groups.
     """
+    found = {}
     for name, (step, (epsilon, delta)) in priced.items():
         expected = asked(step)._target_checks
         labels = None if expected is None else check_targets(type(step).__name__, y, n_samples,
@@ -103,7 +104,8 @@ def check_prices(priced, y, n_samples, n_units, params):
         elif plain:
             continue
         if "public_X" not in given:
-            rehearse(step, np.zeros((n_samples, 1)), labels, **given)
+            found[name] = rehearse(step, np.zeros((n_samples, 1)), labels, **given)
+    return found
 
 
 def check_shares(name, value):

@@ -17,7 +17,7 @@ from dpsk._docs import documented
 from dpsk._fit import Method
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, optional
 from dpsk._problem import Budget
-from dpsk._steps import Steps
+from dpsk._steps import LAST_CHANCE, Steps
 from dpsk._whole import state_as_whole
 from dpsk.pipeline._checks import (
     check_fit,
@@ -110,25 +110,25 @@ class DPPipeline(Composition):
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes of all steps together are (epsilon, delta)-indistinguishable. Released: what each
     private step releases. What a step is fitted to may depend on what those before it released,
-    and its price does not: shares are fixed before the first. Of a last step whose releases are
-    Gaussian, as those of the solvers "gd" and "newton", squares of mu add up; one of another
-    kind, such as a network by "sgd", costs as much as any of its (epsilon', delta'), at about
-    three quarters of the epsilon. Not checked, and stated on the certificate: that all steps map
-    every row by itself, functions of a ``FunctionTransformer`` included, which may look at no
-    other row; and that a ``FrozenEstimator`` was fitted to other rows, even if it is private, as
-    its price is not counted. Searches, ensembles and calibrators around a private model fit it
+    and its price does not: shares are fixed before the first. Squares of mu add up; a last step
+    that is not Gaussian, such as a network by "sgd", is covered by a mu beside a chance of a
+    hundredth of delta, or has a fixed (epsilon', delta') where none covers it. Not checked, and
+    stated on the certificate: that all steps map every row by itself, functions of a
+    ``FunctionTransformer`` included, which may look at no other row; and that a
+    ``FrozenEstimator`` was fitted to other rows, even if it is private, as its price is not
+    counted. scikit-learn's searches, ensembles and calibrators around a private model fit it
     several times: they are refused as steps. Parts of one step add up as steps do, those of
     columns of their own as well, as every one of them sees something of each row; what they make
     stands side by side, and is dense behind a ``ColumnTransformer``. Squares of their bounds on
-    rows add up, where all are known. A bound on rows that is known by construction
-    becomes the `data_norm` of the step behind it, where that is "auto".
+    rows add up, where all are known. A bound on rows that is known by construction becomes the
+    `data_norm` of the step behind it, where that is "auto".
 
     The number of rows and all parameters are public, and what each step takes as public.
 
     References
     ----------
     Dong, Roth, Su (2022), Corollary 2, for Gaussian steps; Kairouz, Oh, Viswanath (2015), for one
-    of another kind.
+    that none covers.
 
     Examples
     --------
@@ -225,23 +225,28 @@ class DPPipeline(Composition):
         releases = Steps(method, budget, chance, random_state=self.random_state,
                          verbose=self.verbose, is_seeded=any(map(is_seeded, parts.values())),
                          public=public_facts(parts, private, y, n_samples, budget.grouped))
-        last_price = None
-        if private[-1] not in shares:
-            last_price = releases.last_price(sum(shares.values()))
+        last = private[-1]
+        of_any_kind = shares.get(last, 0) > 0 and not asked(parts[last])._is_gaussian
+        if last not in shares:
+            releases.alone()
         # A step of share 0 releases nothing, and is told the budget.
         prices = {name: releases.budget(share) if share else (budget.epsilon, budget.delta)
-                  for name, share in shares.items()}
-        prices.setdefault(private[-1], last_price)
-        check_prices({name: (parts[name], prices[name]) for name in private}, y, n_samples,
-                     budget.n_samples, params)
+                  for name, share in {last: 0, **shares}.items()}
+        if of_any_kind:
+            prices[last] = releases.last_price(shares[last])
+        found = check_prices({name: (parts[name], prices[name]) for name in private}, y,
+                             n_samples, budget.n_samples, params)
+        if of_any_kind:
+            releases.checked_last(shares[last], found.get(last))
         norm, fitted = None, {}
 
         def fit(name, step, X):
             make = partial(configured, step, norm, (budget.epsilon, budget.delta))
             targets = () if y is None else (y,)
             more = params.get(name, {})
-            fitted[name] = (releases.fit(shares[name], make, X, *targets, **more) if name in shares
-                            else releases.fit_last(last_price, make, X, *targets, **more))
+            ends = name == last and (last not in shares or of_any_kind)
+            fitted[name] = (releases.fit_last if ends else releases.fit)(
+                shares.get(name, 0), make, X, *targets, **more)
             return fitted[name]
 
         for place, (name, step) in enumerate(steps[first:], first):
@@ -258,8 +263,9 @@ class DPPipeline(Composition):
     @property
     def _disclosed_share(self):
         """float : the share of delta that may be a chance to show a row, of all steps."""
-        return sum(asked(step)._disclosed_share for _, step in every_part(self.steps)
-                   if is_private(step))
+        *others, last = [asked(step) for _, step in every_part(self.steps) if is_private(step)]
+        return sum(step._disclosed_share for step in others) + (
+            last._disclosed_share if last._is_gaussian else LAST_CHANCE)
 
     @property
     def _is_gaussian(self):
@@ -337,15 +343,14 @@ class DPPipeline(Composition):
             by_rule = {name: share * less for name, share in by_rule.items()}
         shares.update(by_rule)
         last, left = private[-1], 1.0 - sum(shares.values())
-        gaussian = asked(parts[last])._is_gaussian
-        if last in shares and not gaussian:
+        if last in shares and not asked(parts[last])._is_gaussian:
             raise ValueError(f"shares has {last!r}, whose releases are not known to be Gaussian; "
                              "leave it out, as the last step takes what is left.")
         if left < -1e-12 or (last not in shares and left <= 0.0):
             raise ValueError(f"shares={self.shares!r}: nothing is left for step "
                              f"{(last if last not in self.shares else private[0])!r}, whose "
                              "share is not given; let them sum to less.")
-        if last not in shares and gaussian and any(shares.values()):
+        if last not in shares and any(shares.values()):
             shares[last] = left
         return shares
 

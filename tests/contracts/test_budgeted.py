@@ -92,12 +92,6 @@ def test_what_others_classes_claim_is_not_trusted():
     assert isinstance(_event(DPStandardScaler(), 1.0, 1e-5), Gaussian)
 
 
-def test_a_search_around_a_search_has_no_price_here():
-    inner = DPTunedThresholdClassifier(DPLogisticRegression())
-    with pytest.raises(ValueError, match="price is not known"):
-        DPTunedThresholdClassifier(inner).fit(*_rows())
-
-
 @pytest.mark.parametrize("last", [
     lambda **bad: DPTunedThresholdClassifier(DPLogisticRegression(), **bad),
     lambda **bad: DPGridSearchCV(DPLogisticRegression(), {"alpha": [1e-3, 1e-2]}, **bad)],

@@ -1,12 +1,12 @@
 """Shares of a pipeline by the rules of its steps."""
 
 import math
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import ndtr
 from sklearn.base import clone
 
 from dpsk import (
@@ -18,9 +18,18 @@ from dpsk import (
     PrivacyBudget,
 )
 from dpsk._defaults.columns import median_share, moment_share, spread_share
+from dpsk._privacy.domination import covering_mu
 from dpsk._problem import Budget
-from dpsk._steps import Steps
-from dpsk.accounting import Gaussian
+from dpsk._steps import _Covered
+from dpsk.accounting import (
+    Composed,
+    Disclosure,
+    Gaussian,
+    Pure,
+    Repeated,
+    SampledGaussian,
+    delta,
+)
 from dpsk.model_selection._plan import SearchPlan
 from dpsk.preprocessing._code_plan import CodePlan
 from dpsk.testing import NoiseSeed
@@ -49,21 +58,17 @@ def test_the_vectorizer_takes_what_its_plan_is_worth_of_the_whole():
     assert 0.48 < (mu / whole) ** 2 <= 0.5 * (1 + 1e-5)
 
 
-def test_the_price_of_another_kind_holds_for_any_of_its_guarantee():
-    """Randomized response that tells all at its delta, beside the Gaussian steps before it.
-
-    The worst that a step of that (epsilon', delta') can be, on a grid of the Gaussian loss.
-    """
-    budget = Budget(1000, 3, 1.0, 1e-3)
-    own, delta = Steps(None, budget, 1e-4, random_state=None, verbose=0).last_price(0.2)
-    mu = math.sqrt(0.2) * gaussian_mu(1.0, (1e-3 - 1e-4) / (1 - 1e-4))
-    ends = np.linspace(-12, 12 + mu, 200_001)
-    base, moved = np.diff(ndtr(ends)), np.diff(ndtr(ends - mu))
-    truth = 1.0 / (1.0 + math.exp(-own))
-    law = (1 - delta) * np.array([truth, 1 - truth])
-    excess = np.maximum(moved[:, None] * law - math.e * base[:, None] * law[::-1], 0.0)
-    spent = 1e-4 + (1 - 1e-4) * (delta + excess.sum())
-    assert 0.99e-3 < spent <= 1e-3
+@pytest.mark.parametrize("event", [
+    Repeated(SampledGaussian(0.1, 3.0), 10), Pure(0.3),
+    Composed((Pure(0.1), Disclosure(1e-6)))], ids=str)
+def test_what_covers_a_last_step_is_never_below_the_composed_truth(event):
+    """Beside a Gaussian step, at small and large epsilons, by the accountant of losses."""
+    chance = 1e-5
+    covered = _Covered(1.002 * covering_mu(event, chance), chance, (0.0, 0.0))
+    assert covered(event) and not replace(covered, mu=0.7 * covered.mu)(event)
+    for loss in (0.0, 0.3, 2.0):
+        truth = delta(Composed((Gaussian(0.5), event)), loss)
+        assert truth <= delta(Composed((Gaussian(0.5), covered.event)), loss) * (1 + 1e-9)
 
 
 def test_shares_are_those_of_the_rules():

@@ -23,7 +23,7 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._solvers import SOLVERS
 from dpsk.accounting import BestOf, Composed, Gaussian
-from dpsk.model_selection import _search
+from dpsk.model_selection import _runs
 from dpsk.model_selection._candidates import TemperedClassifier, post_candidates
 from dpsk.model_selection._part import Part
 from dpsk.model_selection._plan import search_plan
@@ -74,17 +74,17 @@ class Fixed:
 def test_a_run_draws_the_law_of_its_price_and_the_declared_noise():
     """1500 draws: chi-square of 2 degrees, and six deviations; a false alarm in 1e-7 or less."""
     plan = search_plan(1.0, 1e-3, 2.0, 4, 4, gaussian=True, disclosed=0.0, choices=3)
-    found = [_search._run(None, plan, None, None, Fixed(), Session(
-        EntropyStream(), Ledger(plan.holdout_event)), [Part(None, None, None)] * 2)
+    found = [_runs.scored([None], plan, {"score": None}, Fixed(), Session(
+        EntropyStream(), Ledger(plan.holdout_event)), Part(None, None, None))
         for _ in range(1500)]
     sums = 4 * (0.5 - Fixed.table.mean(axis=1))
     scale = 2.0 / bounded_range_epsilon(plan.choice_mu)
     law = np.exp(sums / scale) / np.exp(sums / scale).sum()
-    drawn = np.bincount([place for _, _, place in found], minlength=3)
+    drawn = np.bincount([place for _, _, place, _ in found], minlength=3)
     assert ((drawn - 1500 * law) ** 2 / (1500 * law)).sum() < 36.9
-    noise = np.array([score - sums[place] / 4 for score, _, place in found])
+    noise = np.array([score - sums[place] / 4 for score, _, place, _ in found])
     assert noise.std() == pytest.approx(1 / (4 * plan.score_mu), rel=6 / math.sqrt(3000))
-    assert all(model == place for _, model, place in found)
+    assert all(model == place for _, model, place, _ in found)
     # A row that is replaced moves a sum by 1: so much and no less is what the law is priced for.
     worst = np.log(law) - np.log(softmax((sums + np.array([1.0, -1.0, -1.0])) / scale))
     assert np.ptp(worst) == pytest.approx(bounded_range_epsilon(plan.choice_mu), rel=1e-9)

@@ -5,51 +5,65 @@ import pickle
 import numpy as np
 import pytest
 from scipy.stats import loguniform
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import get_scorer
+from sklearn import config_context
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.metrics import accuracy_score, f1_score, get_scorer, make_scorer
 
 from dpsk import (
     DPGridSearchCV,
+    DPLinearSVC,
     DPLogisticRegression,
     DPRandomizedSearchCV,
     DPRidge,
+    PrivacyBudget,
 )
 from dpsk._mechanism import session as release
 from dpsk._privacy.noise.streams import KeyedStream
 from dpsk.accounting import Composed, Disclosure, Gaussian
+from dpsk.metrics import get_scorer as dp_scorer
 from dpsk.model_selection import _search
+from dpsk.model_selection._part import Part
 from dpsk.model_selection._plan import search_plan
-from dpsk.model_selection._scoring import SCORERS, Scorer
+from dpsk.model_selection._score_kinds import R2, AreaUnderROC, AveragePrecision, LabelScore
+from dpsk.model_selection._scoring import SCORERS, RowScore, Scorer, chosen_scorers
 from dpsk.model_selection._split import split_rows
+from dpsk.testing import NoiseSeed
 from tests.events import disclosed, total_mu
 from tests.instruments import fix_runs
 from tests.model_selection.test_searches import grid, rows
+
+ODD = np.array([np.nan, np.inf, -np.inf, 1e308, -1e308, 0.0, -0.0, 0.5, 1.0, 2.0, 1e-300])
+SCORES = [LabelScore("balanced_accuracy"), LabelScore("f1"), AreaUnderROC("roc_auc"),
+          AveragePrecision("average_precision"),
+          R2("r2", Scorer("neg_mean_squared_error", 4.0), -1.0, 1.0),
+          RowScore("callable", 3.0, lambda model, X, y: model.predict(X)[0] - y[0], 1.0)]
+every_score = pytest.mark.parametrize("score", SCORES, ids=lambda score: score.name)
 
 
 @pytest.fixture
 def several_runs(monkeypatch):
     """Make seven runs in every search; return what they had: (params, noisy score) each."""
-    seen, run = [], _search._run
+    seen, run = [], _search.scored
 
-    def recorded(model, *args):
-        found = run(model, *args)
-        seen.append((model.alpha, found[0]))
+    def recorded(models, *args):
+        found = run(models, *args)
+        seen.append((models[0].alpha, found[0]))
         return found
 
     fix_runs(monkeypatch, 7)
-    monkeypatch.setattr(_search, "_run", recorded)
+    monkeypatch.setattr(_search, "scored", recorded)
     return seen
 
 
 def test_of_runs_that_score_alike_any_may_be_kept(several_runs, monkeypatch):
     X, y = rows(60)
-    kept, made, recorded = set(), [], _search._run
+    kept, made, recorded = set(), [], _search.scored
 
-    def alike(model, *args):
-        made.append(recorded(model, *args)[1])
-        return 0.0, made[-1], 0
+    def alike(models, *args):
+        made.append(recorded(models, *args)[1])
+        return 0.0, made[-1], 0, [[np.zeros(1)]]
 
-    monkeypatch.setattr(_search, "_run", alike)
+    monkeypatch.setattr(_search, "scored", alike)
     # The same one of seven every time: by chance once in 7**9 tests.
     for _ in range(10):
         made.clear()
@@ -161,3 +175,180 @@ def test_noise_on_the_score_is_what_the_plan_says(several_runs):
     # The exact scores vary as well, by at most 1/2 about their mean.
     assert scores.std() > search.plan_.score_noise * (1 - 5.5 / np.sqrt(2 * len(scores)))
     assert scores.std() < (search.plan_.score_noise + 0.5) * (1 + 5.5 / np.sqrt(2 * len(scores)))
+
+
+class SaysRows:
+    """Says of a row what stands in it."""
+
+    classes_ = np.arange(2)
+
+    def predict(self, X):
+        return X[:, 0]
+
+    def predict_proba(self, X):
+        return X
+
+
+def replayed(score, n_pairs, seed=0):
+    """Return how far rows that are replaced move sums, in what is priced: the most of each.
+
+    What later sums are asked of follows from earlier ones, which are released: those are fixed.
+    """
+    rng, most = np.random.default_rng(seed), np.zeros(len(score.shares))
+    numbers = score.name in ("r2", "callable")
+    for pair in range(n_pairs):
+        X, shown = rng.choice(ODD, size=(6, 2)), []
+        y = rng.choice(ODD, size=6) if numbers else rng.integers(2, size=6)
+        other, other_y, codes = X.copy(), y.copy(), np.array([0, 0, 0, 1, 1, 2])
+        other[3], other_y[3] = rng.choice(ODD, size=2), rng.choice(ODD) if numbers else 1 - y[3]
+        held = Part.of(X, y, codes if pair % 2 else None, 6)
+        if pair % 2:
+            other[4], other_y[4] = rng.choice(ODD, size=2), other_y[3]
+        answers = [rng.normal(size=200) for _ in score.shares]
+        for table, targets in ((X, y), (other, other_y)):
+            sums = []
+
+            def ask(place, columns, sums=sums, held=held, answers=answers):
+                columns = list(columns)
+                assert all((np.abs(each) <= 0.5).all() for each in columns)
+                sums.append(np.array([held.total(np.asarray(each)) for each in columns]))
+                return answers[place][:len(columns)]
+
+            score.released(ask, SaysRows(), table, targets)
+            shown.append(sums)
+        moved = [np.linalg.norm(one - two) for one, two in zip(*shown, strict=True)]
+        most = np.maximum(most, np.array(moved) / score.diameters)
+    return most
+
+
+@every_score
+def test_a_row_or_a_group_moves_sums_by_no_more_than_is_priced(score):
+    most = replayed(score, 60)
+    assert (most <= 1 + 1e-12).all() and most.max() > 0.6
+
+
+@every_score
+def test_without_noise_scores_are_those_of_scikit_learn(score):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 3))
+    y = X[:, 0] + rng.normal(size=4000)
+    if score.name in ("r2", "callable"):
+        y = np.clip(y / 5.0, -1.0, 1.0)
+        model = LinearRegression().fit(X[:500], y[:500])
+    else:
+        y = (y > 1.5).astype(int)
+        model = LogisticRegression().fit(X[:500], y[:500])
+    held = (X[500:], y[500:]) if score.name != "callable" else (X[:50], y[:50])
+    means = score.released(lambda place, columns: np.array([each.mean() for each in columns]),
+                           model, *held)
+    found = score.value(means, len(held[1]))
+    truth = (np.mean(model.predict(held[0]) - held[1]) if score.name == "callable"
+             else get_scorer(score.name)(model, *held))
+    # Curves and ranks are those of bins.
+    binned = score.name in ("roc_auc", "average_precision")
+    assert found == pytest.approx(truth, abs=0.02 if binned else 1e-9)
+    assert score.exact(model, *held) == pytest.approx(truth, abs=1e-9)
+
+
+@every_score
+def test_the_stated_error_is_that_of_the_noise(score):
+    """Within a third below and a factor of two above that of 200 draws, of a fixed seed."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 2))
+    y = X[:, 0] + rng.normal(size=2000)
+    numbers = score.name in ("r2", "callable")
+    y = np.clip(y / 5.0, -1.0, 1.0) if numbers else (y > 1.0).astype(int)
+    model = (LinearRegression() if numbers else LogisticRegression()).fit(X, y)
+    noises = [diameter / (2000 * 0.5) for diameter in score.diameters]
+    kept, drawn = {}, []
+    for _ in range(200):
+        def ask(place, columns):
+            if place not in kept or (place and len(score.shares) > 1):
+                kept[place] = np.array([np.mean(each) for each in columns])
+            return kept[place] + noises[place] * rng.normal(size=len(kept[place]))
+
+        part = (X[:30], y[:30]) if score.name == "callable" else (X, y)
+        if not drawn or len(score.shares) > 1:
+            means = score.released(ask, model, *part)
+        else:
+            means = [ask(0, ())]
+        drawn.append(score.value(means, 2000))
+    assert 0.67 < score.error(means, noises, 2000) / np.std(drawn) < 2.0
+
+
+def test_scorers_of_scikit_learn_are_taken_by_what_they_are():
+    found = chosen_scorers(get_scorer("r2"), None, DPRidge(target_bounds=(0, 1)))
+    assert isinstance(found["score"], R2) and found["score"].errors.bound == 1.0
+    model = DPLogisticRegression()
+    assert chosen_scorers(make_scorer(f1_score), None, model)["score"] == LabelScore("f1")
+    for other in (make_scorer(f1_score, pos_label=0),
+                  make_scorer(accuracy_score, greater_is_better=False), dp_scorer("dp_f1")):
+        with pytest.raises(ValueError, match="row by row"):
+            chosen_scorers(other, None, model)
+    with config_context(enable_metadata_routing=True):
+        weighted = make_scorer(f1_score).set_score_request(sample_weight=True)
+        with pytest.raises(ValueError, match="asks for metadata"):
+            chosen_scorers(weighted, None, model)
+
+
+class Keeps:
+    """A scorer that keeps rows, in itself and in the model."""
+
+    def __init__(self):
+        self.rows = []
+
+    def __call__(self, model, X, y):
+        self.rows.append(X)
+        model.stolen_ = X
+        assert len(X) == len(y) == 1
+        return float(model.predict(X)[0] == y[0])
+
+
+def test_a_scorer_of_somebody_elses_is_called_row_by_row_and_keeps_none():
+    X, y = rows()
+    scorer = Keeps()
+    found = grid(scoring=scorer, score_bound=(0, 1), epsilon=100.0, n_iter=1,
+                 random_state=NoiseSeed(0)).fit(X, y)
+    assert found.best_score_ == pytest.approx(found.score(X, y), abs=0.2)
+    assert not scorer.rows and not hasattr(found.best_estimator_, "stolen_")
+    assert any("by nothing of rows before" in fact for fact in found.privacy_.public)
+
+
+def test_one_of_several_scores_chooses_and_all_are_told():
+    X, y = rows(2000)
+    names = {"area": "roc_auc", "f1": "f1", "right": "accuracy"}
+    found = grid(scoring=names, refit="f1", epsilon=30.0, n_iter=2, random_state=NoiseSeed(0)).fit(
+        X, y)
+    place = found.best_index_
+    assert list(found.scorer_) == ["f1", "area", "right"]
+    assert found.best_score_ == found.cv_results_["mean_test_f1"][place]
+    for name in names:
+        score, error = (found.cv_results_[f"{key}_test_{name}"][place] for key in ("mean", "std"))
+        exact = found.scorer_[name].exact(found.best_estimator_, X, y)
+        assert 0.0 < error and abs(score - exact) < 8 * error + 0.1
+    assert found.score(X, y) == found.scorer_["f1"].exact(found.best_estimator_, X, y)
+    assert sum(found.plan_.score_shares) == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="several scores one of them chooses"):
+        grid(scoring=list(names)).fit(X, y)
+
+
+def test_what_a_score_needs_is_checked_first():
+    X, y = rows()
+    with PrivacyBudget(5.0, 1e-3) as budget:
+        for search, match in ((grid(scoring="f1"), "is of two classes"),
+                              (grid(DPLinearSVC(solver="gd"), scoring="neg_log_loss"),
+                               "has no probabilities"),
+                              (grid(scoring=len, score_bound=(1, 0)), "low below high"),
+                              (grid(scoring="f1", post_params={"threshold": [0.5]}),
+                               "DPTunedThresholdClassifier")):
+            with pytest.raises(ValueError, match=match):
+                search.fit(X, np.arange(len(y)) % 3 if "two" in match else y)
+    assert not budget.charges
+
+
+def test_without_a_refit_no_model_is_kept():
+    X, y = rows()
+    found = grid(refit=False).fit(X, y)
+    assert found.best_params_["alpha"] in (1e-4, 1e-2, 1.0)
+    assert not hasattr(found, "best_estimator_")
+    assert "best_estimator_" not in found.privacy_.released

@@ -21,7 +21,8 @@ from dpsk import (
     DPTableVectorizer,
     make_dp_pipeline,
 )
-from dpsk.accounting import Composed, Disclosure, Gaussian, Pure, SampledGaussian
+from dpsk.accounting import Composed, Disclosure, Gaussian, Pure, SampledGaussian, delta
+from dpsk.accounting import epsilon as accounted
 from tests.events import GROUP_RELATION, gaussian_delta, gaussian_mu, tally
 from tests.instruments import watched_ledgers
 from tests.pipeline.fits import costs, delta_beside, model, table
@@ -49,10 +50,10 @@ def test_squares_of_mu_add_up_to_the_budget(last):
     events = [own.event for own in costs(pipeline)]
     assert tally(certificate.event) == tally(Composed(tuple(events)))
     mu, chance = _composed(events)
-    delta = chance + (1.0 - chance) * gaussian_delta(mu, 2.0)
-    assert certificate.delta_at(2.0) == pytest.approx(delta, rel=1e-6)
+    spent = chance + (1.0 - chance) * gaussian_delta(mu, 2.0)
+    assert certificate.delta_at(2.0) == pytest.approx(spent, rel=1e-6)
     # What is not spent is what additive models leave for categories that are not there.
-    assert 0.85e-5 < delta <= certificate.delta == 1e-5
+    assert 0.85e-5 < spent <= certificate.delta == 1e-5
     assert all(name in certificate.solver for name, _ in pipeline.steps_)
     assert Certificate.from_json(certificate.to_json()) == certificate
     assert certificate.arithmetic == costs(pipeline)[-1].arithmetic
@@ -62,21 +63,36 @@ def test_squares_of_mu_add_up_to_the_budget(last):
     DPMLPClassifier(max_iter=5), DPLasso(target_bounds=(0, 1), data_norm=2.0),
     DPLogisticRegression(alpha=0.1), DPAUCMaximizer(loss="auc", max_iter=5),
     DPGaussianSampler()], ids=repr)
-def test_a_last_step_of_another_kind_has_a_fixed_price(last):
+def test_a_last_step_of_another_kind_is_covered_by_a_gaussian(last):
+    pipeline = model(last=last).fit(*table())
+    first, own = costs(pipeline)
+    certificate = pipeline.privacy_
+    mu, chance = _composed([certificate.event])
+    before, shown = _composed([first.event])
+    left, own_chance = math.sqrt(mu**2 - before**2), chance - shown
+    assert own_chance == pytest.approx(1e-7, rel=1e-3) and own.delta <= 1.001e-7
+    # The truth, by the accountant of losses, is within what is declared, and that in the budget.
+    truth = delta(Composed((first.event, own.event)), 2.0)
+    assert truth <= certificate.delta_at(2.0) <= 1e-5
+    assert certificate.delta_at(2.0) > 0.9e-5
+    # Nearly all that squares of mu leave is for the step.
+    assert 0.95 * accounted(Gaussian(left), own.delta) < own.epsilon
+    assert Certificate.from_json(certificate.to_json()) == certificate
+
+
+def test_a_last_step_that_no_gaussian_covers_has_a_fixed_price():
+    last = DPLogisticRegression(alpha=0.1, solver="objective_perturbation")
     pipeline = model(last=last).fit(*table())
     first, own = costs(pipeline)
     certificate = pipeline.privacy_
     (pure,) = [event for event in tally(certificate.event) if isinstance(event, Pure)]
     assert pure.epsilon == own.epsilon and own.delta == pytest.approx(0.4e-5)
-    assert own.delta_at(own.epsilon) <= own.delta
     mu, chance = _composed([first.event])
     both = 1.0 - (1.0 - chance) * (1.0 - own.delta)
-    delta = both + (1.0 - both) * delta_beside(mu, own.epsilon, 2.0)
-    assert certificate.delta_at(2.0) == pytest.approx(delta, rel=1e-3)
-    assert 0.85e-5 < certificate.delta_at(2.0) <= 1e-5
-    # Three quarters of epsilon or so, which squares of mu would not have left.
-    assert 0.5 < own.epsilon < 1.9
-    assert Certificate.from_json(certificate.to_json()) == certificate
+    spent = both + (1.0 - both) * delta_beside(mu, own.epsilon, 2.0)
+    assert certificate.delta_at(2.0) == pytest.approx(spent, rel=1e-3)
+    # Squares of mu would leave more, and its own mu that covers it far less.
+    assert 0.85e-5 < spent <= 1e-5 and 0.5 < own.epsilon < 1.9
 
 
 def test_a_single_private_step_has_all_of_the_budget_whatever_its_kind():

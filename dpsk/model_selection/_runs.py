@@ -1,0 +1,104 @@
+"""One run of a search: what it trains, and what its scores ask of the held-out rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpsk._data.errors import without_warnings
+from dpsk._data.passes import InPasses
+from dpsk._mechanism.sensitivity import Sensitivity
+from dpsk._privacy.certificate import Enforced
+from dpsk.model_selection._holdout import trained
+from dpsk.model_selection._scoring import RowScore, Scorer
+from dpsk.model_selection._told import told_score
+
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["enforced_bounds", "scored", "shares_of", "told", "trained_run", "trusted_facts"]
+
+
+def trained_run(plan, admission, after, part, model):
+    """Return the models of a run, of which candidates are made."""
+    # Warnings of another process are printed there, and would count the runs.
+    if after is None:
+        return [without_warnings(trained, model, plan, admission, part)]
+    return without_warnings(after.trained, model, plan, admission, part)
+
+
+def scored(models, plan, scorers, after, asks, held):
+    """Score a run, and return a noisy number of which the best run has the largest.
+
+    And the model, the place of what was chosen to follow from it, and what scores follow from.
+    """
+    # Where a row of one group stands follows from how many rows others have.
+    placed = models if held.members is None else [InPasses(model) for model in models]
+    place, events = 0, iter(plan.score_events)
+
+    def ask(event, columns, diameter):
+        # Averages over groups are rounded, beyond the diameter where no cut stops them.
+        moved = Sensitivity(diameter if len(columns) == 1 else diameter * (1.0 + 1e-9),
+                            terms=plan.n_holdout, size=len(columns))
+        return asks(event, lambda inside: np.array([held.total(each) for each in columns]),
+                    moved, divisor=plan.n_holdout)
+
+    first = next(iter(scorers.values()))
+    if after is not None:
+        sums: list[Any] = []
+
+        def read(inside):
+            if not sums:
+                sums.append(np.array([held.total(0.5 - each) for each in after.losses(
+                    placed, first, held.X, held.y)]))
+            return sums[0].copy()
+
+        if plan.choices > 1:
+            # Sums of numbers in [-1/2, 1/2] move by at most 1, up or down.
+            apart = Sensitivity(2.0, "gumbel", terms=plan.n_holdout, size=plan.choices,
+                                rounded=False)
+            place = int(asks(plan.choice, read, apart, select=np.argmax))
+        moved = Sensitivity(1.0, terms=plan.n_holdout, size=1)
+        mean = asks(next(events), lambda inside: read(inside)[[place]], moved,
+                    divisor=plan.n_holdout)
+        return float(mean[0]), after.made(models, place), place, [[mean]]
+    means = []
+    for scorer in scorers.values():
+        own = [next(events) for _ in scorer.shares]
+        # Alone a row stands nowhere.
+        shown = models[0] if isinstance(scorer, RowScore) else placed[0]
+        means.append(scorer.released(
+            lambda place, columns, own=own, scorer=scorer: ask(
+                own[place], columns, scorer.diameters[place]), shown, held.X, held.y))
+    order = first.order(means[0], plan.n_holdout)
+    # No number is below all others.
+    return (-np.inf if np.isnan(order) else order), models[0], place, means
+
+
+def shares_of(scorers):
+    """Return the shares of all sums: half of mu^2 is for the score that chooses."""
+    each = [1.0] if len(scorers) == 1 else [0.5] + [0.5 / (len(scorers) - 1)] * (len(scorers) - 1)
+    return tuple(whole * share for whole, scorer in zip(each, scorers.values(), strict=True)
+                 for share in scorer.shares)
+
+
+def told(scorer, noises, means, n_rows):
+    """Return a score as it is told, and its standard error."""
+    error = scorer.error(means, noises, n_rows)
+    return told_score(scorer.name, scorer.value(means, n_rows), error, *scorer.range), error
+
+
+def enforced_bounds(scorers, declared):
+    """Return what is enforced of the losses of a row."""
+    found = (getattr(scorer, "errors", scorer) for scorer in scorers.values())
+    return [Enforced("score_bound", float(each.bound),
+                     "default" if declared is None else "declared", "loss of one row in scoring="
+                     f"{each.name!r}; larger ones, and those that are no number, are set to it")
+            for each in found if isinstance(each, Scorer)]
+
+
+def trusted_facts(scorers):
+    """Return what is taken on trust of scores."""
+    return [f"scoring={name!r}: that it scores a row by what that row holds and by nothing of "
+            "rows before" for name, each in scorers.items() if isinstance(each, RowScore)]

@@ -1,0 +1,269 @@
+r"""Scores that follow from noisy sums over rows, and how far one row moves those sums.
+
+The best of runs may be chosen by whatever follows from what runs release, as the event of a run
+covers all of it. So a score needs no sensitivity of its own: sums of bounded rows are released, at
+shares of mu^2 that add up to 1, and the score is computed of them.
+
+A row adds a point of a set to a sum, and replacing it moves the sum by the diameter of that set at
+most; averages of the points of a person's rows lie in its hull, which has the same diameter.
+
+==================  ==================================================  =============
+score               points                                              diameter
+==================  ==================================================  =============
+mean of losses      1/2 - loss, loss in [0, 1]                          1
+balanced accuracy,  one of 2 K corners: label, and whether it is        sqrt(2)
+F1                  predicted
+area under ROC      one of B corners: the bin of the score; then        sqrt(2); 1
+                    (sqrt(3), 2 F - 1) / 2 of positives, 0 of others
+average precision   one of 2 B corners: label and bin                   sqrt(2)
+R2                  1/2 - loss; then (u, u^2) / 2, u in [-1, 1]         1; 1
+==================  ==================================================  =============
+
+F is the share of rows with lower scores by the released bins, so that the area under the curve is
+1/2 plus the mean of F - 1/2 over positives, over the share of the negatives. Points (u, u^2) and
+(v, v^2) are ``|u - v| sqrt(1 + (u + v)^2)`` apart, which is largest at 1 and -1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from scipy.special import logit
+
+from dpsk.metrics import _curves
+from dpsk.model_selection._candidates import responses
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from dpsk._typing import FloatArray
+
+__all__ = ["R2", "AreaUnderROC", "AveragePrecision", "LabelScore", "Score"]
+
+_CORNERS = math.sqrt(2.0)
+#: Bins of scores by their logit: where only ranks follow from them, and where a curve does.
+_RANKS, _BINS, _LOGIT = 128, 32, 8.0
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score of held-out rows, of which larger is better.
+
+    Attributes
+    ----------
+    name : str
+    shares : tuple of float
+        Of mu^2, of the sums that are released, one after another.
+    diameters : tuple of float
+        How far a row that is replaced moves each of them at most.
+    binary : bool
+        Whether it is of two classes only.
+    """
+
+    name: str
+    shares: ClassVar[tuple[float, ...]] = (1.0,)
+    diameters: ClassVar[tuple[float, ...]] = (1.0,)
+    binary: ClassVar[bool] = False
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """(float, float) : what the score can be."""
+        return 0.0, 1.0
+
+    def released(self, ask: Callable[..., FloatArray], model: Any, X: Any,
+                 targets: Any) -> list[FloatArray]:
+        """Return the noisy means over rows that the score follows from.
+
+        Parameters
+        ----------
+        ask : callable, (place, columns) -> ndarray of shape (k,)
+            Releases the mean over rows of k columns of numbers in [-1/2, 1/2], at the share and
+            with the diameter of a place.
+        model : fitted estimator
+        X : array-like or table of n rows
+        targets : ndarray of shape (n,)
+        """
+        raise NotImplementedError
+
+    def value(self, means: list[FloatArray], n_rows: int) -> float:
+        """Return the score of so many rows for what `released` gave, which may be out of range.
+        """
+        raise NotImplementedError
+
+    def order(self, means: list[FloatArray], n_rows: int) -> float:
+        """Return a number that the best run has the largest of."""
+        # Where noise hides what a score is a share of it may be anything.
+        return float(np.clip(self.value(means, n_rows), *self.range))
+
+    def exact(self, model: Any, X: Any, targets: Any) -> float:
+        """Return the score of rows without noise."""
+        means = self.released(lambda place, columns: np.array(
+            [each.mean() for each in columns]), model, X, targets)
+        return float(self.value(means, len(targets)))
+
+    def error(self, means: list[FloatArray], noises: list[float], n_rows: int) -> float:
+        """Return the standard error for noise of some deviations, by differences as large."""
+        square = 0.0
+        for place, noise in enumerate(noises):
+            for step in np.eye(len(means[place])) * (noise / 2.0):
+                ends = [self.value([*means[:place], means[place] + side * step,
+                                    *means[place + 1:]], n_rows) for side in (1.0, -1.0)]
+                square += (ends[0] - ends[1])**2
+        return math.sqrt(square)
+
+
+@dataclass(frozen=True)
+class LabelScore(Score):
+    """Balanced accuracy or F1, of counts of labels that are predicted and of those that are not.
+    """
+
+    diameters: ClassVar[tuple[float, ...]] = (_CORNERS,)
+
+    @property
+    def binary(self) -> bool:  # type: ignore[override]
+        """bool : whether it is of two classes only."""
+        return self.name == "f1"
+
+    def released(self, ask, model, X, targets):
+        classes = np.asarray(model.classes_)
+        right = np.asarray(model.predict(X)) == targets
+        codes = 2 * np.searchsorted(classes, targets) + right
+        return [ask(0, _Corners(codes, 2 * len(classes)))]
+
+    def value(self, means, n_rows):
+        wrong, right = _counts(means[0], n_rows).reshape(-1, 2).T
+        if self.name == "f1":
+            return float(2.0 * right[1] / max(2.0 * right[1] + wrong.sum(), 1.0))
+        return float((right / np.maximum(right + wrong, 1.0)).mean())
+
+
+@dataclass(frozen=True)
+class AreaUnderROC(Score):
+    """The area under the ROC curve: where the positives are among all rows, by noisy ranks."""
+
+    shares: ClassVar[tuple[float, ...]] = (0.2, 0.8)
+    diameters: ClassVar[tuple[float, ...]] = (_CORNERS, 1.0)
+    binary: ClassVar[bool] = True
+
+    def released(self, ask, model, X, targets):
+        codes = _bins(model, X, _RANKS)
+        rows = _counts(ask(0, _Corners(codes, _RANKS)), 1.0)
+        below = _curves.monotone(np.append(0.0, np.cumsum(rows)))
+        # To the last digit: a cumulative sum ends at 1 but for rounding.
+        place = np.clip((below[1:] + below[:-1]) / 2.0 - 0.5, -0.5, 0.5)[codes]
+        positive = np.asarray(targets) == model.classes_[1]
+        found = ask(1, (math.sqrt(0.75) * (positive - 0.5), positive * place))
+        return [rows, found]
+
+    def value(self, means, n_rows):
+        share, place = means[1][0] / math.sqrt(0.75) + 0.5, means[1][1]
+        if not 0.0 < share < 1.0:
+            return math.nan
+        return float(0.5 + place / (share * (1.0 - share)))
+
+    def order(self, means, n_rows):
+        # How many are positive does not follow from the model.
+        return float(means[1][1])
+
+    def exact(self, model, X, targets):
+        from sklearn.metrics import roc_auc_score
+
+        return float(roc_auc_score(np.asarray(targets) == model.classes_[1], _logits(model, X)))
+
+    def error(self, means, noises, n_rows):
+        # A cumulative sum of bins whose total is known.
+        ranks = noises[0] * math.sqrt(_RANKS) / 2.0
+        return math.hypot(ranks, super().error(means, [0.0, noises[1]], n_rows))
+
+
+@dataclass(frozen=True)
+class AveragePrecision(Score):
+    """The average precision of a noisy histogram of scores by label."""
+
+    diameters: ClassVar[tuple[float, ...]] = (_CORNERS,)
+    binary: ClassVar[bool] = True
+
+    def released(self, ask, model, X, targets):
+        positive = np.asarray(targets) == model.classes_[1]
+        return [ask(0, _Corners(_bins(model, X, _BINS) + _BINS * positive, 2 * _BINS))]
+
+    def value(self, means, n_rows):
+        counts = _counts(means[0], n_rows).reshape(2, _BINS)
+        found = _curves.precisions(counts, np.zeros(_BINS), 0.0)
+        return float(found.sum() / max(counts[1].sum(), 1.0))
+
+    def exact(self, model, X, targets):
+        from sklearn.metrics import average_precision_score
+
+        return float(average_precision_score(np.asarray(targets) == model.classes_[1],
+                                             _logits(model, X)))
+
+
+@dataclass(frozen=True)
+class R2(Score):
+    """R2 by a noisy mean of squared errors, and the noisy variance of targets within bounds."""
+
+    errors: Any
+    low: float
+    high: float
+    shares: ClassVar[tuple[float, ...]] = (0.9, 0.1)
+    diameters: ClassVar[tuple[float, ...]] = (1.0, 1.0)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return -math.inf, 1.0
+
+    def released(self, ask, model, X, targets):
+        errors = self.errors.released(ask, model, X, targets)
+        place = np.clip((np.asarray(targets, dtype=np.float64) - self.low)
+                        / (self.high - self.low), 0.0, 1.0)
+        place = 2.0 * np.where(np.isnan(place), 0.5, place) - 1.0
+        return [*errors, ask(1, (place / 2.0, place**2 / 2.0))]
+
+    def value(self, means, n_rows):
+        first, second = 2.0 * means[1]
+        variance = (second - first**2) * ((self.high - self.low) / 2.0)**2
+        if not variance > 0.0:
+            return math.nan
+        return 1.0 + self.errors.value(means[:1], n_rows) / variance
+
+    def order(self, means, n_rows):
+        # The variance of targets does not follow from the model.
+        return self.errors.order(means[:1], n_rows)
+
+
+@dataclass(frozen=True, eq=False)
+class _Corners:
+    """The columns of a table that has a 1 in every row, where a code says, less a half."""
+
+    codes: Any
+    size: int
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[FloatArray]:
+        return ((self.codes == each) - 0.5 for each in range(self.size))
+
+
+def _counts(means: FloatArray, n_rows: float) -> FloatArray:
+    """Return noisy counts of corners, whose sum is known."""
+    counts = n_rows * (means + 0.5)
+    return counts + (n_rows - counts.sum()) / len(counts)
+
+
+def _logits(model: Any, X: Any) -> FloatArray:
+    """Return decisions, or logits of probabilities, of the second of two classes."""
+    method = "predict_proba" if hasattr(model, "predict_proba") else "decision_function"
+    found = np.asarray(responses(model, X, method), dtype=np.float64)
+    with np.errstate(all="ignore"):
+        return np.nan_to_num(logit(found) if method == "predict_proba" else found, nan=-1e300)
+
+
+def _bins(model: Any, X: Any, count: int) -> Any:
+    """Return the bin of the score of every row, of so many."""
+    return np.searchsorted(np.linspace(-_LOGIT, _LOGIT, count - 1), _logits(model, X), "right")
