@@ -28,6 +28,7 @@ from dpsk._models.trees import TableBins, along
 from dpsk._parameters import check_integer, number, optional
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk._problem import Budget
+from dpsk._rehearsal import rehearse
 from dpsk._steps import Steps
 from dpsk._whole import state_as_whole
 from dpsk.ensemble._growth import Growth
@@ -118,12 +119,11 @@ class BoostedTrees(DPEstimator):
         steps = Steps(self._method().with_columns(table.columns), budget, plan.mechanism.delta,
                       random_state=self.random_state, verbose=self.verbose,
                       public=[*facts, *self._label_facts(y, n_samples)])
-        if self.init:
-            # What would refuse targets does so before budgets are charged.
-            epsilon, delta = steps.budget(1.0 - share)
-            self._first(epsilon=epsilon, delta=delta)._planned(table, y)
-        init = steps.fit(1.0 - share, self._first, X, y, sample_weight) if self.init else (
-            steps.fit(1.0 - share, self._first, X))
+        told = {"sample_weight": sample_weight} if self.init else {}
+        # What would refuse targets does so before budgets are charged.
+        epsilon, delta = steps.budget(1.0 - share)
+        rehearse(self._first(epsilon=epsilon, delta=delta), X, y, **told)
+        init = steps.fit(1.0 - share, self._first, X, y, **told)
         self._keep(init if self.init else None)
         self.init_, self._columns = init, init._columns
         self._bins = TableBins.of(init._code, self._order(n_columns))

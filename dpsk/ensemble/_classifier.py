@@ -44,34 +44,16 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
-    init : {"additive", None}, default="additive"
-        Start of the trees: an additive model at half the budget, or nothing but bins, which a
-        tenth of it is spent on.
-    max_iter : int or None, default=None
-        Number of trees. None: one for every 150 of n mu, 20 to 60; none where n mu is below
-        1000 for regression, or 4000 for classes: there the additive model alone is better, gets
-        the whole budget, and `n_iter_` is 1.
-    max_depth : int, default=6
-        Questions that a tree asks, at most 8.
-    learning_rate : float, default=0.7
-        Factor of the trees' values, in (0, 1].
-    %(columns)s %(max_categories)s
-    interaction_cst : str, list of sets of columns, or None, default=None
-        Columns that a tree may ask for together: "pairwise", "no_interactions" or sets, as in
-        scikit-learn; the additive model then has no products. None: any.
-    class_weight : dict or None, default=None
-        Public weights of the classes' losses. "balanced" is refused: class counts are data.
-    %(classes)s %(random_state)s %(verbose)s
+    %(init)s %(max_iter_trees)s %(max_depth)s %(learning_rate_trees)s
+    %(columns)s %(max_categories)s %(interaction_cst)s
+    %(class_weight)s %(classes)s %(random_state)s %(verbose)s
 
     Attributes
     ----------
     init_ : DPAdditiveClassifier, or DPTableVectorizer with init=None
         The model that trees start from, with the bins that they ask for.
     %(classes_)s
-    feature_importances_ : ndarray of shape (n_features_in_,)
-        Share of the variance of raw predictions by column; follows from what was released.
-    n_iter_ : int
-        Number of stages: an additive model and every tree; 1 where that model is better alone.
+    %(feature_importances_)s %(n_iter__trees)s
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises_classes)s
@@ -82,19 +64,7 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
 
     Notes
     -----
-    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: the additive model, or bins; mean
-    squares of what is left, for clipping; for every tree two choices of cuts under noise, among
-    some that public randomness draws, and noisy sums of slopes and curvatures over its leaves.
-    The number of rows, names and dtypes of columns, labels of classes and all parameters are
-    public. There is no `warm_start`: more trees are another fit, with a budget of its own; nor a
-    `monotonic_cst`, as the curves of the additive model need not be monotonic; categories are
-    told by dtypes and `columns`.
-
-    References
-    ----------
-    Maddock, Cormode, Wang, Maple, Jha (2022), "Federated boosted decision trees with differential
-    privacy"; Kohavi, Li (1995), for trees of one question a level.
+    %(boosting_notes)s
 
     Examples
     --------
