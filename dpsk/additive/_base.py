@@ -21,6 +21,7 @@ from dpsk._data.weights import check_weights
 from dpsk._defaults.columns import DISCLOSURE_SHARE, FIRST_SHARE, PairRule
 from dpsk._estimator import DPEstimator
 from dpsk._mechanism.core import Choices, Share
+from dpsk._models.products import product_by_row
 from dpsk._parameters import check_integer
 from dpsk._privacy.certificate import Enforced
 from dpsk._rehearsal import rehearse
@@ -244,10 +245,11 @@ class AdditiveModel(DPEstimator):
     def _raw_of(self, values):
         """Return raw predictions of rows of a read table."""
         coef = self._columns_of_coef()
+        columns = coef.reshape(len(coef), -1)
         raw = np.empty((len(values), *coef.shape[1:]))
         for part in row_blocks(len(values), self._code.width):
-            # In double precision sums of a row do not hang on its neighbors.
-            raw[part] = self._code.features(values[part]).astype(np.float64) @ coef
+            features = self._code.features(values[part]).astype(np.float64)
+            raw[part] = product_by_row(features, columns).reshape(raw[part].shape)
         return raw + self.intercept_
 
 

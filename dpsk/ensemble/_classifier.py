@@ -100,7 +100,7 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
 
     @private_fit
     def fit(self, X: Table, y: Table | None = None,
-            sample_weight: ArrayLike | None = None) -> Self:
+            sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
         """Fit the model under the declared budget.
 
         Parameters
@@ -108,13 +108,14 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
         %(X_table)s %(y_labels)s
         sample_weight : array-like of shape (n,) or None, default=None
             Factors of the rows' losses, part of the rows; in trees larger ones count as 1.
+        %(groups_trees)s
 
         Returns
         -------
         self : object
             The estimator, fitted.
         """
-        return self._fit_table(X, y, sample_weight)
+        return self._fit_table(X, y, sample_weight, groups)
 
     _counts = False
     _released = ()

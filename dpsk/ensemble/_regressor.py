@@ -105,7 +105,7 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
 
     @private_fit
     def fit(self, X: Table, y: Table | None = None,
-            sample_weight: ArrayLike | None = None) -> Self:
+            sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
         """Fit the model under the declared budget.
 
         Parameters
@@ -113,13 +113,14 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
         %(X_table)s %(y_targets)s
         sample_weight : array-like of shape (n,) or None, default=None
             Factors of the rows' losses, part of the rows; in trees larger ones count as 1.
+        %(groups_trees)s
 
         Returns
         -------
         self : object
             The estimator, fitted.
         """
-        return self._fit_table(X, y, sample_weight)
+        return self._fit_table(X, y, sample_weight, groups)
 
     _counts = True
     _loss = Squared()

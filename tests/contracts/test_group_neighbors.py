@@ -17,6 +17,8 @@ from dpsk import (
     DPPCA,
     DPAdditiveClassifier,
     DPAdditiveRegressor,
+    DPGradientBoostingClassifier,
+    DPGradientBoostingRegressor,
     DPGridSearchCV,
     DPLogisticRegression,
     DPMinMaxScaler,
@@ -155,6 +157,10 @@ JOBS = {
                      max_categories=3, interactions=1, epsilon=40.0),
     "additive of numbers": _fit(DPAdditiveRegressor, _NUMBERS, n_knots=3,
                                 target_bounds=(0.0, 1.0), interactions=[("score", "size")]),
+    "boosting": _fit(DPGradientBoostingClassifier, [*_NUMBERS, *_WORDS], classes=[0, 1],
+                     max_iter=2, max_categories=3, epsilon=40.0),
+    "boosting of numbers": _fit(DPGradientBoostingRegressor, _NUMBERS, max_iter=2,
+                                init=None, target_bounds=(0.0, 1.0)),
 }
 
 

@@ -18,8 +18,11 @@ from dpsk import (
     DPAdditiveRegressor,
     DPGradientBoostingClassifier,
     DPGradientBoostingRegressor,
+    DPGridSearchCV,
     DPStandardScaler,
     DPTableVectorizer,
+    DPTunedThresholdClassifier,
+    PrivacyBudget,
     make_dp_pipeline,
 )
 from dpsk.exceptions import PrivacyWarning
@@ -280,6 +283,24 @@ def test_a_pipeline_ends_with_it_within_one_budget(cls):
     y = targets(cls, table())
     assert 0.8e-4 <= model.fit(X, y).privacy_.delta_at(2.0) <= 1e-4
     assert len(model.predict(X)) == len(X)
+
+
+@every_boosted_model
+def test_people_are_protected_in_pipelines_searches_and_thresholds(cls):
+    X = table()[["number"]]
+    y, people = targets(cls, table()), np.arange(len(X)) // 3
+    start = make(cls, max_iter=2, random_state=0)
+    wrapped = [make_dp_pipeline(DPStandardScaler(), start, epsilon=2.0, delta=1e-4),
+               DPGridSearchCV(start, {"max_depth": [2, 3]}, epsilon=2.0, delta=1e-4,
+                              **({} if is_classifier(start) else {
+                                  "scoring": "neg_mean_squared_error"}))]
+    if is_classifier(start):
+        wrapped.append(DPTunedThresholdClassifier(start, epsilon=2.0, delta=1e-4))
+    for model in wrapped:
+        with PrivacyBudget(2.1, 1e-3, unit="group") as budget:
+            fitted = model.fit(X, y, groups=people)
+        assert len(budget.charges) == 1 and "groups" in fitted.privacy_.relation
+        assert len(fitted.predict(X)) == len(X)
 
 
 @every_boosted_model
