@@ -55,7 +55,8 @@ sample_weight : array-like of shape (n,) or None
 groups : array-like of shape (n,) or None, default=None
     Whose row each is, to protect people instead of rows: each adds the average of its rows'
     clipped gradients, clipped again by linear models (`group_clip_norm` of `solver_options`).
-    Their public number stands for n, in `delta` too. Solvers "gd" and "sgd"; no learnt bounds.
+    Their public number stands for n, in `delta` too. Bounds are learnt from one row of each,
+    drawn by public randomness. Solvers "gd" and "sgd".
 groups|table : array-like of shape (n,) or None, default=None
     Whose row each is, to protect people instead of rows: columns are learnt from one row of
     each, drawn by public randomness. Their number stands for n.
@@ -72,7 +73,8 @@ sample_weight|moments : array-like of shape (n,) or None, default=None
 groups|moments : array-like of shape (n,) or None, default=None
     Whose row each is: words or numbers. The guarantee is then that of whole groups, of any number
     of rows: each adds the average of what its rows add. Their number G, which is public, stands
-    where n does, in `delta` too. Bounds are not learnt.
+    where n does, in `delta` too. Bounds are learnt from one row of each, drawn by public
+    randomness.
 hits : int
     How many runs on the data set fell in the event.
 runs : int

@@ -105,12 +105,17 @@ def test_groups_that_are_none_are_refused_before_any_draw(cls, spoil, message, s
         fitted(cls, (X, y, spoil(people)))
 
 
-def test_bounds_of_targets_that_nobody_declares_are_refused_before_any_noise():
-    X, y, people = rows()
+@pytest.mark.parametrize("cls", _REGRESSORS)
+def test_bounds_of_targets_are_learnt_or_refused_before_any_noise(cls):
+    X, _, people = rows()
+    y = 100.0 + X["a"]
     with (PrivacyBudget(4.0, 1e-3, unit="group") as budget,
-          pytest.raises(ValueError, match="target_bounds=None: with groups")):
-        made(DPAdditiveRegressor, target_bounds=None).fit(X, y, groups=people)
+          pytest.raises(ValueError, match="target_bounds=None: n=150 rows")):
+        made(cls, epsilon=0.1, target_bounds=None).fit(X, y, groups=people)
     assert not budget.charges
+    low, high = made(cls, epsilon=60.0, target_bounds=None).fit(
+        X, y, groups=people).target_bounds_
+    assert 90.0 < low < 99.0 and 101.0 < high < 110.0
 
 
 @every_maker
