@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from itertools import combinations
 
+import dask.array as dask_array
 import numpy as np
 import pandas as pd
 import pytest
@@ -283,6 +284,27 @@ def test_a_pipeline_ends_with_it_within_one_budget(cls):
     y = targets(cls, table())
     assert 0.8e-4 <= model.fit(X, y).privacy_.delta_at(2.0) <= 1e-4
     assert len(model.predict(X)) == len(X)
+
+
+@every_boosted_model
+@pytest.mark.parametrize("groups", [None, np.arange(200) // 2])
+def test_memory_maps_and_dask_give_the_model_of_memory(cls, groups, tmp_path):
+    X, y = table()[["number", "count"]].to_numpy(float), targets(cls, table())
+    np.save(tmp_path / "rows.npy", X)
+    settings = {"random_state": NoiseSeed(1), "max_iter": 2}
+    plain = make(cls, **settings).fit(X, y, groups=groups)
+    for rows in (np.load(tmp_path / "rows.npy", mmap_mode="r"), np.asfortranarray(X),
+                 dask_array.from_array(X, chunks=(70, 2))):
+        other = make(cls, **settings).fit(rows, y, groups=groups)
+        np.testing.assert_array_equal(other.predict(X), plain.predict(X))
+        np.testing.assert_array_equal(other.feature_importances_, plain.feature_importances_)
+
+
+def test_what_trees_on_curves_cannot_keep_is_refused_by_name():
+    for name in ("monotonic_cst", "warm_start"):
+        for cls in BOOSTED.values():
+            with pytest.raises(TypeError, match=name):
+                cls(**{name: None})
 
 
 @every_boosted_model
