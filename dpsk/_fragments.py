@@ -150,7 +150,11 @@ data_norm_inf : float or None
 fit_intercept : bool
     Whether to add a constant to the scores.
 class_weight : dict or None
-    Public weights of the classes' losses. "balanced" is refused: class counts are data.
+    Public weights of the classes' losses. "balanced" is refused: it corrects log-odds alone.
+class_weight|balanced : dict, "balanced" or None
+    Public weights of the classes' losses. "balanced": scores are those of classes that are
+    equally frequent, by released shares of the classes, at ``1 / (1 + 2 sqrt(p))`` of mu^2 for p
+    parameters of a score, and at most a tenth.
 classes : array-like or None
     The label set, public. None: the labels that occur in `y`, which are then *taken as
     public*, as the certificate says.

@@ -67,6 +67,10 @@ class AdditiveModel(DPEstimator):
     def _linear(self, **params):
         """Return the linear model of features; `params` are its bound on rows and its budget."""
 
+    def _first_linear(self, **params):
+        """Return the linear model that pairs of columns are chosen by."""
+        return self._linear(**params)
+
     @abstractmethod
     def _check_fit(self, n_samples, y):
         """Return targets as numbers; a ValueError where a linear model would refuse them, before
@@ -120,7 +124,7 @@ class AdditiveModel(DPEstimator):
             f"knots, then {model.privacy_.solver}",
             enforced=[Enforced("features of a column", 1.0, "derived", "l2 norm of the features "
                                "of a row in every column and pair of columns")],
-            public=[*facts, *model.privacy_.public[2:]],
+            public=[*facts, *(each for each in model.privacy_.public[2:] if each not in facts)],
             released=["terms_", *self._released])
         # What is kept of it for its noise states what all of the fit costs.
         model.privacy_ = self.privacy_
@@ -191,7 +195,7 @@ class AdditiveModel(DPEstimator):
         left -= FIRST_SHARE + rule.share
         if not candidates:
             return code, features, left
-        model = steps.fit(FIRST_SHARE, partial(self._linear, data_norm=code.norm), features,
+        model = steps.fit(FIRST_SHARE, partial(self._first_linear, data_norm=code.norm), features,
                           **told.of_fit)
         seen, y = features[told.rows], told.y[told.rows]
         residuals = clipped_residuals(self._residuals(model, seen, y), told.chosen(told.weights),

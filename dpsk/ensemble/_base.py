@@ -110,12 +110,14 @@ class BoostedTrees(DPEstimator):
         weights = check_weights(sample_weight, table.values, np.float64, narrow=np.float32)
         numbers, n_outputs, at_most_one = self._read_targets(n_samples, y, weights)
         together = self._known_sets(table.columns)
-        members = groups_of(groups, n_samples)
+        members = groups_of(groups, n_samples, random_state=self.random_state)
         self._described = table.columns
         n_units = n_samples if members is None else members.count
         budget = self._table_budget((n_units, n_columns), members)
         _, plan = CodePlan.for_table(budget, table, max_categories=self.max_categories)
-        share, count = self._shared(budget)
+        (share, count), balance = self._shared(budget), self._balance_share()
+        share *= 1.0 - balance
+        left = 1.0 - share - balance
         facts = self._table_facts(
             members, "number of rows and of columns, their names, and dtypes with the categories "
             "that these hold", "all parameters")
@@ -126,21 +128,22 @@ class BoostedTrees(DPEstimator):
         if members is not None:
             told["groups"] = members.codes
         # What would refuse targets does so before budgets are charged.
-        epsilon, delta = steps.budget(1.0 - share)
+        epsilon, delta = steps.budget(left)
         rehearse(self._first(epsilon=epsilon, delta=delta), X, y, **told)
-        init = steps.fit(1.0 - share, self._first, X, y, **told)
+        init = steps.fit(left, self._first, X, y, **told)
         self._keep(init if self.init else None)
         self.init_, self._columns = init, init._columns
         self._bins = TableBins.of(init._code, self._order(n_columns))
         self._trees: list = []
         values = read_next_table(self, X, self._columns)
+        # Noise that repeats must not meet other sums: the start follows from more of the rows than
+        # their bins, and from all of a weight.
+        rows = Rows(values, numbers, weights, groups=members)
+        self._balanced(balance, rows, steps)
         if count:
             growth = Growth(count, int(self.max_depth), float(self.learning_rate), self._loss,
                             self._counts, together)
             bins, raw = self._bins.dense(values), self._start(values, n_outputs)
-            # Noise that repeats must not meet other sums: the start follows from more of the rows
-            # than their bins, and from all of a weight.
-            rows = Rows(values, numbers, weights, groups=members)
             self._trees = steps.release("trees", Share(growth, share), rows, (
                 bins, self._bins.sizes, self._scaled(numbers), at_most_one, raw,
                 np.sqrt(self._spreads(n_columns)), members,
@@ -157,6 +160,13 @@ class BoostedTrees(DPEstimator):
         # A part of this fit states what all of it costs.
         state_as_whole(init, self.privacy_, ())
         return self
+
+    def _balance_share(self):
+        """Return the share of mu^2 of the shares of classes."""
+        return 0.0
+
+    def _balanced(self, share, rows, steps):
+        """Release the shares of classes, where scores are to be those of even ones."""
 
     def _shared(self, budget):
         """Return the share of mu^2 of trees, and their number."""

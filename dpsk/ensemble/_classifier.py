@@ -9,10 +9,13 @@ import numpy as np
 from dpsk._callbacks import private_fit
 from dpsk._data.labels import encode_labels
 from dpsk._data.weights import class_factors
+from dpsk._defaults.budgets import balance_share
 from dpsk._docs import documented
+from dpsk._mechanism.core import Share, Statistic
 from dpsk._mixins import Probabilities, ScoreClassifier
 from dpsk._models.scores import best_class, probabilities
 from dpsk._objective.losses import Logistic, Multinomial
+from dpsk._stages.class_balance import log_odds, noisy_class_shares
 from dpsk.additive import DPAdditiveClassifier
 from dpsk.ensemble._base import BoostedTrees
 
@@ -46,13 +49,13 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
     %(epsilon)s %(delta_gaussian)s
     %(init)s %(max_iter_trees)s %(max_depth)s %(learning_rate_trees)s
     %(columns)s %(max_categories)s %(interaction_cst)s
-    %(class_weight)s %(classes)s %(random_state)s %(verbose)s
+    %(class_weight_balanced)s %(classes)s %(random_state)s %(verbose)s
 
     Attributes
     ----------
     init_ : DPAdditiveClassifier, or DPTableVectorizer with init=None
         The model that trees start from, with the bins that they ask for.
-    %(classes_)s
+    %(classes_)s %(class_shares_)s
     %(feature_importances_)s %(n_iter__trees)s
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
@@ -82,7 +85,8 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
                  learning_rate: float = 0.7, columns: dict[Any, Any] | None = None,
                  max_categories: int | None = None,
                  interaction_cst: str | Sequence[Any] | None = None,
-                 class_weight: dict[Any, float] | None = None, classes: ArrayLike | None = None,
+                 class_weight: dict[Any, float] | str | None = None,
+                 classes: ArrayLike | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -118,7 +122,7 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
         return self._fit_table(X, y, sample_weight, groups)
 
     _counts = False
-    _released = ()
+    _balances = True
 
     def staged_decision_function(self, X: Table) -> Iterator[FloatArray]:
         """Return confidence scores of an additive model, and after every tree.
@@ -133,7 +137,7 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
         scores : iterator of ndarray, (n,) for two classes, else (n, n_classes)
             The last ones are those of `decision_function`.
         """
-        return map(_scores, self._staged_raw(X))
+        return map(self._scores, self._staged_raw(X))
 
     def staged_predict_proba(self, X: Table) -> Iterator[FloatArray]:
         """Return class probabilities of an additive model, and after every tree.
@@ -165,12 +169,31 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
         """
         return (self.classes_[best_class(scores)] for scores in self.staged_decision_function(X))
 
+    @property
+    def _released(self):
+        return ("class_shares_",) if self._is_balanced() else ()
+
     def _predict_raw(self, X):
-        return _scores(self._raw(X))
+        return self._scores(self._raw(X))
+
+    def _scores(self, raw):
+        """Return raw predictions as scores of classes."""
+        scores = raw - log_odds(self.class_shares_) if self._is_balanced() else raw.copy()
+        return scores[:, 0] if raw.shape[1] == 1 else scores
 
     def _additive(self, **params):
-        return DPAdditiveClassifier(class_weight=self.class_weight, classes=self.classes,
-                                    **params)
+        # Trees start from classes as they are.
+        weights = None if self._is_balanced() else self.class_weight
+        return DPAdditiveClassifier(class_weight=weights, classes=self.classes, **params)
+
+    def _balance_share(self):
+        return balance_share(2**int(self.max_depth)) if self._is_balanced() else 0.0
+
+    def _balanced(self, share, rows, steps):
+        if share:
+            counted = Share(Statistic(noisy_class_shares), share)
+            self.class_shares_ = steps.release("shares of classes", counted, rows,
+                                               (rows, len(self.classes_)))
 
     def _read_targets(self, n_samples, y, weights):
         classes, codes = encode_labels(y, self.classes, type(self).__name__)
@@ -178,8 +201,8 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
         self._loss = Logistic() if len(classes) == 2 else Multinomial()
         if weights is not None:
             weights = np.minimum(weights, 1.0)
-        if self.class_weight is not None:
-            factors = class_factors(self.class_weight, classes)
+        if self.class_weight is not None and not self._is_balanced():
+            factors = class_factors(self.class_weight, classes, True)
             factors = (factors / factors.max())[codes]
             weights = factors if weights is None else weights * factors
         return codes, self._n_outputs, weights
@@ -191,8 +214,3 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
         if not self.init:
             return np.zeros((len(values), n_outputs))
         return self.init_._raw_of(values).reshape(len(values), n_outputs)
-
-
-def _scores(raw):
-    """Return raw predictions as scores of classes."""
-    return raw[:, 0].copy() if raw.shape[1] == 1 else raw.copy()

@@ -85,7 +85,7 @@ def test_every_parameter_has_its_constraint_and_its_description(cls):
     ("max_iter=0", {"max_iter": 0, "init": None}),
     ("target_bounds", {"target_bounds": "auto", "init": None}),
     ("classes", {"classes": ["yes", "maybe"]}),
-    ("class_weight", {"class_weight": "balanced"})])
+    ("class_weight", {"class_weight": "even"})])
 def test_what_cannot_be_had_is_refused_by_name_before_anything_is_drawn(
         cls, match, params, silent):
     if set(params) - set(cls().get_params()):
