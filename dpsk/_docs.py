@@ -5,6 +5,7 @@ import re
 import textwrap
 
 from dpsk._fragments import TEXT
+from dpsk._fragments_of_fits import MORE_TEXT
 from dpsk._tool_fragments import TOOL_TEXT
 
 __all__ = ["FRAGMENTS", "documented"]
@@ -24,7 +25,7 @@ def _parsed(text):
     return fragments
 
 
-FRAGMENTS = _parsed(TEXT.rstrip() + TOOL_TEXT)
+FRAGMENTS = _parsed("\n".join(text.strip() for text in (TEXT, MORE_TEXT, TOOL_TEXT)))
 _LINE = re.compile(r"^( *)(%\(\w+\)s(?: %\(\w+\)s)*)$", re.MULTILINE)
 
 

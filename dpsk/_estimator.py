@@ -165,7 +165,7 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
                            self._target_checks)
         X, y = self._check_rows(X, y)
         return Rows(X, y, self._check_weights(sample_weight, X),
-                    groups=groups_of(groups, X.shape[0]))
+                    groups=groups_of(groups, X.shape[0], random_state=self.random_state))
 
     def _check_table(self, X, y):
         self._check_rows(X, y)
@@ -187,6 +187,10 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
             return list(facts)
         return [facts[0].replace("number of rows", "number of groups of rows"), *facts[1:],
                 ONE_ROW_EACH]
+
+    def _shown_facts(self, rows, learns):
+        """Return what is taken as public of rows from which something is learnt as of a column."""
+        return [ONE_ROW_EACH] if learns and rows.groups is not None else []
 
     def _group_bounds(self, rows):
         """Return what is enforced on groups of rows, where there are any."""

@@ -150,7 +150,11 @@ data_norm_inf : float or None
 fit_intercept : bool
     Whether to add a constant to the scores.
 class_weight : dict or None
-    Public weights of the classes' losses. "balanced" is refused: class counts are data.
+    Public weights of the classes' losses. "balanced" is refused: it corrects log-odds alone.
+class_weight|balanced : dict, "balanced" or None
+    Public weights of the classes' losses. "balanced": scores are those of classes that are
+    equally frequent, by released shares of the classes, at ``1 / (1 + 2 sqrt(p))`` of mu^2 for p
+    parameters of a score, and at most a tenth.
 classes : array-like or None
     The label set, public. None: the labels that occur in `y`, which are then *taken as
     public*, as the certificate says.
@@ -343,38 +347,4 @@ privacy_ : Certificate
     ----------
     Wang, Ye, Xu (2017), Algorithm 4; Wang (2018), "Revisiting differentially private linear
     regression", Algorithm 2.
-X : array-like or CSR matrix of shape (n, n_features)
-    Finite numbers; float32 stays float32.
-X|dense : array-like of shape (n, n_features)
-    Finite numbers; float32 stays float32.
-X|table : DataFrame, or array-like of shape (n, n_features)
-    Numbers, NaN where they are missing, and words; columns of an array hold numbers, or are
-    declared.
-X|network : array-like of shape (n, n_features)
-    Numbers that are finite in float32, which they are converted to.
-y|labels : array-like of shape (n,)
-    Labels, numbers or strings.
-y|targets : array-like of shape (n,)
-    Finite numbers, clipped to `target_bounds`.
-sample_weight : array-like of shape (n,) or None
-    Factors of the rows' losses, part of the rows: each gradient is clipped after
-    weighting, and the sum is divided by n, not by the sum of weights.
-groups : array-like of shape (n,) or None, default=None
-    Whose row each is, to protect people instead of rows: each adds the average of its rows'
-    clipped gradients, clipped again by linear models (`group_clip_norm` of `solver_options`).
-    Their public number stands for n, in `delta` too. Solvers "gd" and "sgd"; no learnt bounds.
-groups|table : array-like of shape (n,) or None, default=None
-    Whose row each is, to protect people instead of rows: columns are learnt from one row of
-    each, drawn by public randomness. Their number stands for n.
-groups|model : array-like of shape (n,) or None, default=None
-    As of transformers; coefficients are learnt from the averages of all rows of each.
-public_X, public_y : array-like or None
-    Rows and labels or targets that need no protection, for ``holdout="public"`` of the
-    solvers "stgd" and "minibatch_stgd"; no guarantee covers them.
-sample_weight|moments : array-like of shape (n,) or None, default=None
-    Factors of what rows add to sums and counts, part of the rows; those above 1 count as 1.
-groups|moments : array-like of shape (n,) or None, default=None
-    Whose row each is: words or numbers. The guarantee is then that of whole groups, of any number
-    of rows: each adds the average of what its rows add. Their number G, which is public, stands
-    where n does, in `delta` too. Bounds are not learnt.
 """

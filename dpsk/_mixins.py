@@ -11,7 +11,7 @@ from dpsk._data.errors import quietly
 from dpsk._data.labels import encode_labels, encoded_rows, labels_fact
 from dpsk._data.opening import check_targets
 from dpsk._data.targets import check_target_bounds
-from dpsk._data.weights import class_weighted
+from dpsk._data.weights import class_weighted, is_balanced
 from dpsk._models.scores import best_class, log_probabilities, probabilities
 from dpsk._privacy.certificate import Enforced
 
@@ -33,6 +33,8 @@ class ScoreClassifier(ClassifierMixin):
     _target_checks: ClassVar[dict | None] = {}
     #: Whether there may be more than two classes.
     _takes_several: ClassVar[bool] = True
+    #: Whether scores can be those of even classes, with ``class_weight="balanced"``.
+    _balances: ClassVar[bool] = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -46,6 +48,10 @@ class ScoreClassifier(ClassifierMixin):
             raise ValueError("Only binary classification is supported. The label set has "
                              f"{len(classes)} classes; use DPLogisticRegression for more.")
 
+    def _is_balanced(self):
+        """Return whether scores are to be those of even classes."""
+        return self._balances and is_balanced(self.class_weight)
+
     def _label_facts(self, y: Any, n_samples: int) -> list[str]:
         """Return what is taken as public of labels."""
         name = type(self).__name__
@@ -58,7 +64,8 @@ class ScoreClassifier(ClassifierMixin):
         rows = self._read_rows(X, y, sample_weight, groups)
         classes, rows = encoded_rows(rows, self.classes, type(self).__name__)
         self._check_classes(classes)
-        rows = class_weighted(rows, self.class_weight, classes, self._weight_dtype(rows))
+        if not self._is_balanced():
+            rows = class_weighted(rows, self.class_weight, classes, self._weight_dtype(rows))
         return rows, classes, {
             "free_weights": sample_weight is not None,
             "public": [labels_fact(classes, self.classes), *self._weight_facts(sample_weight)]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -61,10 +62,9 @@ class Ranged:
         """
         width = rows.n_features
         low, high = _ranges(self.feature_range, width) if self._declares_ranges() else (None, None)
-        by_rows = rows.groups is None
-        learns_ranges = self._learns_ranges(budget, by_rows)
+        learns_ranges = self._learns_ranges(budget)
         ranged = learns_ranges or low is not None
-        norm, spread = self._bounds(budget, ranged, by_rows)
+        norm, spread = self._bounds(budget, ranged)
         centers = not (ranged and self._divides) or can_learn_spread(budget)
         names = getattr(self, "feature_names_in_", range(width))
         return (learns_ranges, norm, spread, centers), (rows, names, low, high)
@@ -73,20 +73,17 @@ class Ranged:
         # Of arrays, "==" would be one too.
         return self.feature_range is not None and not isinstance(self.feature_range, str)
 
-    def _learns_ranges(self, budget, by_rows):
+    def _learns_ranges(self, budget):
         """Return whether ranges are learnt, from public facts."""
         if self.feature_range is None or self._declares_ranges() or (
                 budget.n_columns > FEW_COLUMNS or self.data_norm not in ("auto", None)):
             return False
 
-        def rule():
-            _check_by_rows("feature_range", by_rows)
-            range_rule(budget)
-
         return not budget.is_private or can_learn(
-            "feature_range", "auto", None, rule, effect="columns enter as they are")
+            "feature_range", "auto", None, partial(range_rule, budget),
+            effect="columns enter as they are")
 
-    def _bounds(self, budget, ranged, by_rows):
+    def _bounds(self, budget, ranged):
         """Return the bounds on rows and on centered ones, None where they are learnt.
 
         `ranged` is whether columns enter in half ranges.
@@ -96,7 +93,6 @@ class Ranged:
             return plain if ranged else float(self.data_norm), float(self.data_norm)
 
         def rules():
-            _check_by_rows("data_norm", by_rows)
             if not ranged:
                 row_rule(budget)
             spread_rule(budget)
@@ -124,12 +120,6 @@ class Ranged:
         mapped = np.empty((1, len(center)))
         plain.dense(center[None], mapped)
         return replace(plain, center=mapped[0])
-
-
-def _check_by_rows(name, by_rows):
-    """Raise a ValueError where quantiles of rows would be asked for of groups."""
-    if not by_rows:
-        raise ValueError(f"{name}: with groups no bound is learnt; declare {name}.")
 
 
 def _ranges(given, width):

@@ -19,13 +19,7 @@ from dpsk._objective.penalties import PENALTIES
 from dpsk._solvers import SADDLE_SOLVERS, SOLVERS, VALUE_SOLVERS
 from tests import registry
 from tests.loops import in_a_row
-from tests.registry import (
-    ALL_ESTIMATORS,
-    ALL_SOLVERS,
-    ESTIMATORS,
-    every_estimator,
-    every_public_estimator,
-)
+from tests.registry import ALL_ESTIMATORS, ALL_SOLVERS, ESTIMATORS, every_estimator
 from tests.syntax import PACKAGE, tree
 
 _ROOT = PACKAGE.parent
@@ -40,15 +34,16 @@ _LAYERS = {"_budgeted": 11.5, "_estimator": 2, "_mixins": 2, "_ranged": 2.5, "_s
            "_solvers": 4, "_stages": 4, "_queries": 5, "_statistics": 5.4, "_sums": 5.5,
            "_mechanism": 10.5, "_defaults": 6, "_problem": 7, "_models": 8, "_objective": 8,
            "_data": 9, "_privacy": 11, "_kinds": 11.5, "_parameters": 10, "_whole": 10,
-           "_fragments": 12.5, "_tool_fragments": 12.5, "_typing": 13, **dict.fromkeys((
+           "_typing": 13, **dict.fromkeys((
+               "_fragments", "_fragments_of_fits", "_tool_fragments"), 12.5), **dict.fromkeys((
                "_docs", "_output", "_version", "_progress", "_origin", "_delegation",
                "_deprecation", "_drawing", "exceptions"), 12)}
 _ESTIMATORS, _SHARED = 1, {
     "additive": {"linear_model", "preprocessing"}, "ensemble": {"additive", "preprocessing"},
     "statistics": {"metrics", "preprocessing"}, "planning": {"preprocessing"},
     "model_selection": {"metrics"}, "audit": {"auditing"}, "auditing": {"accounting"},
-    "discriminant_analysis": {"naive_bayes"}, **dict.fromkeys(
-        ("ranking", "robust", "neural_network"), {"linear_model", "neural_network"})}
+    "discriminant_analysis": {"naive_bayes"},
+    **{n: {"linear_model", "neural_network"} for n in ("ranking", "robust", "neural_network")}}
 
 #: Folders of tests that may import private modules, and how many files of tests may at most.
 _KERNEL_TESTS, _MOST_USERS = {"contracts", "privacy", "noise", "audits", "reference"}, 194
@@ -274,7 +269,7 @@ def _entries(section):
     return [name.strip() for head in heads for name in head.split(",")]
 
 
-@every_public_estimator
+@registry.every_public_estimator
 def test_estimators_document_every_parameter_in_order(cls):
     sections = _sections(inspect.getdoc(cls))
     signature = [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
@@ -313,7 +308,7 @@ def test_no_placeholder_is_left_in_a_docstring():
 
 def test_every_fragment_of_docstrings_is_used():
     text = "".join(path.read_text(encoding="utf-8") for path in _MODULES
-                   if path.stem not in ("_docs", "_fragments", "_tool_fragments"))
+                   if not re.match("_docs|.*_fragments", path.stem))
     text += "".join(body for _, _, body in FRAGMENTS.values())
     assert set(re.findall(r"%\((\w+)\)s", text)) == set(FRAGMENTS)
 
@@ -341,7 +336,7 @@ def test_a_fragment_takes_the_default_of_the_signature_and_keeps_what_follows():
     assert lines[3] == "epsilon : float" and lines[-2] == 'fit_intercept : bool, default="x"'
 
 
-@every_public_estimator
+@registry.every_public_estimator
 def test_documented_defaults_are_those_of_the_signature(cls):
     text = _sections(inspect.getdoc(cls))["Parameters"]
     heads = re.findall(r"^(\w[\w, ]*) :(.*(?:\n {8}.*)*)", text, re.MULTILINE)
@@ -360,7 +355,7 @@ def test_docstrings_may_be_stripped():
     assert done.stdout.split() == [b"2.0"], done.stderr
 
 
-@every_public_estimator
+@registry.every_public_estimator
 def test_the_doctest_of_a_class_is_found_where_the_class_is_defined(cls):
     found = doctest.DocTestFinder().find(sys.modules[cls.__module__])
     assert any(each.name.endswith(f".{cls.__name__}") and each.examples for each in found)
@@ -376,7 +371,7 @@ def test_estimators_document_every_fitted_attribute(cls):
     assert {"privacy_", "n_iter_"} | own <= fitted
 
 
-@every_public_estimator
+@registry.every_public_estimator
 def test_estimators_state_their_guarantee_and_source(cls):
     sections = _sections(inspect.getdoc(cls))
     assert "*Privacy.*" in sections["Notes"] and "Released" in sections["Notes"]

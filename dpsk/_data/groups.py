@@ -25,17 +25,20 @@ class Groups:
         The index of every row's group.
     sizes : ndarray of float64, shape (n,)
         The number of rows in every row's group.
+    random_state : RandomState
+        Rules the public draws of rows that stand for groups.
     """
 
     count: int
     codes: np.ndarray
     sizes: np.ndarray
+    random_state: object = None
 
     @classmethod
-    def of(cls, codes):
+    def of(cls, codes, random_state=None):
         """Return the groups of rows with the index of every row's group, each of which occurs."""
         counts = np.bincount(codes)
-        return cls(len(counts), codes, counts.astype(np.float64)[codes])
+        return cls(len(counts), codes, counts.astype(np.float64)[codes], random_state)
 
     def piece(self, part):
         """Return the groups of a slice of the rows, of their sizes in the whole table."""
@@ -91,15 +94,22 @@ class Groups:
         lengths = np.diff(self._ends)
         return self.order[self._ends[:-1] + np.floor(drawn * lengths).astype(lengths.dtype)]
 
+    @cached_property
+    def shown(self):
+        """ndarray : the index of one row of every group, as `one_each` draws it, once."""
+        if not np.diff(self._ends).all():
+            raise NotImplementedError("Some of these groups have no rows in this part of a table.")
+        return self.one_each(self.random_state)
+
     def digest(self):
         """Return a digest of who belongs to whom."""
         return hashlib.sha256(self.codes.astype("<i8").tobytes()).digest()
 
 
-def groups_of(labels, n_samples, unit="rows"):
+def groups_of(labels, n_samples, unit="rows", random_state=None):
     """Return the `Groups` of so many rows with labels, or None for None."""
     codes = group_codes(labels, n_samples, unit)
-    return None if codes is None else Groups.of(codes)
+    return None if codes is None else Groups.of(codes, random_state)
 
 
 def group_codes(labels, n_samples, unit="rows"):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 import numpy as np
 from scipy import sparse
 
-from dpsk._data.blocks import csr_rows, row_blocks
+from dpsk._data.blocks import block_length, csr_rows, row_blocks
 from dpsk._data.groups import Groups
 from dpsk._data.norms import row_norms
 
@@ -103,6 +103,16 @@ class RowSource(ABC):
         """Yield slices of at most `length` rows, in order, that cover the rows."""
         for start in range(0, self.n, length):
             yield slice(start, min(self.n, start + length))
+
+    def shown(self, length: int) -> Iterator[Any]:
+        """Yield parts as `blocks` does; of groups the indices of one row of each, publicly drawn.
+        """
+        if self.groups is None:
+            yield from self.blocks(length)
+            return
+        length = min(length, block_length(self.n_features))
+        for start in range(0, self.n_units, length):
+            yield self.groups.shown[start:start + length]
 
     def parts(self, length: int, chosen: Any = None) -> Iterator[Any]:
         """Yield slices, or parts of the indices of the units `chosen`, of at most `length` rows.

@@ -8,7 +8,7 @@ from sklearn.utils.validation import _check_sample_weight
 from dpsk._data.errors import discreetly
 from dpsk._parameters import check_real
 
-__all__ = ["check_weights", "class_factors", "class_weighted"]
+__all__ = ["check_weights", "class_factors", "class_weighted", "is_balanced"]
 
 
 def check_weights(sample_weight, X, dtype, whole=True, narrow=None):
@@ -48,12 +48,23 @@ def _weighted(factors, dtype, codes, weights):
     return per_row if weights is None else per_row * weights
 
 
-def class_factors(class_weight, classes):
-    """Return the weight of every class, 1 where `class_weight` names none."""
+def is_balanced(class_weight):
+    """Return whether scores of even classes are asked for."""
+    return isinstance(class_weight, str) and class_weight == "balanced"
+
+
+def class_factors(class_weight, classes, balances=False):
+    """Return the weight of every class, 1 where `class_weight` names none.
+
+    And for "balanced", where a model `balances` its scores.
+    """
+    if balances and is_balanced(class_weight):
+        return np.ones(len(classes))
     if not isinstance(class_weight, dict):
-        raise ValueError(
-            f"class_weight={class_weight!r}: must be None or a dict of public weights by "
-            "class; 'balanced' would read the class counts, which are data.")
+        remedy = ("None, 'balanced' or a dict of public weights by class." if balances else
+                  "None or a dict of public weights by class; 'balanced' corrects log-odds, as "
+                  "those of DPLogisticRegression.")
+        raise ValueError(f"class_weight={class_weight!r}: must be {remedy}")
     factors = np.ones(len(classes))
     for label, weight in class_weight.items():
         place = [i for i, known in enumerate(classes.tolist()) if known == label]

@@ -7,21 +7,68 @@ import math
 from dpsk._defaults.losses import loss_defaults
 from dpsk._privacy.closed_forms import gaussian_mu
 
-__all__ = ["AMPLE_SIGNAL", "CENTER_SHARES", "CENTER_SIGNAL", "CLEARANCE", "CLUSTERS_AT_FIRST",
-           "CLUSTER_REACH", "CLUSTER_ROUNDS", "CLUSTER_SUBSPACE_SHARE", "COUNT_SHARE",
-           "CURVATURE_SHARE", "EDGE_SHARES", "FALSE_SHARE", "FEW_CLUSTER_ROUNDS",
-           "FEW_ROWS_FACTOR", "FOREST_SHARE", "INDEPENDENCE_SIGNAL", "LEAST_FLOOR", "LEAST_SHARE",
-           "MEAN_SHARE", "MOMENT_SHARE", "MOST_CLUSTER_DIRECTIONS", "MOST_COLUMNS",
-           "MOST_MEAN_NOISE", "NARROW_SIGNAL", "NETWORK_MOMENT_SHARE", "NOISE_DEVIATIONS",
-           "NOISE_FLOOR", "NORM_OCTAVES", "NORM_TAILS", "OCTAVES_CLEARANCE", "OCTAVES_REACH",
-           "PURE_OCTAVES", "PURE_QUANTILE_SHARES", "QUANTILE_SHARES", "RANGE_TAILS", "SCORE_FLOOR",
-           "SHARES_SIGNAL", "SLOPES_SHARE", "SLOPE_CLIP_SHARE", "SPREAD_FILLING", "SPREAD_SIGNAL",
-           "SPREAD_TAILS", "SUBSPACE_SHARE", "TABLE_SHARES", "TARGET_OCTAVES", "TARGET_REACH",
-           "TARGET_TAILS", "USUAL_RESIDUAL", "are_few", "are_many", "carries_slopes",
-           "mu_of_share", "target_mean_share", "whitening_pays"]
+__all__ = [
+    "AMPLE_SIGNAL",
+    "CENTER_SHARES",
+    "CENTER_SIGNAL",
+    "CLEARANCE",
+    "CLUSTERS_AT_FIRST",
+    "CLUSTER_REACH",
+    "CLUSTER_ROUNDS",
+    "CLUSTER_SUBSPACE_SHARE",
+    "COUNT_SHARE",
+    "CURVATURE_SHARE",
+    "EDGE_SHARES",
+    "FALSE_SHARE",
+    "FEW_CLUSTER_ROUNDS",
+    "FEW_ROWS_FACTOR",
+    "FOREST_SHARE",
+    "INDEPENDENCE_SIGNAL",
+    "LEAST_FLOOR",
+    "LEAST_SHARE",
+    "MEAN_SHARE",
+    "MOMENT_SHARE",
+    "MOST_CLUSTER_DIRECTIONS",
+    "MOST_COLUMNS",
+    "MOST_MEAN_NOISE",
+    "NARROW_SIGNAL",
+    "NETWORK_MOMENT_SHARE",
+    "NOISE_DEVIATIONS",
+    "NOISE_FLOOR",
+    "NORM_OCTAVES",
+    "NORM_TAILS",
+    "OCTAVES_CLEARANCE",
+    "OCTAVES_REACH",
+    "PURE_OCTAVES",
+    "PURE_QUANTILE_SHARES",
+    "QUANTILE_SHARES",
+    "RANGE_TAILS",
+    "SCORE_FLOOR",
+    "SHARES_SIGNAL",
+    "SLOPES_SHARE",
+    "SLOPE_CLIP_SHARE",
+    "SPREAD_FILLING",
+    "SPREAD_SIGNAL",
+    "SPREAD_TAILS",
+    "SUBSPACE_SHARE",
+    "TABLE_SHARES",
+    "TARGET_OCTAVES",
+    "TARGET_REACH",
+    "TARGET_TAILS",
+    "USUAL_RESIDUAL",
+    "are_few",
+    "are_many",
+    "balance_share",
+    "carries_slopes",
+    "mu_of_share",
+    "target_mean_share",
+    "whitening_pays",
+]
 
 #: Shares of mu^2: of the second moment, of the mean of rows, of counts, of slopes.
 MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.12, 0.03, 0.01, 0.02
+#: Of the shares of classes, at most.
+MOST_BALANCE = 0.1
 #: Of the second moment before a network.
 NETWORK_MOMENT_SHARE = 0.2
 #: Of the mean of targets before one: the least and the largest, and the ``n mu`` that noise on it
@@ -119,6 +166,16 @@ CLUSTER_SUBSPACE_SHARE, MOST_CLUSTER_DIRECTIONS = 0.12, 16
 def mu_of_share(problem, share):
     """Return the mu that a share of mu^2 allows."""
     return math.sqrt(share) * gaussian_mu(problem.epsilon, problem.delta)
+
+
+def balance_share(n_params):
+    """Return the share of mu^2 of the shares of classes beside so many parameters of a score.
+
+    Noise moves all scores by a deviation of ``1 / (m mu sqrt(s))``, m rows of the rarer class,
+    where a share s counts classes, and a score of p parameters by
+    ``2 sqrt(p) / (m mu sqrt(1 - s))``. The sum of squares is least at ``s = 1 / (1 + 2 sqrt(p))``.
+    """
+    return min(MOST_BALANCE, 1.0 / (1.0 + 2.0 * math.sqrt(n_params)))
 
 
 def target_mean_share(problem):

@@ -80,6 +80,7 @@ class NormBound(Stage):
     """
 
     attribute = "data_norm_"
+    takes_groups: ClassVar[bool] = True
 
     def __init__(self, model, row_stage=None):
         self._model, self._n_features, self._row_stage = model, model.n_features, row_stage
@@ -145,6 +146,7 @@ class TargetBounds(Stage):
     """
 
     attribute = "target_bounds_"
+    takes_groups: ClassVar[bool] = True
     #: Whether targets on their median count in the spread: it then is clear of nothing.
     _counts_median: ClassVar[bool] = True
 
@@ -304,10 +306,12 @@ def released_norm(rows: RowSource, rule: tuple[Elementary, float | None], sessio
     `zeros` says which end of all octaves rows of zeros count for, and for how much.
     """
     event, tail = rule
+    # Groups are not parted.
+    rows = on_threads(rows) if rows.groups is None else rows
     if tail is None:
-        return noisy_octaves(on_threads(rows), partial(sizes_above, 0.0, _norms), NORM_OCTAVES[0],
-                             zeros, event, session)
-    return noisy_quantile(on_threads(rows), _norms, 1.0 - tail, positive_grid(), event, session)
+        return noisy_octaves(rows, partial(sizes_above, 0.0, _norms), NORM_OCTAVES[0], zeros,
+                             event, session)
+    return noisy_quantile(rows, _norms, 1.0 - tail, positive_grid(), event, session)
 
 
 def target_rule(problem: Problem) -> tuple[Elementary, float | None]:

@@ -271,7 +271,7 @@ class _Only:
 def _placed(rows: RowSource, numbers: Callable[..., FloatArray], points: Points) -> IntArray:
     """Return the place of every number that is not missing."""
     places = []
-    for part in rows.blocks(_PART):
+    for part in rows.shown(_PART):
         # Sorted numbers are placed several times as quickly; what is missing is behind them.
         own = np.sort(numbers(rows, part))
         places.append(points.places(own[:len(own) - np.count_nonzero(np.isnan(own))]))

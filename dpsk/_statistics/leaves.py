@@ -10,6 +10,10 @@ and two in one leaf by no more, as ``(g_k - g'_k)^2 + (a_k - a'_k)^2 <= (a_k + a
 together by at most 2 C, which is what those of slopes alone move by: curvatures, or counts, come
 at no price.
 
+A group of k rows enters by the average of what its rows enter by. Two averages are no further
+apart than two of the rows that they are of, as the norm is convex, and so nothing above or below
+moves by more.
+
 The score of some cuts is the sum over leaves of the norm of the leaf's sum of slopes. A row that
 leaves changes it by at most C and so does one that comes: one score may rise by 4 C more than
 another. Only which cuts are best leaves.
@@ -58,6 +62,8 @@ class Slopes:
         Released; longer rows of sizes are scaled down to it, with their slopes.
     event : Event
         What a release of sums costs.
+    groups : Groups or None
+        Each row of a group counts as one over their number.
 
     Attributes
     ----------
@@ -67,10 +73,12 @@ class Slopes:
     """
 
     def __init__(self, slopes: FloatArray, sizes: FloatArray, clip: float,
-                 event: Elementary) -> None:
+                 event: Elementary, groups: Any = None) -> None:
         n, n_outputs = slopes.shape
         self.clip = clip
-        self.unit = 2.0 ** -exact_bits(n * clip, derived_scale(event, REPLACE_ONE * clip))
+        # What is public: not the number of rows in groups.
+        n_units = n if groups is None else groups.count
+        self.unit = 2.0 ** -exact_bits(n_units * clip, derived_scale(event, REPLACE_ONE * clip))
         self.whole = np.empty((2 * n_outputs, n))
         for part in row_blocks(n, 4 * n_outputs):
             given = np.maximum(np.nan_to_num(sizes[part], nan=0.0), 0.0)
@@ -78,6 +86,9 @@ class Slopes:
                 bounds = shortened(given.copy(), clip)
                 own = np.nan_to_num(slopes[part] * np.nan_to_num(bounds / given), nan=0.0)
             own = np.clip(own, -bounds, bounds)
+            if groups is not None:
+                own /= groups.sizes[part][:, None]
+                bounds /= groups.sizes[part][:, None]
             # Toward zero: no row becomes longer, and no slope more than its size.
             self.whole[:n_outputs, part] = np.trunc(own.T / self.unit)
             self.whole[n_outputs:, part] = np.trunc(bounds.T / self.unit)
@@ -88,15 +99,21 @@ class Slopes:
 
 
 def noisy_mean_square(rows: RowSource, event: Elementary, session: Session) -> float:
-    """Return the noisy mean of the squares of rows' targets, each counted as at most 1."""
+    """Return the noisy mean of the squares of rows' targets, each counted as at most 1.
+
+    Of groups the mean of the means of their rows.
+    """
     def total(batch: Batch) -> FloatArray:
         whole = 0.0
         for part in rows.blocks(_PART):
-            lengths = np.nan_to_num(rows.take(part).y, nan=1.0)
-            whole += np.trunc(np.square(np.clip(lengths, 0.0, 1.0)) / _SQUARE_UNIT).sum()
+            _, lengths, shares = rows.take(part)
+            squares = np.square(np.clip(np.nan_to_num(lengths, nan=1.0), 0.0, 1.0))
+            if shares is not None:
+                squares *= shares
+            whole += np.trunc(squares / _SQUARE_UNIT).sum()
         return np.array([whole * _SQUARE_UNIT])
 
-    noisy = session(event, total, Sensitivity(1.0, unit=_SQUARE_UNIT), divisor=len(rows))
+    noisy = session(event, total, Sensitivity(1.0, unit=_SQUARE_UNIT), divisor=rows.n_units)
     return float(noisy[0])
 
 

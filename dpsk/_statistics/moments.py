@@ -81,7 +81,8 @@ def noisy_target_mean(rows: RowSource, mu: float, session: Session) -> tuple[flo
 def noisy_counts(rows: RowSource, n_groups: int, mu: float, session: Session) -> FloatArray:
     """Return the noisy number of rows in every group, float64, shape (n_groups,).
 
-    The last of a row's targets is its group. There are at least 2, and how many is public.
+    The last of a row's targets is its group. There are at least 2, and how many is public. Of
+    rows of people one of each is counted, drawn by public randomness.
     """
     # The number of rows is public, so one of two counts says both.
     free = 1 if n_groups == 2 else n_groups
@@ -89,7 +90,7 @@ def noisy_counts(rows: RowSource, n_groups: int, mu: float, session: Session) ->
     moved = 1.0 if n_groups == 2 else math.sqrt(2.0)
     noisy = session(gaussian(mu), lambda batch: rows.added(_group_counts, n_groups)[-free:],
                     Sensitivity(moved, unit=_COUNT_UNIT))
-    return np.array([len(rows) - noisy[0], noisy[0]]) if free == 1 else noisy
+    return np.array([rows.n_units - noisy[0], noisy[0]]) if free == 1 else noisy
 
 
 def second_moment_noise(model: Any, n_samples: int, mu: float) -> float:
@@ -159,7 +160,7 @@ def _targets_sum(rows: RowSource, unit: float) -> FloatArray:
 def _group_counts(rows: RowSource, n_groups: int) -> FloatArray:
     """Return the number of rows in every group, float64."""
     counts = np.zeros(n_groups)
-    for part in rows.blocks(_PART):
+    for part in rows.shown(_PART):
         y, _ = rows.beside(part)
         counts += np.bincount(y if y.ndim == 1 else y[:, -1], minlength=n_groups)
     return counts

@@ -18,6 +18,9 @@ octaves off, and else nothing. Replacing a number moves every score by at most 1
 the numbers are empty, where a point far from their median is wrong by half of them, so that fewer
 rows are enough. Numbers of many sizes fill no window, and count by what is near.
 
+Of groups of rows one row each counts, which is drawn by public randomness. With the draws given,
+tables that differ in one group show rows that differ in one row, so that the same holds of groups.
+
 Numbers are brought to the grid first, each by itself, so that one on which many of them stand is
 a point like any other. Every point gets its noise: how much is drawn tells nothing of the rows.
 """
@@ -143,7 +146,7 @@ def noisy_octaves(rows: RowSource, numbers: Callable[..., FloatArray], width: in
         counts = rows.added(_counts, numbers, ends, True)
         # Ends further apart than that many add nothing to each other.
         found = np.convolve(counts, near)[_NEAR - 1:][:N_OCTAVES]
-        found[place] += share * (len(rows) - counts.sum())
+        found[place] += share * (rows.n_units - counts.sum())
         return found
 
     return _best_point(scores, ends, event, session)
@@ -176,7 +179,7 @@ def _counts(rows: RowSource, numbers: Callable[..., FloatArray], grid: FloatArra
             upward: bool) -> IntArray:
     """Return how many numbers each point of the grid stands for."""
     up_to = np.zeros(len(grid), np.int64)
-    for part in rows.blocks(_PART):
+    for part in rows.shown(_PART):
         # What is missing counts nowhere, and is behind all others when sorted.
         own = np.sort(numbers(rows, part))
         own = own[:len(own) - np.count_nonzero(np.isnan(own))]

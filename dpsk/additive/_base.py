@@ -21,6 +21,7 @@ from dpsk._data.weights import check_weights
 from dpsk._defaults.columns import DISCLOSURE_SHARE, FIRST_SHARE, PairRule
 from dpsk._estimator import DPEstimator
 from dpsk._mechanism.core import Choices, Share
+from dpsk._models.products import product_by_row
 from dpsk._parameters import check_integer
 from dpsk._privacy.certificate import Enforced
 from dpsk._rehearsal import rehearse
@@ -65,6 +66,10 @@ class AdditiveModel(DPEstimator):
     @abstractmethod
     def _linear(self, **params):
         """Return the linear model of features; `params` are its bound on rows and its budget."""
+
+    def _first_linear(self, **params):
+        """Return the linear model that pairs of columns are chosen by."""
+        return self._linear(**params)
 
     @abstractmethod
     def _check_fit(self, n_samples, y):
@@ -119,7 +124,7 @@ class AdditiveModel(DPEstimator):
             f"knots, then {model.privacy_.solver}",
             enforced=[Enforced("features of a column", 1.0, "derived", "l2 norm of the features "
                                "of a row in every column and pair of columns")],
-            public=[*facts, *model.privacy_.public[2:]],
+            public=[*facts, *(each for each in model.privacy_.public[2:] if each not in facts)],
             released=["terms_", *self._released])
         # What is kept of it for its noise states what all of the fit costs.
         model.privacy_ = self.privacy_
@@ -190,7 +195,7 @@ class AdditiveModel(DPEstimator):
         left -= FIRST_SHARE + rule.share
         if not candidates:
             return code, features, left
-        model = steps.fit(FIRST_SHARE, partial(self._linear, data_norm=code.norm), features,
+        model = steps.fit(FIRST_SHARE, partial(self._first_linear, data_norm=code.norm), features,
                           **told.of_fit)
         seen, y = features[told.rows], told.y[told.rows]
         residuals = clipped_residuals(self._residuals(model, seen, y), told.chosen(told.weights),
@@ -244,10 +249,11 @@ class AdditiveModel(DPEstimator):
     def _raw_of(self, values):
         """Return raw predictions of rows of a read table."""
         coef = self._columns_of_coef()
+        columns = coef.reshape(len(coef), -1)
         raw = np.empty((len(values), *coef.shape[1:]))
         for part in row_blocks(len(values), self._code.width):
-            # In double precision sums of a row do not hang on its neighbors.
-            raw[part] = self._code.features(values[part]).astype(np.float64) @ coef
+            features = self._code.features(values[part]).astype(np.float64)
+            raw[part] = product_by_row(features, columns).reshape(raw[part].shape)
         return raw + self.intercept_
 
 

@@ -46,9 +46,7 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
     ----------
     %(epsilon)s %(delta_gaussian)s %(columns)s %(n_knots)s %(max_categories)s
     %(interactions)s
-    class_weight : dict or None, default=None
-        Public weights of the classes' losses. "balanced" is refused: class counts are data.
-    %(classes)s %(random_state)s %(verbose)s
+    %(class_weight_balanced)s %(classes)s %(random_state)s %(verbose)s
 
     Attributes
     ----------
@@ -61,6 +59,7 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
     %(classes_)s
     temperature_ : float or None
         What scores were divided by, released. None where no share of the budget went to it.
+    %(class_shares_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises_classes)s
@@ -94,7 +93,8 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
                  columns: dict[Any, Any] | None = None, n_knots: str | int = "auto",
                  max_categories: int | None = None,
                  interactions: str | int | Sequence[tuple[Any, Any]] = "auto",
-                 class_weight: dict[Any, float] | None = None, classes: ArrayLike | None = None,
+                 class_weight: dict[Any, float] | str | None = None,
+                 classes: ArrayLike | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -124,20 +124,31 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
         model = self._fit_table(X, y, sample_weight, groups)
         self.classes_, self.coef_, self.intercept_ = model.classes_, model.coef_, model.intercept_
         self.temperature_ = model.temperature_
+        if self._is_balanced():
+            self.class_shares_ = model.class_shares_
         return self
 
-    _released = ("coef_", "intercept_", "temperature_")
     _pair_rule = CLASS_PAIRS
     _spares = False
+    _balances = True
+
+    @property
+    def _released(self):
+        found = "coef_", "intercept_", "temperature_"
+        return (*found, "class_shares_") if self._is_balanced() else found
 
     def _linear(self, **params):
-        return with_implied_norm(DPLogisticRegression(
-            class_weight=self.class_weight, classes=self.classes, **params))
+        return with_implied_norm(DPLogisticRegression(**{
+            "class_weight": self.class_weight, "classes": self.classes, **params}))
+
+    def _first_linear(self, **params):
+        # It is to leave residuals of the classes as they are.
+        return self._linear(**params, **({"class_weight": None} if self._is_balanced() else {}))
 
     def _check_fit(self, n_samples, y):
         classes, codes = encode_labels(y, self.classes, type(self).__name__)
         if self.class_weight is not None:
-            class_factors(self.class_weight, classes)
+            class_factors(self.class_weight, classes, self._balances)
         return codes
 
     def _n_classes(self, y):

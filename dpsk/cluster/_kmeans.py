@@ -272,4 +272,4 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
     def _check_fit(self, n_samples, y):
         """Raise a ValueError where a fit to n rows would, whatever the columns."""
         self._bounds(Budget(n_samples, 1, *self._budget(n_samples)),
-                     self.feature_range is not None, True)
+                     self.feature_range is not None)

@@ -158,7 +158,7 @@ class DPEmpiricalCovariance(Ranged, DPEstimator, EmpiricalCovariance):
     def _check_fit(self, n_samples, y):
         """Raise a ValueError where a fit to n rows would, whatever the columns."""
         self._bounds(Budget(n_samples, 1, *self._budget(n_samples)),
-                     self.feature_range is not None, True)
+                     self.feature_range is not None)
 
 
 @dataclass(frozen=True)

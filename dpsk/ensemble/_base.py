@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.errors import quietly
+from dpsk._data.groups import groups_of
 from dpsk._data.opening import check_targets
 from dpsk._data.source import Rows
 from dpsk._data.tables import read_next_table, read_table
@@ -27,7 +28,7 @@ from dpsk._mechanism.core import Share
 from dpsk._models.trees import TableBins, along
 from dpsk._parameters import check_integer, number, optional
 from dpsk._privacy.noise.public import PublicDraws
-from dpsk._problem import Budget
+from dpsk._rehearsal import rehearse
 from dpsk._steps import Steps
 from dpsk._whole import state_as_whole
 from dpsk.ensemble._growth import Growth
@@ -61,7 +62,7 @@ class BoostedTrees(DPEstimator):
     _constraints: ClassVar[dict] = {
         **TABLE_CONSTRAINTS,
         "init": _check_init,
-        "interaction_cst": lambda name, value: _check_groups(name, value),
+        "interaction_cst": lambda name, value: _check_sets(name, value),
         "learning_rate": number("a number in (0, 1]", low=0, open_low=True, high=1),
         "max_depth": lambda name, value: check_integer(
             name, value, low=1, high=8, remedy="an int in [1, 8]"),
@@ -98,47 +99,54 @@ class BoostedTrees(DPEstimator):
                              "init='additive', or max_iter=None.")
 
     def _check_table(self, X, y):
-        self._known_groups(read_table(self, X, self.columns).columns)
+        self._known_sets(read_table(self, X, self.columns).columns)
 
-    def _fit_table(self, X, y, sample_weight):
-        """Fit to a table."""
+    def _fit_table(self, X, y, sample_weight, groups):
+        """Fit to a table; of groups one row each is what bins are chosen by."""
         self._check_params()
         table = read_table(self, X, self.columns)
         n_samples, n_columns = table.values.shape
         y = check_targets(type(self).__name__, y, n_samples, self._target_checks)
         weights = check_weights(sample_weight, table.values, np.float64, narrow=np.float32)
         numbers, n_outputs, at_most_one = self._read_targets(n_samples, y, weights)
-        groups = self._known_groups(table.columns)
+        together = self._known_sets(table.columns)
+        members = groups_of(groups, n_samples, random_state=self.random_state)
         self._described = table.columns
-        budget = Budget(n_samples, n_columns, *self._budget(n_samples))
+        n_units = n_samples if members is None else members.count
+        budget = self._table_budget((n_units, n_columns), members)
         _, plan = CodePlan.for_table(budget, table, max_categories=self.max_categories)
-        share, count = self._shared(budget)
-        facts = ["number of rows and of columns, their names, and dtypes with the categories "
-                 "that these hold", "all parameters"]
+        (share, count), balance = self._shared(budget), self._balance_share()
+        share *= 1.0 - balance
+        left = 1.0 - share - balance
+        facts = self._table_facts(
+            members, "number of rows and of columns, their names, and dtypes with the categories "
+            "that these hold", "all parameters")
         steps = Steps(self._method().with_columns(table.columns), budget, plan.mechanism.delta,
                       random_state=self.random_state, verbose=self.verbose,
                       public=[*facts, *self._label_facts(y, n_samples)])
-        if self.init:
-            # What would refuse targets does so before budgets are charged.
-            epsilon, delta = steps.budget(1.0 - share)
-            self._first(epsilon=epsilon, delta=delta)._planned(table, y)
-        init = steps.fit(1.0 - share, self._first, X, y, sample_weight) if self.init else (
-            steps.fit(1.0 - share, self._first, X))
+        told = {"sample_weight": sample_weight} if self.init else {}
+        if members is not None:
+            told["groups"] = members.codes
+        # What would refuse targets does so before budgets are charged.
+        epsilon, delta = steps.budget(left)
+        rehearse(self._first(epsilon=epsilon, delta=delta), X, y, **told)
+        init = steps.fit(left, self._first, X, y, **told)
         self._keep(init if self.init else None)
         self.init_, self._columns = init, init._columns
         self._bins = TableBins.of(init._code, self._order(n_columns))
         self._trees: list = []
         values = read_next_table(self, X, self._columns)
+        # Noise that repeats must not meet other sums: the start follows from more of the rows than
+        # their bins, and from all of a weight.
+        rows = Rows(values, numbers, weights, groups=members)
+        self._balanced(balance, rows, steps)
         if count:
             growth = Growth(count, int(self.max_depth), float(self.learning_rate), self._loss,
-                            self._counts, groups)
+                            self._counts, together)
             bins, raw = self._bins.dense(values), self._start(values, n_outputs)
-            # Noise that repeats must not meet other sums: the start follows from more of the rows
-            # than their bins, and from all of a weight.
-            rows = Rows(values, numbers, weights)
             self._trees = steps.release("trees", Share(growth, share), rows, (
                 bins, self._bins.sizes, self._scaled(numbers), at_most_one, raw,
-                np.sqrt(self._spreads(n_columns)),
+                np.sqrt(self._spreads(n_columns)), members,
                 PublicDraws(self.random_state, "cuts of trees", growth)))
         self.n_iter_ = count + bool(self.init)
         self.feature_importances_ = self._importances(n_columns)
@@ -152,6 +160,13 @@ class BoostedTrees(DPEstimator):
         # A part of this fit states what all of it costs.
         state_as_whole(init, self.privacy_, ())
         return self
+
+    def _balance_share(self):
+        """Return the share of mu^2 of the shares of classes."""
+        return 0.0
+
+    def _balanced(self, share, rows, steps):
+        """Release the shares of classes, where scores are to be those of even ones."""
 
     def _shared(self, budget):
         """Return the share of mu^2 of trees, and their number."""
@@ -238,7 +253,7 @@ class BoostedTrees(DPEstimator):
         *_, last = self._staged_raw(X)
         return last
 
-    def _known_groups(self, columns):
+    def _known_sets(self, columns):
         """Return the places of columns that trees may ask for together, None: all."""
         given, every = self.interaction_cst, range(len(columns))
         if given is None:
@@ -246,11 +261,11 @@ class BoostedTrees(DPEstimator):
         if isinstance(given, str):
             return tuple(combinations(every, 2)) if given == "pairwise" and len(columns) > 1 else (
                 tuple((place,) for place in every))
-        groups = tuple(tuple(sorted({_place("interaction_cst", columns, name) for name in group}))
-                       for group in given)
-        # As scikit-learn has it: columns that are in no group are one by themselves.
-        left = tuple(place for place in every if not any(place in group for group in groups))
-        return (*groups, left) if left else groups
+        sets = tuple(tuple(sorted({_place("interaction_cst", columns, name) for name in each}))
+                     for each in given)
+        # As scikit-learn has it: columns that are in no set are one by themselves.
+        left = tuple(place for place in every if not any(place in each for each in sets))
+        return (*sets, left) if left else sets
 
 
 def _place(parameter, columns, name):
@@ -264,11 +279,11 @@ def _place(parameter, columns, name):
                      "DataFrame, or positions.")
 
 
-def _check_groups(name, value):
+def _check_sets(name, value):
     """Raise a ValueError unless `value` is None, a known word or a sequence of sets of columns."""
     known = value is None or (isinstance(value, str) and value in ("pairwise", "no_interactions"))
     sets = isinstance(value, (list, tuple)) and value and all(
-        isinstance(group, (list, tuple, set)) and group for group in value)
+        isinstance(each, (list, tuple, set)) and each for each in value)
     if not (known or sets):
         raise ValueError(f"{name}={value!r}: must be None, 'pairwise', 'no_interactions' or a "
                          "list of sets of columns, such as [{'age', 'sex'}].")

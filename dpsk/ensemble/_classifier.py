@@ -9,10 +9,13 @@ import numpy as np
 from dpsk._callbacks import private_fit
 from dpsk._data.labels import encode_labels
 from dpsk._data.weights import class_factors
+from dpsk._defaults.budgets import balance_share
 from dpsk._docs import documented
+from dpsk._mechanism.core import Share, Statistic
 from dpsk._mixins import Probabilities, ScoreClassifier
 from dpsk._models.scores import best_class, probabilities
 from dpsk._objective.losses import Logistic, Multinomial
+from dpsk._stages.class_balance import log_odds, noisy_class_shares
 from dpsk.additive import DPAdditiveClassifier
 from dpsk.ensemble._base import BoostedTrees
 
@@ -44,34 +47,16 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
-    init : {"additive", None}, default="additive"
-        Start of the trees: an additive model at half the budget, or nothing but bins, which a
-        tenth of it is spent on.
-    max_iter : int or None, default=None
-        Number of trees. None: one for every 150 of n mu, 20 to 60; none where n mu is below
-        1000 for regression, or 4000 for classes: there the additive model alone is better, gets
-        the whole budget, and `n_iter_` is 1.
-    max_depth : int, default=6
-        Questions that a tree asks, at most 8.
-    learning_rate : float, default=0.7
-        Factor of the trees' values, in (0, 1].
-    %(columns)s %(max_categories)s
-    interaction_cst : str, list of sets of columns, or None, default=None
-        Columns that a tree may ask for together: "pairwise", "no_interactions" or sets, as in
-        scikit-learn; the additive model then has no products. None: any.
-    class_weight : dict or None, default=None
-        Public weights of the classes' losses. "balanced" is refused: class counts are data.
-    %(classes)s %(random_state)s %(verbose)s
+    %(init)s %(max_iter_trees)s %(max_depth)s %(learning_rate_trees)s
+    %(columns)s %(max_categories)s %(interaction_cst)s
+    %(class_weight_balanced)s %(classes)s %(random_state)s %(verbose)s
 
     Attributes
     ----------
     init_ : DPAdditiveClassifier, or DPTableVectorizer with init=None
         The model that trees start from, with the bins that they ask for.
-    %(classes_)s
-    feature_importances_ : ndarray of shape (n_features_in_,)
-        Share of the variance of raw predictions by column; follows from what was released.
-    n_iter_ : int
-        Number of stages: an additive model and every tree; 1 where that model is better alone.
+    %(classes_)s %(class_shares_)s
+    %(feature_importances_)s %(n_iter__trees)s
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises_classes)s
@@ -82,19 +67,7 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
 
     Notes
     -----
-    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: the additive model, or bins; mean
-    squares of what is left, for clipping; for every tree two choices of cuts under noise, among
-    some that public randomness draws, and noisy sums of slopes and curvatures over its leaves.
-    The number of rows, names and dtypes of columns, labels of classes and all parameters are
-    public. There is no `warm_start`: more trees are another fit, with a budget of its own; nor a
-    `monotonic_cst`, as the curves of the additive model need not be monotonic; categories are
-    told by dtypes and `columns`.
-
-    References
-    ----------
-    Maddock, Cormode, Wang, Maple, Jha (2022), "Federated boosted decision trees with differential
-    privacy"; Kohavi, Li (1995), for trees of one question a level.
+    %(boosting_notes)s
 
     Examples
     --------
@@ -112,7 +85,8 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
                  learning_rate: float = 0.7, columns: dict[Any, Any] | None = None,
                  max_categories: int | None = None,
                  interaction_cst: str | Sequence[Any] | None = None,
-                 class_weight: dict[Any, float] | None = None, classes: ArrayLike | None = None,
+                 class_weight: dict[Any, float] | str | None = None,
+                 classes: ArrayLike | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -130,7 +104,7 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
 
     @private_fit
     def fit(self, X: Table, y: Table | None = None,
-            sample_weight: ArrayLike | None = None) -> Self:
+            sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
         """Fit the model under the declared budget.
 
         Parameters
@@ -138,16 +112,17 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
         %(X_table)s %(y_labels)s
         sample_weight : array-like of shape (n,) or None, default=None
             Factors of the rows' losses, part of the rows; in trees larger ones count as 1.
+        %(groups_trees)s
 
         Returns
         -------
         self : object
             The estimator, fitted.
         """
-        return self._fit_table(X, y, sample_weight)
+        return self._fit_table(X, y, sample_weight, groups)
 
     _counts = False
-    _released = ()
+    _balances = True
 
     def staged_decision_function(self, X: Table) -> Iterator[FloatArray]:
         """Return confidence scores of an additive model, and after every tree.
@@ -162,7 +137,7 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
         scores : iterator of ndarray, (n,) for two classes, else (n, n_classes)
             The last ones are those of `decision_function`.
         """
-        return map(_scores, self._staged_raw(X))
+        return map(self._scores, self._staged_raw(X))
 
     def staged_predict_proba(self, X: Table) -> Iterator[FloatArray]:
         """Return class probabilities of an additive model, and after every tree.
@@ -194,12 +169,31 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
         """
         return (self.classes_[best_class(scores)] for scores in self.staged_decision_function(X))
 
+    @property
+    def _released(self):
+        return ("class_shares_",) if self._is_balanced() else ()
+
     def _predict_raw(self, X):
-        return _scores(self._raw(X))
+        return self._scores(self._raw(X))
+
+    def _scores(self, raw):
+        """Return raw predictions as scores of classes."""
+        scores = raw - log_odds(self.class_shares_) if self._is_balanced() else raw.copy()
+        return scores[:, 0] if raw.shape[1] == 1 else scores
 
     def _additive(self, **params):
-        return DPAdditiveClassifier(class_weight=self.class_weight, classes=self.classes,
-                                    **params)
+        # Trees start from classes as they are.
+        weights = None if self._is_balanced() else self.class_weight
+        return DPAdditiveClassifier(class_weight=weights, classes=self.classes, **params)
+
+    def _balance_share(self):
+        return balance_share(2**int(self.max_depth)) if self._is_balanced() else 0.0
+
+    def _balanced(self, share, rows, steps):
+        if share:
+            counted = Share(Statistic(noisy_class_shares), share)
+            self.class_shares_ = steps.release("shares of classes", counted, rows,
+                                               (rows, len(self.classes_)))
 
     def _read_targets(self, n_samples, y, weights):
         classes, codes = encode_labels(y, self.classes, type(self).__name__)
@@ -207,8 +201,8 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
         self._loss = Logistic() if len(classes) == 2 else Multinomial()
         if weights is not None:
             weights = np.minimum(weights, 1.0)
-        if self.class_weight is not None:
-            factors = class_factors(self.class_weight, classes)
+        if self.class_weight is not None and not self._is_balanced():
+            factors = class_factors(self.class_weight, classes, True)
             factors = (factors / factors.max())[codes]
             weights = factors if weights is None else weights * factors
         return codes, self._n_outputs, weights
@@ -220,8 +214,3 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
         if not self.init:
             return np.zeros((len(values), n_outputs))
         return self.init_._raw_of(values).reshape(len(values), n_outputs)
-
-
-def _scores(raw):
-    """Return raw predictions as scores of classes."""
-    return raw[:, 0].copy() if raw.shape[1] == 1 else raw.copy()

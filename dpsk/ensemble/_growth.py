@@ -51,7 +51,7 @@ class Growth(Composite):
         Pointwise in raw predictions.
     counts : bool
         Whether the curvature of a row is its weight, as that of squares is; else its slope says.
-    groups : tuple of tuple of int, or None
+    together : tuple of tuple of int, or None
         Columns that a tree may ask for together; None: all.
     """
 
@@ -60,7 +60,7 @@ class Growth(Composite):
     learning_rate: float
     loss: object
     counts: bool
-    groups: tuple | None
+    together: tuple | None
 
     @property
     def parts(self):
@@ -76,20 +76,20 @@ class Growth(Composite):
 
         `data` are bins, shape (n_columns, n), and their numbers; targets; weights of at most 1,
         or None; raw predictions, shape (n, n_outputs), overwritten; weights of columns in draws;
-        and public draws.
+        the groups of rows, or None; and public draws.
         """
-        bins, sizes, y, weights, raw, drawn, draws = data
+        bins, sizes, y, weights, raw, drawn, members, draws = data
         scales, cuts, leaves = (part.run((), session, noise_multiplier) for part in self.parts)
         sum_event = self.parts[2].mechanism.each(self.parts[2].own(noise_multiplier))
-        draw = _Draws(sizes, drawn, self.groups, draws)
+        draw = _Draws(sizes, drawn, self.together, draws)
         trees, clips = [], []
         for place in range(self.count):
             slopes = self._slopes(y, raw)
             if place * N_SCALES // self.count == len(clips):
-                square = scales(Rows(bins.T, _lengths(slopes, weights)))
+                square = scales(Rows(bins.T, _lengths(slopes, weights), groups=members))
                 clips.append(WIDTH * math.sqrt(max(square, _LEAST_ROOT**2)))
             clip = clips[-1]
-            own = Slopes(*self._weighed(slopes, weights, clip), clip, sum_event)
+            own = Slopes(*self._weighed(slopes, weights, clip), clip, sum_event, members)
             asked, at = np.zeros((0, 2), int), None
             draw.start()
             while len(asked) < self.depth:
@@ -164,7 +164,7 @@ def _lengths(slopes, weights):
 class _Draws:
     """Public draws of cuts, of columns more often that were worth more by what was released."""
 
-    def __init__(self, sizes, weights, groups, draws):
+    def __init__(self, sizes, weights, together, draws):
         self._sizes, self._draws, self._gains = sizes, draws, np.zeros(len(sizes))
         # A column of one bin tells nothing apart.
         floor = _LEAST_DRAWN * weights.max() if weights.any() else 1.0
@@ -172,9 +172,10 @@ class _Draws:
         if not self._base.any():
             self._base += 1.0
         self._base /= self._base.sum()
-        masks = np.ones((1, len(sizes))) if groups is None else np.zeros((len(groups), len(sizes)))
-        for mask, group in zip(masks, groups or (), strict=False):
-            mask[list(group)] = 1.0
+        n_sets = 1 if together is None else len(together)
+        masks = np.full((n_sets, len(sizes)), float(together is None))
+        for mask, places in zip(masks, together or (), strict=False):
+            mask[list(places)] = 1.0
         self._masks, self._mask, self._n_trees = masks, masks[0], 0
 
     @property

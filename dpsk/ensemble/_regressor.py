@@ -47,21 +47,8 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
     target_bounds : "auto", None or (float, float), default="auto"
         Public bounds of the targets, which are clipped to them, or how to get some, as
         `DPAdditiveRegressor` has it. Declared ones are needed with ``init=None``.
-    init : {"additive", None}, default="additive"
-        Start of the trees: an additive model at half the budget, or nothing but bins, which a
-        tenth of it is spent on.
-    max_iter : int or None, default=None
-        Number of trees. None: one for every 150 of n mu, 20 to 60; none where n mu is below
-        1000 for regression, or 4000 for classes: there the additive model alone is better, gets
-        the whole budget, and `n_iter_` is 1.
-    max_depth : int, default=6
-        Questions that a tree asks, at most 8.
-    learning_rate : float, default=0.7
-        Factor of the trees' values, in (0, 1].
-    %(columns)s %(max_categories)s
-    interaction_cst : str, list of sets of columns, or None, default=None
-        Columns that a tree may ask for together: "pairwise", "no_interactions" or sets, as in
-        scikit-learn; the additive model then has no products. None: any.
+    %(init)s %(max_iter_trees)s %(max_depth)s %(learning_rate_trees)s
+    %(columns)s %(max_categories)s %(interaction_cst)s
     %(random_state)s %(verbose)s
 
     Attributes
@@ -69,10 +56,7 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
     init_ : DPAdditiveRegressor, or DPTableVectorizer with init=None
         The model that trees start from, with the bins that they ask for.
     %(target_bounds_)s
-    feature_importances_ : ndarray of shape (n_features_in_,)
-        Share of the variance of raw predictions by column; follows from what was released.
-    n_iter_ : int
-        Number of stages: an additive model and every tree; 1 where that model is better alone.
+    %(feature_importances_)s %(n_iter__trees)s
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises)s
@@ -83,19 +67,7 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
 
     Notes
     -----
-    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: the additive model, or bins; mean
-    squares of what is left, for clipping; for every tree two choices of cuts under noise, among
-    some that public randomness draws, and noisy sums of slopes and curvatures over its leaves.
-    The number of rows, names and dtypes of columns, labels of classes and all parameters are
-    public. There is no `warm_start`: more trees are another fit, with a budget of its own; nor a
-    `monotonic_cst`, as the curves of the additive model need not be monotonic; categories are
-    told by dtypes and `columns`.
-
-    References
-    ----------
-    Maddock, Cormode, Wang, Maple, Jha (2022), "Federated boosted decision trees with differential
-    privacy"; Kohavi, Li (1995), for trees of one question a level.
+    %(boosting_notes)s
 
     Examples
     --------
@@ -133,7 +105,7 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
 
     @private_fit
     def fit(self, X: Table, y: Table | None = None,
-            sample_weight: ArrayLike | None = None) -> Self:
+            sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
         """Fit the model under the declared budget.
 
         Parameters
@@ -141,13 +113,14 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
         %(X_table)s %(y_targets)s
         sample_weight : array-like of shape (n,) or None, default=None
             Factors of the rows' losses, part of the rows; in trees larger ones count as 1.
+        %(groups_trees)s
 
         Returns
         -------
         self : object
             The estimator, fitted.
         """
-        return self._fit_table(X, y, sample_weight)
+        return self._fit_table(X, y, sample_weight, groups)
 
     _counts = True
     _loss = Squared()

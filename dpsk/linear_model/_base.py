@@ -166,7 +166,8 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
                                         "" if stage is None else stage.words),
                       *self._group_bounds(rows), *enforced],
             public=[f"{self._units_fact(rows)}, feature names, dtype and container",
-                    "all parameters", *self._radius_facts(facts), *public],
+                    "all parameters", *self._radius_facts(facts),
+                    *self._shown_facts(rows, learns or target_stages), *public],
             released=["coef_", "intercept_", *released,
                       *([] if stage is None else ["preconditioner_scales_"])])
         if constraint is not None:
@@ -266,9 +267,6 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
                                 "rows of unknown length would bring nothing but noise")
 
         def rule():
-            if rows.groups is not None:
-                raise ValueError("data_norm: with groups a bound on rows is not learnt; declare "
-                                 "data_norm, such as 1.0.")
             if self._is_bound_elsewhere(problem, solver):
                 raise ValueError("data_norm: beside data_norm_inf, or a penalty that the price "
                                  "of the solver rests on, a bound on rows is not learnt; declare "

@@ -13,6 +13,7 @@ from dpsk._callbacks import private_fit
 from dpsk._data.labels import encode_labels, encoded_rows
 from dpsk._docs import documented
 from dpsk._objective.requirements import SCALAR_PREDICTION
+from dpsk._stages import ClassBalance
 from dpsk.linear_model._scorer import LinearScorer
 
 if TYPE_CHECKING:
@@ -92,7 +93,9 @@ class LinearClassifier(LinearScorer):
             loss, n_outputs, targets = self._several_loss(len(classes)), len(classes), np.asarray
         # Beside sparse rows eight bytes a label would count.
         rows = rows.with_targets(partial(_encoded, targets, np.min_scalar_type(-len(classes))))
-        coef, intercept = self._fit_linear(rows, loss, n_outputs, **settings)
+        balance = [ClassBalance(len(classes))] if self._is_balanced() else []
+        coef, intercept = self._fit_linear(rows, loss, n_outputs, target_stages=balance,
+                                           **settings)
         self.classes_ = classes
         self.coef_ = np.atleast_2d(coef.T)
         self.intercept_ = np.atleast_1d(intercept)

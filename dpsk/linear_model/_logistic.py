@@ -46,7 +46,7 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
         nothing.
     %(max_iter)s
         ``clip_norm=inf`` clips nothing, as the loss itself bounds the gradient.
-    %(data_norm)s %(data_norm_inf)s %(fit_intercept)s %(class_weight)s %(classes)s
+    %(data_norm)s %(data_norm_inf)s %(fit_intercept)s %(class_weight_balanced)s %(classes)s
     %(solver_options)s %(random_state)s %(verbose)s
 
     Attributes
@@ -55,6 +55,7 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
     %(preconditioner_scales_)s %(classes_)s
     temperature_ : float or None
         What scores were divided by, released. None where no share of the budget went to it.
+    %(class_shares_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises_classes)s
@@ -95,7 +96,8 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
                  learning_rate: float | None = None, batch_size: float | None = None,
                  clip_norm: float | None = None, data_norm: float | str = "auto",
                  data_norm_inf: float | None = None, fit_intercept: bool = True,
-                 class_weight: dict[Any, float] | None = None, classes: ArrayLike | None = None,
+                 class_weight: dict[Any, float] | str | None = None,
+                 classes: ArrayLike | None = None,
                  solver_options: dict[str, Any] | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         super().__init__(epsilon, delta=delta, class_weight=class_weight, classes=classes,
@@ -106,6 +108,14 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
                          fit_intercept=fit_intercept, solver_options=solver_options,
                          random_state=random_state, verbose=verbose)
         self.temperature = temperature
+
+    _balances = True
+
+    def _check_combination(self):
+        super()._check_combination()
+        if self._is_balanced() and not self.fit_intercept:
+            raise ValueError("class_weight='balanced': corrects the constant of scores; leave "
+                             "fit_intercept=True, or declare weights in a dict.")
 
     def _last_stages(self, row_stage, constraint):
         wanted = None if self.temperature == "auto" else bool(self.temperature)

@@ -298,7 +298,8 @@ def _synthetic_labels(model, X, draws):
     shares = softmax(scores, axis=1) if scores.ndim > 1 else np.column_stack(
         [expit(-scores), expit(scores)])
     # What a weighted loss takes for likely is as much rarer among rows as it weighs more.
-    shares = shares / class_factors(model.class_weight or {}, model.classes_)
+    shares = shares / (1.0 / model.class_shares_ if model._is_balanced() else
+                       class_factors(model.class_weight or {}, model.classes_))
     codes = draws.choices(shares, np.arange(len(X)))
     codes[:len(model.classes_)] = np.arange(len(model.classes_))
     return model.classes_[codes]

@@ -92,11 +92,11 @@ class DPPoissonRegressor(LinearRegressor):
         """Return what an intercept would take up: the logarithm of the unit of the targets."""
         return 0.0 if self.fit_intercept or bounds is None else -float(np.log(bounds[1]))
 
-    def _check_learnable(self, problem, grouped):
+    def _check_learnable(self, problem):
         if not self.fit_intercept:
             raise ValueError("target_bounds: without an intercept the upper bound is part of the "
                              "loss, and is not learnt; declare target_bounds, such as (0, 20).")
-        super()._check_learnable(problem, grouped)
+        super()._check_learnable(problem)
 
     def _widest(self, low, high):
         return 0.0, high if high > 0 else 1.0

@@ -178,8 +178,7 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
             low, high = zip(*rows.each(target_ends), strict=True)
             return self._widest(min(low), max(high))
         learns = can_learn("target_bounds", self.target_bounds, self._default_bounds,
-                           partial(self._check_learnable, self._facts(rows),
-                                   rows.groups is not None))
+                           partial(self._check_learnable, self._facts(rows)))
         return None if learns else self._default_bounds
 
     def _learnt_bounds(self, dtype, within):
@@ -211,11 +210,8 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
                        self._penalty(0), *self._budget(rows.n_units),
                        grouped=rows.groups is not None)
 
-    def _check_learnable(self, problem, grouped):
+    def _check_learnable(self, problem):
         """Raise a ValueError where bounds on targets cannot be learnt, from public facts."""
-        if grouped:
-            raise ValueError("target_bounds: with groups bounds on targets are not learnt; "
-                             "declare target_bounds, such as (0, 20).")
         target_rule(problem)
 
     def _widest(self, low, high):

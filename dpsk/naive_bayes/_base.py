@@ -192,7 +192,9 @@ class GaussianClasses(Ranged, ClassModel):
     def _release(self, rows, budget, classes, public):
         width = rows.n_features
         plan, data = self._planned(rows, budget, len(classes), None, self._reduces(width))
-        fitted = self._run("noisy moments of classes", rows, budget, plan, data, public=public,
+        learns = plan.learns_ranges or None in (plan.norm, plan.spread)
+        fitted = self._run("noisy moments of classes", rows, budget, plan, data,
+                           public=[*public, *self._shown_facts(rows, learns)],
                            enforced=self._enforced(plan),
                            released=[*self._shown, "center_", "data_norm_", "feature_range_"])
         self.center_ = fitted.row_map.undone(np.zeros(width))
@@ -223,4 +225,4 @@ class GaussianClasses(Ranged, ClassModel):
     def _check_fit(self, n_samples, y):
         super()._check_fit(n_samples, y)
         self._bounds(Budget(n_samples, 1, *self._budget(n_samples)),
-                     self.feature_range is not None, True)
+                     self.feature_range is not None)

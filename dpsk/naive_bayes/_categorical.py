@@ -122,14 +122,15 @@ class DPCategoricalNB(DiscreteNB):
 
     def _release(self, rows, budget, classes, public):
         check_not_negative(rows, type(self).__name__)
-        sizes = self._sizes(budget, rows.groups is None)
+        sizes = self._sizes(budget)
         names = getattr(self, "feature_names_in_", range(rows.n_features))
         declared = [] if sizes is None else [Enforced(
             "min_categories", max(sizes), "default" if isinstance(self.min_categories, str)
             else "declared", "larger codes count as the last category; the most of a column")]
         tables, sizes, noise = self._run(
             "noisy tables of classes", rows, budget, _Tables(budget, len(classes), sizes),
-            (rows, names), enforced=declared, public=public, released=self._shown)
+            (rows, names), enforced=declared, released=self._shown,
+            public=[*public, *self._shown_facts(rows, sizes is None)])
         # The mean of all tables, each by its noise.
         weights = 1.0 / np.array(sizes)
         counts = np.sum([weight * table.sum(axis=1) for weight, table in
@@ -139,7 +140,7 @@ class DPCategoricalNB(DiscreteNB):
         self.feature_log_prob_ = [log_distributions(table, noise, float(self.alpha))
                                   for table in tables]
 
-    def _sizes(self, budget, by_rows):
+    def _sizes(self, budget):
         """Return the numbers of categories, None where they are learnt."""
         given, width = self.min_categories, budget.n_columns
         if not (given is None or isinstance(given, str)):
@@ -149,14 +150,9 @@ class DPCategoricalNB(DiscreteNB):
                                  f"the {width} columns.")
             return tuple(np.broadcast_to(sizes, width).tolist())
 
-        def rule():
-            if not by_rows:
-                raise ValueError("min_categories: with groups none are learnt; declare "
-                                 "min_categories.")
-            _rule(width, budget)
-
         learns = not budget.is_private or can_learn(
-            "min_categories", given, _PLAIN, rule, effect="larger codes count as the last")
+            "min_categories", given, _PLAIN, partial(_rule, width, budget),
+            effect="larger codes count as the last")
         return None if learns else (_PLAIN,) * width
 
     def _log_laws(self, X):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpsk._data.validation import FLOATS
@@ -112,33 +113,28 @@ class DPMultinomialNB(DiscreteNB):
 
     def _release(self, rows, budget, classes, public):
         check_not_negative(rows, type(self).__name__)
-        norm = self._norm(budget, rows.groups is None)
+        norm = self._norm(budget)
         origin = "default" if self.data_norm in ("auto", None) else "declared"
         found, radius = self._run(
             "noisy sums of classes", rows, budget, _Sums(budget, len(classes), norm), (rows,),
             enforced=[Enforced("data_norm", norm, origin, _WORDS)] * (norm is not None),
-            public=public, released=self._shown)
+            public=[*public, *self._shown_facts(rows, norm is None)], released=self._shown)
         self._keep_counts(rows, found.counts, found.count_noise)
         self.data_norm_ = float(radius)
         self.feature_log_prob_ = log_distributions(found.sums, found.sum_noise, float(self.alpha))
 
-    def _norm(self, budget, by_rows):
+    def _norm(self, budget):
         """Return the bound on rows, None where it is learnt."""
         if self.data_norm not in ("auto", None):
             return float(self.data_norm)
 
-        def rule():
-            if not by_rows:
-                raise ValueError("data_norm: with groups no bound is learnt; declare data_norm.")
-            spread_rule(budget)
-
         learns = not budget.is_private or can_learn(
-            "data_norm", self.data_norm, _PLAIN_NORM, rule)
+            "data_norm", self.data_norm, _PLAIN_NORM, partial(spread_rule, budget))
         return None if learns else _PLAIN_NORM
 
     def _check_fit(self, n_samples, y):
         super()._check_fit(n_samples, y)
-        self._norm(Budget(n_samples, 1, *self._budget(n_samples)), True)
+        self._norm(Budget(n_samples, 1, *self._budget(n_samples)))
 
     def _log_laws(self, X):
         return X @ self.feature_log_prob_.T + self.class_log_prior_

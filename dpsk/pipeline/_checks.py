@@ -41,7 +41,7 @@ def check_fit(steps, private, params, y, n_samples):
             classes, _ = encode_labels(labels, step.classes, name)
             known._check_classes(classes)
             if getattr(step, "class_weight", None) is not None:
-                class_factors(step.class_weight, classes)
+                class_factors(step.class_weight, classes, known._balances)
         elif is_regressor(step):
             numeric_targets(labels)
     for given in params.values():

@@ -17,7 +17,11 @@ from dpsk import (
     DPPCA,
     DPAdditiveClassifier,
     DPAdditiveRegressor,
+    DPGaussianNB,
+    DPGradientBoostingClassifier,
+    DPGradientBoostingRegressor,
     DPGridSearchCV,
+    DPLinearRegression,
     DPLogisticRegression,
     DPMinMaxScaler,
     DPOneHotEncoder,
@@ -98,6 +102,12 @@ def _fit(make, columns, **params):
 _NUMBERS, _WORDS = ["score", "size"], ["word"]
 
 
+def _learnt(make, **params):
+    def job(X, labels, people):
+        return make(delta=1e-4, random_state=0, **params).fit(_plain(X), labels, groups=people)
+    return job
+
+
 def _principal(X, labels, people):
     return DPPCA(3.0, delta=1e-4, data_norm=1.0, random_state=0).fit(
         np.nan_to_num(X[_NUMBERS].to_numpy()), groups=people)
@@ -155,6 +165,16 @@ JOBS = {
                      max_categories=3, interactions=1, epsilon=40.0),
     "additive of numbers": _fit(DPAdditiveRegressor, _NUMBERS, n_knots=3,
                                 target_bounds=(0.0, 1.0), interactions=[("score", "size")]),
+    "balanced": _fit(DPGradientBoostingClassifier, _NUMBERS, classes=[0, 1, 2], max_iter=1,
+                     init=None, class_weight="balanced"),
+    "balanced logistic": _learnt(DPLogisticRegression, epsilon=60.0, max_iter=2, classes=[0, 1],
+                                 class_weight="balanced"),
+    "learnt bounds": _learnt(DPLinearRegression, epsilon=60.0, max_iter=2),
+    "learnt ranges": _learnt(DPGaussianNB, epsilon=60.0),
+    "boosting": _fit(DPGradientBoostingClassifier, [*_NUMBERS, *_WORDS], classes=[0, 1],
+                     max_iter=2, max_categories=3, epsilon=40.0),
+    "boosting of numbers": _fit(DPGradientBoostingRegressor, _NUMBERS, max_iter=2,
+                                init=None, target_bounds=(0.0, 1.0)),
 }
 
 

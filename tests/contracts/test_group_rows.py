@@ -4,6 +4,7 @@ Products of many rows round a row by its place among them, and a longer group mo
 """
 
 import inspect
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ from sklearn.base import is_classifier
 
 from dpsk._models.products import product_by_row
 from dpsk._stages import ROW_STAGES
+from dpsk._statistics.leaves import Slopes
 from tests.contracts.tapes import fixed_streams, taped
 from tests.estimators.pairs import build
-from tests.registry import ESTIMATORS, batch_solver, plain_solver, protects_groups
+from tests.instruments import repeated_stream
+from tests.registry import BOOSTED, ESTIMATORS, batch_solver, plain_solver, protects_groups
 
 #: Groups beside the first, of one row each, and features: as many as tiles are cut into unevenly.
 GROUPS, D = 301, 33
@@ -63,6 +66,29 @@ def test_other_groups_enter_to_the_last_bit_alike(cls, solver, params, dtype):
         block = opened.rows.take(slice(0, len(groups)))
         seen.append([part[length:].tobytes() for part in block if part is not None])
     assert all(one == seen[0] for one in seen)
+
+
+@pytest.mark.parametrize("cls", BOOSTED.values(), ids=BOOSTED)
+def test_other_groups_enter_trees_to_the_last_bit_alike(cls):
+    seen, answers, kept = [], None, Slopes.__init__
+
+    def noted(own, slopes, *args):
+        kept(own, slopes, *args)
+        entered.append((own.unit, slopes[length:].tobytes(), own.whole[:, length:].tobytes()))
+
+    for length in (1, 302):
+        X, y, groups = _table(cls, length)
+        X = X[:, :4]
+        y = y + 2 * (X[:, 1] > 0.1) if is_classifier(cls()) else y
+        bounds = {} if is_classifier(cls()) else {"target_bounds": (-1.0, 1.0)}
+        entered = []
+        with repeated_stream(), taped(answers) as tape, mock.patch.object(
+                Slopes, "__init__", noted):
+            cls(epsilon=1e4, delta=1e-4, max_iter=2, random_state=0, **bounds).fit(
+                X, y, groups=groups)
+        answers = tape.answers
+        seen.append(entered)
+    assert len(seen[0]) == 2 and all(one == seen[0] for one in seen)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from dpsk._data.groups import Groups
 from dpsk._data.source import Rows
 from dpsk._mechanism.session import Session
 from dpsk._models.table_code import Indicators, LinearSplineBasis, TableCode
@@ -29,8 +30,8 @@ def asked(ask, *args):
     return answer, total, part
 
 
-def sums(slopes, sizes, leaves, n_leaves=4):
-    own = Slopes(np.asarray(slopes, float), np.asarray(sizes, float), CLIP, EVENT)
+def sums(slopes, sizes, leaves, n_leaves=4, groups=None):
+    own = Slopes(np.asarray(slopes, float), np.asarray(sizes, float), CLIP, EVENT, groups)
     return asked(noisy_leaf_sums, own.at(np.asarray(leaves, np.uint8)), n_leaves, CLIP, own.unit)
 
 
@@ -60,6 +61,34 @@ def test_no_replaced_row_moves_the_sums_by_more_than_two_clip_norms_and_some_do(
         assert part.sensitivity.moved == 2.0 * CLIP
     distances = np.linalg.norm(np.array(found)[:, None] - np.array(found), axis=2)
     assert 1.999 * CLIP <= distances.max() <= 2.0 * CLIP
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_no_replaced_group_moves_the_sums_by_more_than_a_row_does(n_outputs):
+    """By groups of 1 to 1000 hostile rows, in one leaf and in many."""
+    rng, found, squares = np.random.default_rng(3), [], []
+    slopes, sizes = rng.normal(size=(6, n_outputs)), rng.random((6, n_outputs))
+    leaves, others = rng.integers(4, size=6), np.array([1, 1, 2, 3, 3, 3])
+    for place, length in enumerate(np.resize([1, 3, 7, 49, 1000], 60)):
+        own = rng.choice(HOSTILE, size=(2, length, n_outputs))
+        if place % 2:
+            # Rows at the clip whose slopes are their sizes, of either sign.
+            own = np.broadcast_to(9.0 * np.eye(n_outputs)[0], own.shape)
+            own = own * np.array([(-1) ** (place // 2), 1])[:, None, None]
+        groups = Groups.of(np.append(others, np.zeros(length, int)))
+        inside = rng.integers(4, size=length) if place % 3 else np.full(length, place % 4)
+        given = [np.concatenate(pair) for pair in zip((slopes, sizes, leaves), (*own, inside),
+                                                      strict=True)]
+        _, total, part = sums(*given, groups=groups)
+        assert part.sensitivity.moved == 2.0 * CLIP
+        found.append(np.ravel(total))
+        rows = Rows(np.zeros((len(inside) + 6, 1)), given[0][:, 0], groups=groups)
+        _, total, part = asked(noisy_mean_square, rows)
+        assert part.sensitivity.moved == 1.0
+        squares.append(total[0])
+    distances = np.linalg.norm(np.array(found)[:, None] - np.array(found), axis=2)
+    assert 1.99 * CLIP <= distances.max() <= 2.0 * CLIP
+    assert 0.9 <= max(squares) - min(squares) <= 1.0
 
 
 def test_no_replaced_row_moves_scores_of_cuts_apart_by_more_than_four_clip_norms():

@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from itertools import combinations
 
+import dask.array as dask_array
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,8 +19,11 @@ from dpsk import (
     DPAdditiveRegressor,
     DPGradientBoostingClassifier,
     DPGradientBoostingRegressor,
+    DPGridSearchCV,
     DPStandardScaler,
     DPTableVectorizer,
+    DPTunedThresholdClassifier,
+    PrivacyBudget,
     make_dp_pipeline,
 )
 from dpsk.exceptions import PrivacyWarning
@@ -90,7 +94,7 @@ def test_every_parameter_has_its_constraint_and_its_description(cls):
     ("max_iter=0", {"max_iter": 0, "init": None}),
     ("target_bounds", {"target_bounds": "auto", "init": None}),
     ("classes", {"classes": ["yes", "maybe"]}),
-    ("class_weight", {"class_weight": "balanced"})])
+    ("class_weight", {"class_weight": "even"})])
 def test_what_cannot_be_had_is_refused_by_name_before_anything_is_drawn(
         cls, match, params, silent):
     if set(params) - set(cls().get_params()):
@@ -289,6 +293,45 @@ def test_a_pipeline_ends_with_it_within_one_budget(cls):
     y = targets(cls, table())
     assert 0.8e-4 <= model.fit(X, y).privacy_.delta_at(2.0) <= 1e-4
     assert len(model.predict(X)) == len(X)
+
+
+@every_boosted_model
+@pytest.mark.parametrize("groups", [None, np.arange(200) // 2])
+def test_memory_maps_and_dask_give_the_model_of_memory(cls, groups, tmp_path):
+    X, y = table()[["number", "count"]].to_numpy(float), targets(cls, table())
+    np.save(tmp_path / "rows.npy", X)
+    settings = {"random_state": NoiseSeed(1), "max_iter": 2}
+    plain = make(cls, **settings).fit(X, y, groups=groups)
+    for rows in (np.load(tmp_path / "rows.npy", mmap_mode="r"), np.asfortranarray(X),
+                 dask_array.from_array(X, chunks=(70, 2))):
+        other = make(cls, **settings).fit(rows, y, groups=groups)
+        np.testing.assert_array_equal(other.predict(X), plain.predict(X))
+        np.testing.assert_array_equal(other.feature_importances_, plain.feature_importances_)
+
+
+def test_what_trees_on_curves_cannot_keep_is_refused_by_name():
+    for name in ("monotonic_cst", "warm_start"):
+        for cls in BOOSTED.values():
+            with pytest.raises(TypeError, match=name):
+                cls(**{name: None})
+
+
+@every_boosted_model
+def test_people_are_protected_in_pipelines_searches_and_thresholds(cls):
+    X = table()[["number"]]
+    y, people = targets(cls, table()), np.arange(len(X)) // 3
+    start = make(cls, max_iter=2, random_state=0)
+    wrapped = [make_dp_pipeline(DPStandardScaler(), start, epsilon=2.0, delta=1e-4),
+               DPGridSearchCV(start, {"max_depth": [2, 3]}, epsilon=2.0, delta=1e-4,
+                              **({} if is_classifier(start) else {
+                                  "scoring": "neg_mean_squared_error"}))]
+    if is_classifier(start):
+        wrapped.append(DPTunedThresholdClassifier(start, epsilon=2.0, delta=1e-4))
+    for model in wrapped:
+        with PrivacyBudget(2.1, 1e-3, unit="group") as budget:
+            fitted = model.fit(X, y, groups=people)
+        assert len(budget.charges) == 1 and "groups" in fitted.privacy_.relation
+        assert len(fitted.predict(X)) == len(X)
 
 
 @every_boosted_model

@@ -217,7 +217,7 @@ def test_what_is_not_learnt_is_said_so(cls):
         return
     with pytest.warns(PrivacyWarning, match="feature_range='auto': n=60 rows .* declare them"):
         cls(0.5, random_state=NoiseSeed(0)).fit(X, y)
-    with pytest.warns(PrivacyWarning, match="with groups no bound is learnt; declare data_norm"):
+    with pytest.warns(PrivacyWarning, match="data_norm='auto': n=30 rows"):
         cls(0.5, feature_range=None).fit(X, y, groups=np.arange(60) // 2)
     with pytest.raises(ValueError, match="data_norm=None: n=60"):
         cls(0.01, data_norm=None, feature_range=(0, 1)).fit(X, y)

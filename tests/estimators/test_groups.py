@@ -139,7 +139,7 @@ def test_without_noise_the_objective_is_the_mean_over_groups_of_means():
     ({"solver": "svrg"}, {}, "groups: solver='svrg'"),
     ({"solver": "stgd"}, {}, "groups: solver='stgd'"),
     ({"solver": "frank_wolfe", "penalty": "l1_ball", "radius": 1.0}, {}, "groups: solver='frank"),
-    ({"data_norm": None, "solver": "gd"}, {}, "data_norm=None: with groups"),
+    ({"data_norm": None, "solver": "gd", "epsilon": 0.01}, {}, "data_norm=None: n="),
     ({}, {"groups": np.zeros(130)}, "one group alone"),
     ({}, {"groups": np.arange(3)}, r"groups of shape \(3,\)")])
 def test_what_cannot_protect_groups_is_refused_before_any_draw(params, given, message, silent):
@@ -168,13 +168,22 @@ def test_a_clip_of_groups_has_the_range_of_that_of_rows(clip):
             X, y, groups=groups)
 
 
-def test_bounds_are_not_learnt():
-    X, y, groups = rows()
-    with pytest.raises(ValueError, match="target_bounds=None: with groups"):
-        DPLinearRegression(8.0, target_bounds=None, data_norm=1.0).fit(X, y, groups=groups)
-    with pytest.warns(PrivacyWarning, match="with groups a bound on rows is not learnt"):
-        model = DPLogisticRegression(8.0).fit(X, y, groups=groups)
-    assert model.data_norm_ == 1.0
+def test_bounds_are_learnt_from_one_row_of_each_person_at_the_price_of_as_many_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 2))
+    y, groups = np.clip(20.0 + 5.0 * X[:, 0], 0.0, 40.0), np.arange(900) % 300
+    # Of one person there are many more, who is far from all others.
+    more = np.zeros(3000, int)
+    X, y = np.r_[X, np.full((3000, 2), 1e6)], np.r_[y, np.full(3000, 1e6)]
+    model = DPLinearRegression(30.0, random_state=0)
+    many = clone(model).fit(X, y, groups=np.r_[groups, more])
+    assert many.data_norm_ < 10.0 and 20.0 < many.target_bounds_[1] < 80.0
+    assert any("by public randomness" in fact for fact in many.privacy_.public)
+    alone = clone(model).fit(X[:300], y[:300], groups=np.arange(300))
+    assert many.privacy_.event == alone.privacy_.event
+    with pytest.raises(ValueError, match="target_bounds=None: n=300 rows"):
+        clone(model).set_params(epsilon=0.01, target_bounds=None).fit(
+            X, y, groups=np.r_[groups, more])
 
 
 def test_sources_in_parts_have_no_groups():

@@ -1,4 +1,4 @@
-"""Transformers and additive models that protect groups of rows, each told whose row is whose."""
+"""Transformers, additive models and boosting that protect groups, told whose row is whose."""
 
 import warnings
 
@@ -11,6 +11,8 @@ from dpsk import (
     DPPCA,
     DPAdditiveClassifier,
     DPAdditiveRegressor,
+    DPGradientBoostingClassifier,
+    DPGradientBoostingRegressor,
     DPMinMaxScaler,
     DPOneHotEncoder,
     DPQuantileTransformer,
@@ -27,9 +29,11 @@ from tests.events import GROUP_RELATION
 
 G = 150
 MAKERS = {cls.__name__: cls for cls in (
-    DPAdditiveClassifier, DPAdditiveRegressor, DPMinMaxScaler, DPOneHotEncoder, DPPCA,
-    DPQuantileTransformer, DPRobustScaler, DPSimpleImputer, DPSplineTransformer, DPStandardScaler,
-    DPTableVectorizer)}
+    DPAdditiveClassifier, DPAdditiveRegressor, DPGradientBoostingClassifier,
+    DPGradientBoostingRegressor, DPMinMaxScaler, DPOneHotEncoder, DPPCA, DPQuantileTransformer,
+    DPRobustScaler, DPSimpleImputer, DPSplineTransformer, DPStandardScaler, DPTableVectorizer)}
+#: What predicts numbers.
+_REGRESSORS = DPAdditiveRegressor, DPGradientBoostingRegressor
 every_maker = pytest.mark.parametrize("cls", MAKERS.values(), ids=MAKERS)
 every_transformer = pytest.mark.parametrize("cls", [
     pytest.param(cls, id=name) for name, cls in MAKERS.items() if hasattr(cls, "transform")])
@@ -48,14 +52,16 @@ def rows(seed=0, n_words=3, sizes=None):
 
 
 def made(cls, **params):
-    if cls is DPAdditiveRegressor:
+    if cls in _REGRESSORS:
         params = {"target_bounds": (0.0, 1.0), **params}
+    if "max_iter" in cls().get_params():
+        params = {"max_iter": 2, **params}
     return cls(**{"epsilon": 2.0, "delta": 1e-4, **params})
 
 
 def fitted(cls, table=None, **params):
     X, y, people = rows() if table is None else table
-    if not is_classifier(cls()) and cls not in (DPAdditiveRegressor, DPTableVectorizer):
+    if not is_classifier(cls()) and cls not in (*_REGRESSORS, DPTableVectorizer):
         X = X[["word"]] if cls is DPOneHotEncoder else X[["a", "b"]]
     return made(cls, **params).fit(X, y, groups=people)
 
@@ -99,12 +105,17 @@ def test_groups_that_are_none_are_refused_before_any_draw(cls, spoil, message, s
         fitted(cls, (X, y, spoil(people)))
 
 
-def test_bounds_of_targets_that_nobody_declares_are_refused_before_any_noise():
-    X, y, people = rows()
+@pytest.mark.parametrize("cls", _REGRESSORS)
+def test_bounds_of_targets_are_learnt_or_refused_before_any_noise(cls):
+    X, _, people = rows()
+    y = 100.0 + X["a"]
     with (PrivacyBudget(4.0, 1e-3, unit="group") as budget,
-          pytest.raises(ValueError, match="target_bounds=None: with groups")):
-        made(DPAdditiveRegressor, target_bounds=None).fit(X, y, groups=people)
+          pytest.raises(ValueError, match="target_bounds=None: n=150 rows")):
+        made(cls, epsilon=0.1, target_bounds=None).fit(X, y, groups=people)
     assert not budget.charges
+    low, high = made(cls, epsilon=60.0, target_bounds=None).fit(
+        X, y, groups=people).target_bounds_
+    assert 90.0 < low < 99.0 and 101.0 < high < 110.0
 
 
 @every_maker

@@ -5,8 +5,11 @@ from scipy import sparse
 from sklearn.base import is_classifier
 
 import dpsk
-from tests.instruments import fixed_streams
+from tests.estimators.raw_tables import table, targets
+from tests.instruments import fixed_streams, repeated_stream
 from tests.registry import (
+    ADDITIVE,
+    BOOSTED,
     CLASS_MODELS,
     ESTIMATORS,
     UNLABELED,
@@ -41,7 +44,10 @@ _OF_CLASSES = [(name, "moments", variant) for name in sorted(CLASS_MODELS)
                for variant in ("dense", "single", "weights", "groups")]
 _UNLABELED = [(name, "moments", variant) for name in sorted(UNLABELED)
               for variant in ("dense", "single")]
-CASES = [*_cases(), *_OF_CLASSES, *_UNLABELED]
+#: Models of raw tables.
+_OF_TABLES = [(name, "tables", variant) for name in sorted({**ADDITIVE, **BOOSTED})
+              for variant in ("dense", "weights", "groups")]
+CASES = [*_cases(), *_OF_CLASSES, *_UNLABELED, *_OF_TABLES]
 
 
 def fitted(name, solver, variant):
@@ -50,6 +56,8 @@ def fitted(name, solver, variant):
         return _of_classes(CLASS_MODELS[name], variant)
     if name in UNLABELED:
         return _unlabeled(getattr(dpsk, name), variant)
+    if solver == "tables":
+        return _of_tables(getattr(dpsk, name), variant)
     cls = ESTIMATORS[name]
     settings = {"precondition": False} if variant == "raw" else {}
     model = make_estimator(cls, solver, **_BUDGET, **settings)
@@ -76,6 +84,22 @@ def _unlabeled(cls, variant):
             X.astype(np.float32 if variant == "single" else np.float64))
     return np.concatenate([np.ravel(np.asarray(getattr(model, name), np.float64))
                            for name in model.privacy_.released])
+
+
+def _of_tables(cls, variant):
+    """Return the same of a model of a raw table, by what it predicts."""
+    X = table(_ROWS)
+    y = targets(cls, X)
+    declared = {"max_iter": 3} if cls.__name__ in BOOSTED else {}
+    if not is_classifier(cls()):
+        declared["target_bounds"] = (-2.0, 3.0)
+    weights = np.linspace(0.5, 1.0, _ROWS) if variant == "weights" else None
+    groups = np.arange(_ROWS) // 2 if variant == "groups" else None
+    with repeated_stream():
+        model = cls(epsilon=20.0, delta=1e-4, max_categories=24, random_state=0,
+                    **declared).fit(X, y, sample_weight=weights, groups=groups)
+    raw = model.decision_function(X) if is_classifier(model) else model.predict(X)
+    return np.append(raw.astype(np.float64), [model.n_iter_, model.privacy_.noise_multiplier])
 
 
 def _of_classes(cls, variant):
