@@ -200,7 +200,7 @@ class ScoreTable(CurveTable):
             (order,), (0.0,), (np.where(crowded > 0.0, 1.0, order), self._tied), (1.0,), (-1.0,)))
         luck = _LUCK * np.sqrt(np.sum(
             (best - worst)**2 / np.maximum(self.counts[1, ::-1], 1.0)))
-        hidden = math.hypot((some - none).sum() / 2.0, (most - some).sum() / 2.0, luck)
+        hidden = math.hypot((some - none).sum(), (most - some).sum() / 2.0, luck)
         return self._curved_share(precise, hidden / max(self.counts[1].sum(), 1.0))
 
     def brier_score(self) -> Estimate:

@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import binom
 from sklearn import metrics
 
-from benchmarks.utility.evaluation_grid import KINDS, cells, measured, scored
+from benchmarks.utility.evaluation_grid import cells, measured
+from benchmarks.utility.evaluation_shapes import KINDS, scored
 from dpsk.metrics import BinaryEvaluation, DPCalibrationDisplay
 from dpsk.testing import NoiseSeed
 
