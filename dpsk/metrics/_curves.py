@@ -7,9 +7,11 @@ taken as it is, without bias; for curves cumulative counts are made to increase.
 import numpy as np
 
 __all__ = ["bent_positives", "monotone", "pairs", "positives_above",
-           "positives_of", "precisions", "ratio", "tied_pairs", "won_pairs"]
+           "positives_of", "precisions", "ratio", "tied_pairs", "told", "won_pairs"]
 
 
+#: The largest area of which bins tell how far apart the labels are.
+_MOST_AREA = 0.999
 #: How far the bend of a curve within a bin is off that of the bins around, in what slopes differ.
 _BENT = 0.6
 
@@ -40,6 +42,16 @@ def tied_pairs(counts, share=1.0):
     return (counts.prod(axis=-2) * share).sum(axis=-1) / np.maximum(pairs(counts), 1.0)
 
 
+def told(counts):
+    """Return the area, ties one half, and the share of ties: what bins tell of each other.
+
+    Bins of which many hold rows of both labels are wide, and tell the more of rows within them
+    the more they tell of each other.
+    """
+    area = won_pairs(counts) / np.maximum(pairs(counts), 1.0)
+    return (np.clip(area, 1.0 - _MOST_AREA, _MOST_AREA), np.clip(tied_pairs(counts), 0.0, 1.0))
+
+
 def precisions(counts, tied, order):
     """Return the sum of precision over the positives of each bin, the highest first.
 
@@ -48,14 +60,14 @@ def precisions(counts, tied, order):
     counts : ndarray of shape (..., 2, n_bins)
     tied : ndarray of shape (n_bins,)
         Shares of bins whose rows are ties: precision there is that below the bin.
-    order : float or ndarray of shape (n_bins,)
+    order : float or ndarray of shape (..., 1) or (n_bins,)
         How far positives come first within other bins: 1 before all negatives, 0 as often as not,
         -1 after them.
     """
     falling, tied = counts[..., ::-1], tied[::-1]
     negative, positive = falling[..., 0, :], falling[..., 1, :]
     before = np.cumsum(falling, axis=-1) - falling
-    order = np.broadcast_to(order, tied.shape)[::-1]
+    order = np.atleast_1d(order)[..., ::-1]
     found = tied * _precision(before, positive, negative)
     rows = np.maximum(positive, 0.0)
     # A positive counts itself: it is half a row beyond its place, and as many gaps lie around.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dpsk._typing import FloatArray
 
-__all__ = ["Estimate", "check_level"]
+__all__ = ["REACH", "Estimate", "between", "check_level"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,14 +37,14 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
     value : float or ndarray
         The metric, as the noisy release has it; NaN where noise hides it.
     standard_error : float or ndarray
-        What noise and bins leave open. The rows that evaluate are themselves a sample, whose error
-        is in it only after `for_population`.
+        What noise and bins leave open, the larger of both sides. The rows that evaluate are
+        themselves a sample, whose error is in it only after `for_population`.
     bounds : (float, float)
         What the metric can be.
     privacy_ : Certificate or None
         Where the metric is all that was released.
-    ends : (float, float) or None
-        Ends of the interval of 95 %; None where it is even about the value.
+    errors : (float, float) or None
+        Standard errors below the value and above it, where they are not the same.
 
     See Also
     --------
@@ -75,11 +75,11 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
     standard_error: float
     bounds: tuple = (-np.inf, np.inf)
     privacy_: Certificate | None = None
-    ends: tuple | None = None
+    errors: tuple | None = None
 
     def __repr__(self) -> str:
         shown = {field.name: getattr(self, field.name) for field in fields(self)}
-        for name in ("privacy_", "ends"):
+        for name in ("privacy_", "errors"):
             if shown[name] is None:
                 del shown[name]
         return f"Estimate({', '.join(f'{name}={one!r}' for name, one in shown.items())})"
@@ -148,9 +148,10 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
                 return None
             factor = 1.0 / factor
         value = ufunc(*map(_plain, inputs))
+        errors = self.errors and tuple(_number(abs(factor) * each) for each in
+                                       self.errors[::1 if factor > 0.0 else -1])
         return replace(self, value=_number(value), bounds=_scaled(self.bounds, factor),
-                       standard_error=_number(abs(factor) * self.standard_error),
-                       ends=None if self.ends is None else _scaled(self.ends, factor))
+                       errors=errors, standard_error=_number(abs(factor) * self.standard_error))
 
     def _repr_html_(self) -> str:
         return table_of_estimates("Estimate", [("value", self)])
@@ -191,25 +192,39 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
         ValueError
             If `level` is not in (0, 1).
         """
-        reach = ndtri(0.5 + check_level(level) / 2.0)
-        reaches = [side * reach * self.standard_error for side in (-1.0, 1.0)]
-        if self.ends is not None:
-            reaches = [reach / _REACH * (end - self.value) for end in self.ends]
-        low, high = (np.where(np.isnan(self.value), end, np.clip(self.value + off, *self.bounds))
-                     for off, end in zip(reaches, self.bounds, strict=True))
+        level = check_level(level)
+        reach = ndtri(0.5 + level / 2.0)
+        low, high = (np.where(np.isnan(self.value), end, np.clip(
+            self.value + side * reach * error, *self.bounds))
+            for side, end, error in zip((-1.0, 1.0), self.bounds, _sides(self), strict=True))
         return (float(low), float(high)) if np.ndim(low) == 0 else (low, high)
 
 
 #: Errors in an interval of 95 %, to either side.
-_REACH = float(ndtri(0.975))
+REACH = float(ndtri(0.975))
 #: What is linear in two numbers, or one, and the signs of both.
 _SIGNS = {np.add: (1, 1), np.subtract: (1, -1), np.positive: (1, 1), np.negative: (-1, 1)}
+
+
+def between(value, low, high, bounds):
+    """Return the Estimate whose interval of 95 % has these ends, within bounds."""
+    low, high = (np.clip(end, *bounds) for end in (low, high))
+    value = np.clip(value, low, high)
+    below, above = (_number(side / REACH) for side in (value - low, high - value))
+    return Estimate(_number(value), _number(np.maximum(below, above)), bounds,
+                    errors=(below, above))
 
 
 def check_level(level):
     """Return how often an interval or a band covers, as a float; a ValueError unless in (0, 1)."""
     return check_real("level", level, low=0, high=1, open_low=True, open_high=True,
                       remedy="a number in (0, 1)")
+
+
+def _sides(estimate, sign=1):
+    """Return the errors below and above an estimate, or what it is taken off."""
+    errors = estimate.errors or (estimate.standard_error,) * 2
+    return errors[::sign]
 
 
 def _plain(value):
@@ -223,28 +238,27 @@ def _number(value):
 
 
 def _scaled(ends, factor):
-    """Return the ends of an interval times a number, the lower one first; none is -0."""
+    """Return the ends of a range times a number, the lower one first; none is -0."""
     if not factor:
         return 0.0, 0.0
     low, high = (_number(factor * np.asarray(end) + 0.0) for end in ends)
-    return (low, high) if factor > 0 else (high, low)
+    return (low, high) if factor > 0.0 else (high, low)
 
 
 def _sum(one, other, value, signs):
     """Return the estimate of a sum of two numbers, with signs, of which one at least is one."""
     known = [each for each in (one, other) if isinstance(each, Estimate)]
-    errors = [each.standard_error for each in known]
+    sided = [_sides(each, sign) for each, sign in zip((one, other), signs, strict=True)
+             if isinstance(each, Estimate)]
     certificates = [each.privacy_ for each in known]
     apart = len(known) == 2 and None not in certificates and certificates[0] is not (
         certificates[1])
-    error = np.hypot(*errors) if apart else sum(errors)
+    errors = tuple(_number(np.hypot(*each) if apart else sum(each))
+                   for each in zip(*sided, strict=True))
     bounds = [each.bounds if isinstance(each, Estimate) else 2 * (float(each),)
               for each in (one, other)]
-    both = [_scaled(ends, sign) for ends, sign in zip(bounds, signs, strict=True)]
-    own = None
-    if len(known) == 1 and known[0].ends is not None:
-        place = int(known[0] is other)
-        moved = _number(value - signs[place] * known[0].value)
-        own = tuple(end + moved for end in _scaled(known[0].ends, signs[place]))
-    return Estimate(_number(value), _number(error), tuple(map(sum, zip(*both, strict=True))),
-                    certificates[0] if certificates[0] is certificates[-1] else None, own)
+    ends = [_scaled(both, sign) for both, sign in zip(bounds, signs, strict=True)]
+    return Estimate(_number(value), _number(np.maximum(*errors)),
+                    tuple(map(sum, zip(*ends, strict=True))),
+                    certificates[0] if certificates[0] is certificates[-1] else None,
+                    errors if any(each.errors for each in known) else None)

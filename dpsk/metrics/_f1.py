@@ -43,7 +43,7 @@ def averaged_f1(evaluated, average="binary", pos_label=None):
     found = evaluated.f1()
     if place is not None:
         return Estimate(float(found.value[place]), float(found.standard_error[place]),
-                        found.bounds)
+                        found.bounds, errors=tuple(float(each[place]) for each in found.errors))
     known, n_labels = found.standard_error <= _KNOWN, len(evaluated.labels)
 
     def shares(counts):

@@ -21,11 +21,10 @@ from dpsk._models import LinearModel
 from dpsk._parameters import check_real
 from dpsk._privacy.certificate import Certificate, Enforced
 from dpsk._statistics.moments import noisy_mean
-from dpsk.metrics._estimate import Estimate
+from dpsk.metrics._estimate import Estimate, between
 from dpsk.metrics._html import ShowsMetrics
 from dpsk.metrics._inputs import check_lengths, predicted, read_numbers
 from dpsk.metrics._table import (
-    REACH,
     checked_budget,
     normal_draws,
     public_facts,
@@ -45,6 +44,9 @@ if TYPE_CHECKING:
 
 __all__ = ["RegressionEvaluation", "check_metric", "checked_bounds"]
 
+#: Errors up to which a mean square is taken for 0 where its root is: what misses it by about as
+#: much where there are no residuals as where their square is one error.
+_HIDDEN = 0.8
 #: Bounds on the norm of what is averaged, without targets and with them: signs count a half, so
 #: that rows of both signs are no farther apart than others.
 _NORMS = math.sqrt(2.5), math.sqrt(3.75)
@@ -254,16 +256,18 @@ class RegressionEvaluation(ShowsMetrics):
     def root_mean_squared_error(self) -> Estimate:
         """Return the root of the mean of squared residuals, an `Estimate`.
 
-        Its interval of 95 % ends at the roots of the ends of that of the square.
+        Its interval of 95 % ends at the roots of the ends of that of the square, and the value is
+        0 where noise may have made all of it.
 
         Returns
         -------
         error : Estimate
             In units of the target.
         """
-        low, high = (math.sqrt(end) for end in self.mean_squared_error().interval())
-        return Estimate((low + high) / 2.0, (high - low) / 2.0 / REACH,
-                        (0.0, self.residual_bound))
+        square = self.mean_squared_error()
+        value = square.value if square.value > _HIDDEN * square.standard_error else 0.0
+        low, high = (math.sqrt(end) for end in square.interval())
+        return between(math.sqrt(value), low, high, (0.0, self.residual_bound))
 
     def r2(self) -> Estimate:
         """Return the share of the targets' variance that is explained, an `Estimate`.
@@ -289,7 +293,7 @@ class RegressionEvaluation(ShowsMetrics):
             return self.residual_bound**2 * _square(moments), half**2 * spread
 
         ratio = simulated_ratio(parts(self.moments), parts(self._draws()), (0.0, np.inf))
-        return Estimate(1.0 - ratio.value, ratio.standard_error, (-np.inf, 1.0))
+        return 1.0 - ratio
 
     def _draws(self):
         """Return moments as noisy as these are, around them."""

@@ -7,6 +7,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
 from dpsk._defaults.evaluation import LOSS_REACH, ORDER
 from dpsk._parameters import check_real
@@ -23,7 +24,7 @@ _MANY_TIES = 1.0 / 3.0
 #: By how much the order of rows within a bin moves an average precision by chance, in what it
 #: may move it at most over the root of its positives: .4 to .9 for logistic, crowded and bimodal
 #: scores.
-_LUCK = 0.7
+_LUCK = 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -158,13 +159,18 @@ class ScoreTable(CurveTable):
         area : Estimate
             A number in [0, 1].
         """
-        order, spread = self._order(1.0, ORDER)
+        spread = 1.0 - self._tied - self._crowded
+
+        def ordered(counts):
+            area, ties = _curves.told(counts)
+            apart = math.sqrt(2.0) * ndtri(area)
+            order = np.clip(ORDER * np.sign(apart) * np.abs(apart)**1.5 * ties, -1.0, 1.0)
+            return order * (counts.prod(axis=-2) * spread).sum(axis=-1) / 2.0
 
         def won(counts):
-            inside = (counts.prod(axis=-2) * spread).sum(axis=-1)
-            return _curves.won_pairs(counts) + order * inside / 2.0, _curves.pairs(counts)
+            return _curves.won_pairs(counts) + ordered(counts), _curves.pairs(counts)
 
-        hidden = order * _curves.tied_pairs(self.counts, spread) / 2.0
+        hidden = ordered(self.counts) / max(float(_curves.pairs(self.counts)), 1.0)
         return self._share(won, hidden=math.hypot(hidden, self._warned_ties("roc_auc") / 4.0))
 
     def average_precision(self) -> Estimate:
@@ -176,16 +182,20 @@ class ScoreTable(CurveTable):
             A number in [0, 1].
         """
         self._warned_ties("average_precision")
-        order, _ = self._order(0.5)
         crowded = self._crowded
         ties = self._tied + crowded
 
-        def by_bin(counts, order=order, ties=ties):
+        def ordered(counts):
+            area, wide = _curves.told(counts)
+            return ((2.0 * area - 1.0) * np.sqrt(wide))[..., None]
+
+        def by_bin(counts, order, ties=ties):
             return _curves.precisions(counts, ties, order)
 
         def precise(counts):
-            return by_bin(counts).sum(axis=-1), counts[..., 1, :].sum(axis=-1)
+            return by_bin(counts, ordered(counts)).sum(axis=-1), counts[..., 1, :].sum(axis=-1)
 
+        order = ordered(self.counts)
         some, none, most, best, worst = (by_bin(self.counts, *given) for given in (
             (order,), (0.0,), (np.where(crowded > 0.0, 1.0, order), self._tied), (1.0,), (-1.0,)))
         luck = _LUCK * np.sqrt(np.sum(
@@ -264,18 +274,6 @@ class ScoreTable(CurveTable):
 
         cut = (share > 0.0) & (share < 1.0)
         return at, [at(self.counts, np.where(cut, end, share)) for end in (0.0, 1.0)]
-
-    def _order(self, power, factor=1.0):
-        """Return how far positives come first within bins, and the share of a bin that is no tie.
-
-        Bins of which many hold rows of both labels are wide, and tell the more of rows within
-        them the more they tell of each other.
-        """
-        pairs = max(float(_curves.pairs(self.counts)), 1.0)
-        tells = 2.0 * float(_curves.won_pairs(self.counts)) / pairs - 1.0
-        wide = float(np.clip(_curves.tied_pairs(self.counts), 0.0, 1.0))
-        order = factor * np.clip(tells, -1.0, 1.0) * wide**power
-        return float(np.clip(order, -1.0, 1.0)), 1.0 - self._tied - self._crowded
 
     @property
     def _tied(self):

@@ -14,7 +14,7 @@ __all__ = ["ScoreBins", "codes_of", "expected_losses", "require_probabilities"]
 _MOST_BINS = 1 << 12
 #: What share of the rows of bins beside may be in one, unseen.
 _HIDDEN = 0.02
-#: Rows of one cell count where they are more than this share of a bin.
+#: Rows of a cell that is no number count where they are more than this share of a bin.
 _MOST_OF_A_BIN = 0.5
 
 
@@ -83,11 +83,10 @@ class ScoreBins:
         starts = np.append(0, first)
         found = np.add.reduceat(rows, starts)
         held = np.maximum(found, 1e-300)
-        tied, crowded = (
-            np.maximum.reduceat(np.where(kind, rows, 0.0), starts) / held
-            for kind in (alone & cells.exact, alone & ~cells.exact))
-        tied, crowded = (np.where(share > _MOST_OF_A_BIN, share**2, 0.0)
-                         for share in (tied, crowded))
+        shares = rows / np.repeat(held, np.diff(starts, append=len(rows)))
+        tied = np.add.reduceat(np.where(alone & cells.exact, shares, 0.0)**2, starts)
+        crowded = np.maximum.reduceat(np.where(alone & ~cells.exact, shares, 0.0), starts)
+        crowded = np.where(crowded > _MOST_OF_A_BIN, crowded**2, 0.0)
         made = replace(self, inner=tuple(cells.edges[first - 1].tolist()),
                        tied=tuple(tied.tolist()), crowded=tuple(crowded.tolist()))
         if not math.isfinite(self.low):

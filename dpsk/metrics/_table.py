@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtri
 
 from dpsk._data.source import Rows
 from dpsk._estimator import warn_of_weak_budget
@@ -21,13 +20,13 @@ from dpsk._privacy.noise.public import public_normals
 from dpsk._problem import Budget
 from dpsk._statistics.tables import noisy_tables, table_noise
 from dpsk.exceptions import PrivacyWarning
-from dpsk.metrics._estimate import Estimate
+from dpsk.metrics._estimate import REACH, Estimate, between
 from dpsk.metrics._html import ShowsMetrics
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["APART", "DISJOINT", "REACH", "TableEvaluation", "checked_budget", "normal_draws",
+__all__ = ["APART", "DISJOINT", "TableEvaluation", "checked_budget", "normal_draws",
            "of_known_sum", "public_facts", "simulated", "simulated_ratio", "table_method",
            "table_release"]
 
@@ -37,10 +36,9 @@ DISJOINT = ("that no row here trained the model that is evaluated: not checked; 
 APART = ("that no group here has a row that trained the model that is evaluated: not checked; "
          "where one has, add the certificates")
 #: So many draws of the known noise give a standard error to a fortieth; of large tables, whose
-#: metrics are sums of many cells, there are fewer, down to the least.
+#: metrics are sums of many cells, there are fewer, down to the least. Half are the others' mirror
+#: images, so that what is linear in noise has no mean.
 _DRAWS, _LEAST_DRAWS, _MOST_NORMALS = 800, 20, 1 << 23
-#: Errors in an interval of 95 %, to either side.
-REACH = float(ndtri(0.975))
 #: Deviations of its noise that a whole is to be for a share of it to be told, and for errors of
 #: shares to be added as if they were normal.
 _KNOWN, _SURE = 3.0, 5.0
@@ -170,13 +168,17 @@ class TableEvaluation(ShowsMetrics):
         return simulated_ratio(parts(self.counts), parts(self._draws()), bounds, hidden)
 
     def _curved_share(self, parts, hidden=0.0):
-        """Return a ratio in [0, 1] whose part is not linear in counts, by the spread of draws."""
+        """Return a ratio in [0, 1] whose part is not linear in counts, by the spread of draws.
+
+        By how much noise moves it on average is taken off again.
+        """
         (part, whole), (draws, wholes) = parts(self.counts), parts(self._draws())
         if not whole > _KNOWN * np.std(wholes):
             warn_of_hidden()
             return Estimate(math.nan, math.inf, (0.0, 1.0))
         drawn = np.clip(draws / np.maximum(wholes, 1.0), -0.5, 1.5)
-        return simulated(part / whole, drawn, (0.0, 1.0), hidden)
+        shift = drawn.mean() - part / whole
+        return simulated(part / whole - shift, drawn - shift, (0.0, 1.0), hidden)
 
     def _mean_share(self, parts):
         """Return the mean of ratios of which each is of cells of its own.
@@ -191,7 +193,7 @@ class TableEvaluation(ShowsMetrics):
         sure = whole > _SURE * np.sqrt(noise)
         safe = np.where(sure, whole, 1.0)
         ratio, second = part / safe, noise / safe**2
-        value = ratio * (1.0 - second) + np.mean(off_part * off_whole, axis=0) / safe**2
+        value = _centered_ratio(part, safe, off_part, off_whole)
         square = np.mean((off_part - ratio * off_whole)**2, axis=0) / safe**2
         square *= 1.0 + 3.0 * second
         value = np.where(sure, value, 0.5).mean()
@@ -224,18 +226,31 @@ def simulated_ratio(parts, draws, bounds, hidden=0.0):
     """Return the Estimate of a ratio whose part and whole were drawn under the known noise.
 
     Its interval of 95 % holds every ratio r of which ``part - r whole`` is within 1.96 of its own
-    errors of 0, by Fieller: it covers as often where noise hides the whole, and then is wide. It
-    reaches beyond `bounds` by half of them at most, and the value is its middle. Where it holds
-    all of them the value is NaN, with a PrivacyWarning.
+    errors of 0, by Fieller: it covers as often where noise hides the whole, and then is wide. The
+    value is the ratio less what noise adds to it on average, to second order. Where the interval
+    holds all of `bounds` the value is NaN, with a PrivacyWarning.
     """
-    low, high = _ratio_ends(parts, draws, bounds, hidden)
+    (part, whole), (off_part, off_whole) = parts, (draws[0] - parts[0], draws[1] - parts[1])
+    low, high = _ratio_ends(part, whole, off_part, off_whole, bounds, hidden)
     unknown = (low <= bounds[0]) & (high >= bounds[1])
     if np.any(unknown):
         warn_of_hidden()
-    with np.errstate(invalid="ignore"):
-        value = np.where(unknown, np.nan, np.clip((low + high) / 2.0, *bounds))
-    error = np.where(unknown, np.inf, (high - low) / 2.0 / REACH)
-    return Estimate(*_scalars(value, error), bounds)
+    value = _centered_ratio(part, np.where(unknown, 1.0, np.maximum(whole, 1e-300)),
+                            off_part, off_whole)
+    found = between(value, low, high, bounds)
+    if not np.any(unknown):
+        return found
+    return Estimate(*_scalars(np.where(unknown, np.nan, found.value),
+                              np.where(unknown, np.inf, found.standard_error)), bounds,
+                    errors=tuple(_scalars(*(np.where(unknown, np.inf, each)
+                                            for each in found.errors))))
+
+
+def _centered_ratio(part, whole, off_part, off_whole):
+    """Return a ratio less the mean that its known noise has, to second order."""
+    square = whole**2
+    return (part / whole * (1.0 - np.mean(off_whole**2, axis=0) / square)
+            + np.mean(off_part * off_whole, axis=0) / square)
 
 
 def warn_of_hidden():
@@ -245,17 +260,16 @@ def warn_of_hidden():
                   PrivacyWarning, stacklevel=5)
 
 
-def _ratio_ends(parts, draws, bounds, hidden=0.0):
+def _ratio_ends(part, whole, off_part, off_whole, bounds, hidden):
     """Return the ends of that interval: all there is, and as much again, where nothing is known.
     """
-    (part, whole), (off_part, off_whole) = parts, (draws[0] - parts[0], draws[1] - parts[1])
     more = 0.5 * (bounds[1] - bounds[0])
     ends = bounds[0] - more, bounds[1] + more
     if not (np.any(off_part) or np.any(off_whole)):
         value = np.clip(part / np.maximum(whole, 1e-300), *bounds)
         return value - REACH * hidden, value + REACH * hidden
     # Of a r^2 - 2 b r + c <= 0, whose r are those ratios where a is positive.
-    square = (REACH * _doubt(draws[0]))**2
+    square = (REACH * _doubt(off_part))**2
     noise = np.mean(off_whole**2, axis=0)
     a = whole**2 - square * noise
     b = part * whole - square * np.mean(off_part * off_whole, axis=0)
@@ -275,6 +289,14 @@ def _centered(shape, purpose):
 
 @lru_cache(maxsize=4)
 def normal_draws(shape, purpose):
-    """Return the same public normals at every call, so that a metric has one error."""
-    draws = min(_DRAWS, max(_LEAST_DRAWS, _MOST_NORMALS // math.prod(shape)))
-    return public_normals(f"evaluation {purpose}", 0, (draws, *shape))
+    """Return the same public normals at every call, so that a metric has one error.
+
+    Where they are few numbers their second moments are exact, and with them errors of what is
+    linear.
+    """
+    size = math.prod(shape)
+    draws = min(_DRAWS, max(_LEAST_DRAWS, _MOST_NORMALS // size)) // 2
+    found = public_normals(f"evaluation {purpose}", 0, (draws, size))
+    if size <= draws:
+        found = np.linalg.qr(found)[0] * math.sqrt(draws)
+    return np.concatenate([found, -found]).reshape(-1, *shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -14,8 +15,7 @@ from dpsk._mechanism.core import Statistic, mu_of
 from dpsk._parameters import check_integer
 from dpsk._privacy.certificate import Enforced
 from dpsk._statistics.categories import count_noise, noisy_counts
-from dpsk.metrics._estimate import Estimate
-from dpsk.metrics._table import REACH
+from dpsk.metrics._estimate import REACH, Estimate, between
 from dpsk.statistics._plan import within
 from dpsk.statistics._reading import Columns
 
@@ -123,9 +123,9 @@ def dp_value_counts(x: Any, categories: list[Any] | None = None,
 
 def counted(counts, noise, columns, certificate):
     """Return the Estimate of noisy counts."""
-    most, ends = float(columns.budget.n_samples), (counts - REACH * noise, counts + REACH * noise)
-    return Estimate(np.clip(counts, 0.0, most), np.full(len(counts), noise), (0.0, most),
-                    certificate, ends)
+    found = between(counts, counts - REACH * noise, counts + REACH * noise,
+                    (0.0, float(columns.budget.n_samples)))
+    return replace(found, standard_error=np.full(len(counts), noise), privacy_=certificate)
 
 
 def cell_bound(n_columns):

@@ -228,7 +228,7 @@ def _entry(estimate, place):
 
     return Estimate(at(estimate.value), at(estimate.standard_error),
                     tuple(map(at, estimate.bounds)), estimate.privacy_,
-                    None if estimate.ends is None else tuple(map(at, estimate.ends)))
+                    estimate.errors and tuple(map(at, estimate.errors)))
 
 
 def _cell(estimate):

@@ -1,6 +1,6 @@
 """Columns as statistics take them, and the one way from them to a release."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,8 +15,8 @@ from dpsk._estimator import warn_of_weak_budget
 from dpsk._fit import Method, run_private
 from dpsk._parameters import check_flag
 from dpsk._problem import Budget
-from dpsk.metrics._estimate import Estimate
-from dpsk.metrics._table import REACH, checked_budget
+from dpsk.metrics._estimate import between
+from dpsk.metrics._table import checked_budget
 from dpsk.preprocessing._numeric import check_bounds, check_pair, truths
 
 __all__ = ["Columns", "estimated"]
@@ -96,7 +96,7 @@ def estimated(columns, value, low, high, bounds, certificate):
     value, low, high, *bounds = (
         _plain(columns.shaped(np.asarray(each, dtype=np.float64))) for each in (
             value, low, high, *(np.broadcast_to(end, np.shape(value)) for end in bounds)))
-    return Estimate(value, (high - low) / 2.0 / REACH, tuple(bounds), certificate, (low, high))
+    return replace(between(value, low, high, tuple(bounds)), privacy_=certificate)
 
 
 def _plain(value):

@@ -102,3 +102,20 @@ def test_numbers_that_noise_hides_are_not_told_and_roots_have_ends():
         assert np.isnan(found.r2().value) and found.r2().interval() == (-np.inf, 1.0)
     low, high = found.root_mean_squared_error().interval()
     np.testing.assert_allclose([low**2, high**2], found.mean_squared_error().interval())
+
+
+def test_errors_of_what_is_linear_in_counts_are_exact():
+    y, p = scored(900)
+    found = BinaryEvaluation.from_predictions(y, p, bins=8)
+    exact = found.noise_scale * np.sqrt(8 / 2) / len(y)
+    assert found.prevalence().standard_error == pytest.approx(exact * (1 + 1 / 40))
+
+
+def test_roots_of_squares_that_noise_may_have_made_are_0():
+    """Noise has fixed seeds."""
+    found = [RegressionEvaluation.from_predictions(
+        np.zeros(500), np.zeros(500), residual_bound=1.0, random_state=NoiseSeed(seed))
+        .root_mean_squared_error() for seed in range(100)]
+    value, stated = np.mean([tuple(each) for each in found], axis=0)
+    assert value < 0.5 * stated and np.median([each.value for each in found]) == 0.0
+    assert all(each.interval()[0] == 0.0 for each in found if each.value == 0.0)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmarks.utility.evaluation_grid import measured, scored
+from benchmarks.utility.evaluation_grid import measured
+from benchmarks.utility.evaluation_shapes import scored
 from dpsk.metrics import BinaryEvaluation, plan_evaluation
 from dpsk.testing import NoiseSeed
 

@@ -254,6 +254,16 @@ def test_what_is_linear_in_estimates_is_an_estimate(made, wanted):
         (*wanted[:2], *wanted[2]))
 
 
+def test_errors_of_both_sides_are_kept_apart():
+    one = Estimate(0.5, 0.2, (0.0, 2.0), errors=(0.1, 0.2))
+    assert one.interval() == pytest.approx((0.5 - 0.196, 0.5 + 0.392), abs=1e-3)
+    assert (1 - one).errors == (-one / 2 * 2).errors == (0.2, 0.1)
+    assert (one / 2).errors == (0.05, 0.1) and "errors=(0.1, 0.2)" in repr(one)
+    other = Estimate(0.5, 0.4, (0.0, 1.0))
+    assert (other - one).errors == pytest.approx((0.6, 0.5))
+    assert (one + other).standard_error == pytest.approx(0.6) and (other + other).errors is None
+
+
 def test_errors_of_two_releases_add_up_in_squares():
     """As far as noise is independent; an estimate and itself move together."""
     y = np.arange(600) % 2

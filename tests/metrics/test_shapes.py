@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import binom
 from sklearn import metrics
 
-from benchmarks.utility.evaluation_grid import KINDS, cells, measured, scored
+from benchmarks.utility.evaluation_grid import cells, measured
+from benchmarks.utility.evaluation_shapes import KINDS, scored
 from dpsk.metrics import BinaryEvaluation, DPCalibrationDisplay
 from dpsk.testing import NoiseSeed
 
@@ -38,6 +39,12 @@ def test_stated_intervals_cover_every_shape_and_metric(cell):
 def test_stated_intervals_cover_over_the_whole_grid(cell):
     """Noise has fixed seeds; a coverage of .75 fails in half of all cells."""
     check(cell, 60, 0.93)
+
+
+def test_areas_of_few_cases_are_not_off_to_one_side():
+    """Noise has fixed seeds; the middles of intervals are off by .06."""
+    _, bias, error, stated, _ = measured("binary", "logistic", 0.0134, 7500, 1.0, 32)["roc_auc"]
+    assert bias < 0.03 and 0.05 < error < 1.2 * stated < 0.15
 
 
 @pytest.mark.parametrize("shape", ["crowded", "sharp"])

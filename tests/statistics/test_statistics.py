@@ -74,7 +74,7 @@ def test_columns_of_a_table_share_one_release():
     quartiles = dp_quantile(numbers, [0.25, 0.5], epsilon=8.0, random_state=NoiseSeed(0))
     np.testing.assert_allclose(quartiles.value, numbers.quantile([0.25, 0.5]), rtol=0.1)
     # Those of whole numbers are whole.
-    assert (np.array(quartiles.ends)[..., 0] % 1.0 == 0.0).all()
+    assert (np.array(quartiles.interval())[..., 0] % 1.0 == 0.0).all()
     spread = dp_covariance(numbers.fillna(0.0), epsilon=8.0, bounds=BOUNDS,
                            random_state=NoiseSeed(0))
     exact = np.cov(numbers.fillna(0.0).T, ddof=0)
@@ -122,8 +122,8 @@ def test_everybody_counts_once_and_the_certificate_says_so():
 
 
 def test_sampling_error_is_in_intervals_about_the_population():
-    both = [np.ptp(call(X, population=population, epsilon=4.0, random_state=NoiseSeed(0)).ends)
-            for call in (CALLS["mean"][0], dp_median) for population in (False, True)]
+    both = [np.ptp(call(X, population=whole, epsilon=4.0, random_state=NoiseSeed(0)).interval())
+            for call in (CALLS["mean"][0], dp_median) for whole in (False, True)]
     assert both[0] < both[1] and both[2] < both[3]
 
 
@@ -163,7 +163,6 @@ def test_multiples_and_sums_with_numbers_keep_an_uneven_interval():
     low, high = found.interval()
     assert abs((low + high) / 2.0 - found) > 1e-6
     assert (3.0 - 2.0 * found).interval() == pytest.approx((3.0 - 2.0 * high, 3.0 - 2.0 * low))
-    assert (dp_mean(X, bounds=BOUNDS) - found).ends is None
 
 
 def test_few_rows_are_warned_of():
