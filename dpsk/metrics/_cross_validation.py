@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from dpsk._privacy.noise.seeds import RandomState
     from dpsk._typing import Table
+    from dpsk.metrics._estimate import Estimate
 
 __all__ = ["CrossValidation", "dp_cross_validate"]
 
@@ -89,6 +90,9 @@ class CrossValidation(ShowsMetrics):
     >>> result = dp_cross_validate(DPLogisticRegression(data_norm=5.0), X, y, cv=3)
     >>> len(result.estimators), result.n_trainings
     (3, 2)
+    >>> accuracy = result.scores["accuracy"]
+    >>> 0.6 < accuracy <= 1.0, accuracy.standard_error < 0.02
+    (True, True)
     """
 
     evaluation: object
@@ -99,6 +103,20 @@ class CrossValidation(ShowsMetrics):
     def __repr__(self) -> str:
         return (f"CrossValidation({self.evaluation!r}, n_splits={len(self.estimators)}, "
                 f"total epsilon={self.privacy_.epsilon:.4g})")
+
+    @property
+    def scores(self) -> dict[str, Estimate]:
+        """Cross-validated scores by name, each with its standard error.
+
+        Each is one `Estimate` of all held-out rows, within the range of its metric, or NaN with
+        a `dpsk.exceptions.PrivacyWarning` where noise hides it. Nothing more is charged.
+        """
+        found = dict(self._shown_metrics())
+        hidden = [name for name, score in found.items() if np.isnan(score.value)]
+        if hidden:
+            warnings.warn(f"scores: {', '.join(hidden)} are NaN, as noise hides them; use a "
+                          "larger epsilon, or more rows.", PrivacyWarning, stacklevel=2)
+        return found
 
     def _shown_metrics(self):
         return self.evaluation._shown_metrics()
