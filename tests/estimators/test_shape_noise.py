@@ -12,10 +12,15 @@ from sklearn.base import is_classifier
 from dpsk import (
     DPAdditiveClassifier,
     DPAdditiveRegressor,
+    DPLinearRegression,
     DPLogisticRegression,
     PrivacyBudget,
     privacy_report,
 )
+from dpsk._privacy.noise.public import PublicDraws
+from dpsk.additive._noise import _with_moment
+from dpsk.linear_model._noise import _synthetic_targets
+from dpsk.testing import NoiseSeed
 from tests.estimators.raw_tables import make, table, targets
 from tests.estimators.test_additive import shares
 from tests.registry import every_additive_model
@@ -84,12 +89,15 @@ COLUMNS = {"age": (0.0, 2.0, 4.0, 6.0, 8.0, 10.0), "ill": [0.0, 1.0],
 
 
 def several(cls, fits, classes=2, **params):
-    """Return fits of a model to the same table."""
+    """Return fits of a model to the same table, with noise of seeds.
+
+    With fresh noise one fit in thirty hides one level more.
+    """
     X, score = people()
     bounds = {} if is_classifier(cls()) else {"target_bounds": (-4.0, 5.0)}
     y = np.digitize(score, [0.0, 1.5][:classes - 1]) if is_classifier(cls()) else score
-    return [cls(8.0, columns=COLUMNS, interactions=0, **bounds, **params).fit(X, y)
-            for _ in range(fits)]
+    return [cls(8.0, columns=COLUMNS, interactions=0, random_state=NoiseSeed(seed), **bounds,
+                **params).fit(X, y) for seed in range(2, 2 + fits)]
 
 
 def together(model, name):
@@ -112,7 +120,6 @@ def test_the_noise_of_shape_functions_is_that_of_fits(cls, classes):
 
 @every_additive_model
 def test_levels_without_rows_have_no_noise_that_is_known(cls):
-    """The noise of a share is 5 times its deviation in one of 3e6 fits."""
     (model,) = several(cls, 1)
     (age, ill, town) = model.terms_
     assert np.isfinite(age.std).all()
@@ -134,7 +141,8 @@ def test_weights_whose_law_is_not_known_leave_no_noise_that_is():
 def test_noise_is_looked_for_when_it_is_read_and_once_and_costs_no_budget(tmp_path, monkeypatch):
     X, score = people()
     with PrivacyBudget(9.0, 1e-6) as budget:
-        model = DPAdditiveClassifier(8.0, delta=1e-7, columns=COLUMNS).fit(X, score > 0.0)
+        model = DPAdditiveClassifier(8.0, delta=1e-7, columns=COLUMNS,
+                                     random_state=NoiseSeed(2)).fit(X, score > 0.0)
         spent = budget.spent
         copied = pickle.loads(pickle.dumps(model))
         fit = DPLogisticRegression.fit
@@ -149,3 +157,27 @@ def test_noise_is_looked_for_when_it_is_read_and_once_and_costs_no_budget(tmp_pa
         np.testing.assert_array_equal(model.terms_[0].std, found)
         assert np.isfinite(copied.terms_[0].std).all()
         assert budget.spent == spent
+
+
+@pytest.mark.parametrize("bounds", [(-9.0, 9.0), (-1.2, 9.0)], ids=["wide", "one that cuts"])
+def test_synthetic_targets_spread_as_learnt_bounds_say(bounds):
+    """Residuals of a usual size would be up to 2.5 times as long."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 3))
+    y = np.clip(X[:, 0] + 0.6 * rng.normal(size=4000), *bounds)
+    model = DPLinearRegression(2.0, target_bounds=bounds, random_state=NoiseSeed(0)).fit(X, y)
+    assert model.target_bounds_ != bounds
+    drawn = _synthetic_targets(model, X, PublicDraws(0), 1.0)
+    assert 0.85 < np.std(drawn) / np.std(y) < 1.2
+    assert drawn.min() >= bounds[0]
+
+
+def test_columns_that_are_collinear_in_a_released_moment_are_so_in_synthetic_rows():
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.normal(size=(2000, 3)), np.ones(2000)])
+    given = rows.copy()
+    given[:, 2] = given[:, 0]
+    mapped, directions, hidden = _with_moment(rows[:, :3], given.T @ given / 2000, 1e-3)
+    assert np.corrcoef(mapped.T)[0, 2] > 0.999 > 0.1 > abs(np.corrcoef(mapped.T)[0, 1])
+    assert hidden.sum() == 1
+    np.testing.assert_allclose(np.abs(directions[1, hidden]), 0.0, atol=0.1)
