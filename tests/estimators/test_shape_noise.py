@@ -12,14 +12,10 @@ from sklearn.base import is_classifier
 from dpsk import (
     DPAdditiveClassifier,
     DPAdditiveRegressor,
-    DPLinearRegression,
     DPLogisticRegression,
     PrivacyBudget,
     privacy_report,
 )
-from dpsk._privacy.noise.public import PublicDraws
-from dpsk.additive._noise import _with_moment
-from dpsk.linear_model._noise import _synthetic_targets
 from dpsk.testing import NoiseSeed
 from tests.estimators.raw_tables import make, table, targets
 from tests.estimators.test_additive import shares
@@ -113,8 +109,10 @@ def test_the_noise_of_shape_functions_is_that_of_fits(cls, classes):
     real = np.std([together(model, "centered") for model in fits], axis=0, ddof=1)
     told = np.exp(np.mean([np.log(together(model, "std")) for model in fits[:READ]], axis=0))
     known = np.isfinite(told)
-    # Levels that no row is at have none: "nowhere", and any other in two columns.
-    assert known.sum() == known.size - 3 * (classes if classes > 2 else 1)
+    # Levels that no row is at have none: "nowhere", and any other in two columns; a direction
+    # that may be collinear hides one more, or two.
+    outputs = classes if classes > 2 else 1
+    assert 3 * outputs <= np.sum(~known) <= 5 * outputs
     assert 1.0 / OFF < np.median((told / real)[known]) < OFF
 
 
@@ -157,27 +155,3 @@ def test_noise_is_looked_for_when_it_is_read_and_once_and_costs_no_budget(tmp_pa
         np.testing.assert_array_equal(model.terms_[0].std, found)
         assert np.isfinite(copied.terms_[0].std).all()
         assert budget.spent == spent
-
-
-@pytest.mark.parametrize("bounds", [(-9.0, 9.0), (-1.2, 9.0)], ids=["wide", "one that cuts"])
-def test_synthetic_targets_spread_as_learnt_bounds_say(bounds):
-    """Residuals of a usual size would be up to 2.5 times as long."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(4000, 3))
-    y = np.clip(X[:, 0] + 0.6 * rng.normal(size=4000), *bounds)
-    model = DPLinearRegression(2.0, target_bounds=bounds, random_state=NoiseSeed(0)).fit(X, y)
-    assert model.target_bounds_ != bounds
-    drawn = _synthetic_targets(model, X, PublicDraws(0), 1.0)
-    assert 0.85 < np.std(drawn) / np.std(y) < 1.2
-    assert drawn.min() >= bounds[0]
-
-
-def test_columns_that_are_collinear_in_a_released_moment_are_so_in_synthetic_rows():
-    rng = np.random.default_rng(0)
-    rows = np.column_stack([rng.normal(size=(2000, 3)), np.ones(2000)])
-    given = rows.copy()
-    given[:, 2] = given[:, 0]
-    mapped, directions, hidden = _with_moment(rows[:, :3], given.T @ given / 2000, 1e-3)
-    assert np.corrcoef(mapped.T)[0, 2] > 0.999 > 0.1 > abs(np.corrcoef(mapped.T)[0, 1])
-    assert hidden.sum() == 1
-    np.testing.assert_allclose(np.abs(directions[1, hidden]), 0.0, atol=0.1)
