@@ -20,7 +20,7 @@ from dpsk._privacy.noise.public import PublicDraws
 from dpsk.additive._terms import centering, level_shares
 from dpsk.linear_model._noise import (
     released_moment,
-    replays,
+    sized_replays,
     stand_in,
     why_replays_differ,
     why_unknown,
@@ -38,12 +38,14 @@ _DRAWS = 16
 #: Standard deviations of noise above 0 from which on the share of rows at a level is known.
 _KNOWN = 5.0
 #: The same of a share of missing cells, and of a difference between moments.
-_MISSING, _DIFFERENT = 3.0, 1.0
+_MISSING, _DIFFERENT = 3.0, 1.2
 #: Variances in some direction over those of columns that are drawn apart are no less; below so
 #: many deviations of noise, and so large a ratio, columns may be collinear in it.
-_LEAST_VARIANCE, _COLLINEAR = 0.02, (2.0, 0.1)
+_LEAST_VARIANCE, _COLLINEAR = 0.001, (2.0, 0.3)
+#: A ratio that is known to be below that is none.
+_NEARLY_NONE = 0.1
 #: The share of a value in such directions up to which its noise is known.
-_MOST_HIDDEN = 0.2
+_MOST_HIDDEN = 0.15
 #: Variances below that share of the largest are none.
 _NO_VARIANCE = 1e-6
 
@@ -119,8 +121,8 @@ def _deviations(model, code):
     rows = _drawn_apart(code, moment, (square_std, mean_std), n_rows, draws)
     rows, directions, collinear = _with_moment(rows, moment, square_std)
     X = rows.astype(code.dtype)
-    fits = list(replays(model, X, epsilon, _DRAWS, draws))
-    differ = why_replays_differ(model, X, np.array([fit.coef_ for fit in fits], np.float64))
+    size, fits = sized_replays(model, X, epsilon, _DRAWS, draws)
+    differ = why_replays_differ(model, X, [fit.coef_ for fit in fits], size)
     if differ is not None:
         return differ
     found = np.std([centered_values(fit, code)[1] for fit in fits], axis=0, ddof=1)
@@ -205,8 +207,12 @@ def _with_moment(rows, moment, square_std):
     directions = maps @ turns
     noise = _DIFFERENT * square_std * np.square(directions).sum(axis=0)
     hidden = ratios < np.minimum(_COLLINEAR[0] * noise, _COLLINEAR[1])
+    # Noise moves ratios apart, and hardly those that are far from 1: of what columns share as
+    # much must be left as there is.
     change = ratios - 1.0
-    ratios = 1.0 + np.sign(change) * np.maximum(np.abs(change) - noise, 0.0)
+    ratios = 1.0 + np.sign(change) * np.sqrt(np.maximum(change**2 - noise**2, 0.0))
+    # Columns that are collinear as far as the moment can tell are so here.
+    ratios[hidden & (_COLLINEAR[0] * noise < _NEARLY_NONE)] = 0.0
     stretch = turns * np.sqrt(np.maximum(ratios, _LEAST_VARIANCE))
     mapped = (rows - mean) @ maps @ stretch @ turns.T @ (vectors * roots).T + wanted
     return mapped, directions, hidden

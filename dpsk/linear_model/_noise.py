@@ -11,13 +11,15 @@ stands for a large one.
 References
 ----------
 Efron, Tibshirani (1993), "An introduction to the bootstrap", chapter 6; Ferrando, Wang, Sheldon
-(2022), "Parametric bootstrap for differentially private confidence intervals".
+(2022), "Parametric bootstrap for differentially private confidence intervals"; Gourieroux,
+Monfort, Renault (1993), "Indirect inference".
 """
 
 from __future__ import annotations
 
 import math
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -27,7 +29,7 @@ from sklearn.base import clone, is_classifier
 from dpsk._charging import Carried, Prepaid
 from dpsk._data.errors import without_warnings
 from dpsk._data.weights import class_factors
-from dpsk._defaults.budgets import USUAL_RESIDUAL
+from dpsk._defaults.budgets import TARGET_REACH, USUAL_RESIDUAL
 from dpsk._objective.losses import CappedPoisson, Multinomial
 from dpsk._origin import is_of
 from dpsk._privacy.closed_forms import gaussian_epsilon, gaussian_mu
@@ -41,10 +43,12 @@ if TYPE_CHECKING:
     from dpsk._typing import FloatArray
 
 __all__ = ["NoiseFacts", "centered_over_classes", "noise_by_replays", "released_moment",
-           "replays", "stand_in", "why_replays_differ", "why_unknown"]
+           "replays", "sized_replays", "stand_in", "why_replays_differ", "why_unknown"]
 
 #: A table that stands for a larger one has so many rows, and so many for each column.
 _FEWEST_ROWS, _ROWS_A_COLUMN = 5000, 50
+#: Fits by which the size of predictions is found, the most that it is, and what is as good as 1.
+_PILOTS, _MOST_SIZE, _NEAR = 6, 2.0, 0.1
 #: The share of the coefficients that fits to rows drawn by them find again at least.
 _LEAST_FOUND = 0.5
 #: The share of a coefficient in directions that noise hides, up to which its noise is known.
@@ -55,6 +59,8 @@ _SURE = 3.0
 _MEAN_NOISE = 0.4
 #: What is left of a variance counts as no less, over the largest: maps are kept in few bits.
 _LEAST_VARIANCE = 1e-12
+#: The least standard deviation of residuals, over that of targets.
+_LEAST_RESIDUAL = 0.2
 #: Where constants of rows were scaled with them, their mean square counts as no less.
 _LEAST_CONSTANT = 0.05
 
@@ -150,7 +156,7 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] 
     known = {"groups": np.arange(n_rows)} if facts.is_grouped else {}
     found = [centered_over_classes(model, replay.coef_, replay.intercept_)
              for replay in replays(model, X, epsilon, n_draws, draws, **known)]
-    differ = why_replays_differ(model, X, np.array([coef for coef, _ in found], np.float64))
+    differ = why_replays_differ(model, X, [coef for coef, _ in found])
     if differ is not None:
         return differ
     coefs, intercepts = (np.std(np.array(values, np.float64), axis=0, ddof=1)
@@ -162,11 +168,39 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] 
 
 def replays(model: Any, X: FloatArray, epsilon: float, n_draws: int, draws: PublicDraws,
             **fit_params: Any) -> Iterator[Any]:
-    """Yield fits like that of a model, each with fresh noise, to synthetic rows.
+    """Return fits like that of a model, one by one with fresh noise, to synthetic rows.
 
     Their targets are those that the model predicts. Nothing is charged, as no row of data is read.
     """
-    y = without_warnings(_synthetic_targets, model, X, draws)
+    y = without_warnings(_synthetic_targets, model, X, draws, 1.0)
+    return _fits(model, X, y, epsilon, n_draws, fit_params)
+
+
+def sized_replays(model: Any, X: FloatArray, epsilon: float, n_draws: int,
+                  draws: PublicDraws) -> tuple[float, list[Any]]:
+    """Return how far predictions are from their mean over those of a model, and `replays` to them.
+
+    Noise lengthens what a fit predicts, and shrinkage shortens it: at this size fits predict as
+    much as the model, on average (indirect inference).
+    """
+    covariance = np.atleast_2d(np.cov(X, rowvar=False))
+    y = without_warnings(_synthetic_targets, model, X, draws, 1.0)
+    pilots = list(_fits(model, X, y, epsilon, _PILOTS))
+    coefs = np.array([fit.coef_ for fit in pilots], np.float64)
+    own, whole, noise = (sum(_energy(each, covariance) for each in some) / count
+                         for some, count in (([model.coef_], 1), (coefs, _PILOTS),
+                                             (coefs - coefs.mean(axis=0), _PILOTS - 1)))
+    # Energies add up, of what is drawn by and of noise.
+    size = math.sqrt(max(own - noise, 0.0) / (whole - noise)) if whole > noise else 1.0
+    size = min(size, _MOST_SIZE)
+    if abs(size - 1.0) <= _NEAR:
+        return 1.0, [*pilots, *_fits(model, X, y, epsilon, n_draws - _PILOTS)]
+    y = without_warnings(_synthetic_targets, model, X, draws, size)
+    return size, list(_fits(model, X, y, epsilon, n_draws))
+
+
+def _fits(model, X, y, epsilon, n_draws, fit_params=MappingProxyType({})):
+    """Yield fits like that of a model to synthetic rows and targets."""
     for _ in range(n_draws):
         replay = without_callbacks(clone(model)).set_params(
             solver=model._noise_facts.solver, epsilon=epsilon, delta=model._noise_facts.delta,
@@ -177,26 +211,38 @@ def replays(model: Any, X: FloatArray, epsilon: float, n_draws: int, draws: Publ
         yield replay
 
 
-def why_replays_differ(model: Any, X: FloatArray, coefs: FloatArray) -> str | None:
-    """Return why fits, (n_draws, ...), are not like that of the model they should find, or None.
+def why_replays_differ(model: Any, X: FloatArray, coefs: list[Any],
+                        size: float = 1.0) -> str | None:
+    """Return why fits are not like that of the model they should find, or None.
 
-    By what coefficients predict on synthetic rows, about its mean.
+    By what coefficients predict on synthetic rows, about its mean, drawn at a size of that.
     """
-    fits = coefs.reshape(len(coefs), -1, coefs.shape[-1])
-    wanted = np.atleast_2d(model.coef_).astype(np.float64)
-    if len(wanted) > 1:
-        # A shift of all classes predicts nothing.
-        fits, wanted = (each - each.mean(axis=-2, keepdims=True) for each in (fits, wanted))
-    covariance = np.atleast_2d(np.cov(X, rowvar=False))
+    fits = np.array([_centered(coef) for coef in coefs])
+    wanted, covariance = _centered(model.coef_), np.atleast_2d(np.cov(X, rowvar=False))
     mean = fits.mean(axis=0)
-    energy, noise = (float((each @ covariance * each).sum()) for each in (wanted, fits - mean))
+    energy = _energy(wanted, covariance)
+    noise = sum(_energy(each, covariance) for each in fits - mean)
     if not noise < energy * (len(fits) - 1):
         return "it explains all that the coefficients predict."
     share = float((mean @ covariance * wanted).sum()) / energy
-    if not _LEAST_FOUND <= share <= 1.0 / _LEAST_FOUND:
+    # Of little there is nothing to find again.
+    least = _LEAST_FOUND * size if size >= _LEAST_FOUND else -math.inf
+    if not least <= share <= 1.0 / _LEAST_FOUND:
         return ("a penalty, few steps or a clip hold coefficients back, by how much was not "
                 "released.")
     return None
+
+
+def _centered(coef):
+    """Return coefficients, (n_outputs, n_features), without a shift of all classes."""
+    coef = np.atleast_2d(coef).astype(np.float64)
+    return coef - coef.mean(axis=0) if len(coef) > 1 else coef
+
+
+def _energy(coef, covariance):
+    """Return the mean square of what coefficients predict about its mean."""
+    coef = _centered(coef)
+    return float((coef @ covariance * coef).sum())
 
 
 def stand_in(facts: NoiseFacts, n_features: int) -> tuple[int, float]:
@@ -277,14 +323,28 @@ def _deviations(model, vectors):
     return np.sqrt((own * features)**2 + 4.0 * beside**2 * features * (1.0 - features))
 
 
-def _synthetic_targets(model, X, draws):
-    """Return targets that are distributed about a model's predictions."""
+def _synthetic_targets(model, X, draws, size):
+    """Return targets that are distributed about a model's predictions, at a size."""
     if is_classifier(model):
-        return _synthetic_labels(model, X, draws)
+        return _synthetic_labels(model, X, draws, size)
+    means = _sized(model.predict(X), size)
     low, high = model.target_bounds_
+    spread, given = USUAL_RESIDUAL * 0.5 * (high - low), model.target_bounds
+    ends = (-np.inf, np.inf) if given in ("auto", None) else tuple(map(float, given))
+    if ends != (low, high):
+        # Learnt bounds say how far targets spread, on the side that no declared one cuts.
+        center = means.mean()
+        whole = max(high - center, center - low) / -ndtri(TARGET_REACH)
+        spread = math.sqrt(max(whole**2 - means.var(), (_LEAST_RESIDUAL * whole)**2))
     # Predictions of a quantile have that share of targets below them.
     residuals = draws.normals(len(X)) - ndtri(getattr(model, "quantile", 0.5))
-    return np.clip(model.predict(X) + USUAL_RESIDUAL * 0.5 * (high - low) * residuals, low, high)
+    return np.clip(means + spread * residuals, *ends)
+
+
+def _sized(predictions, size):
+    """Return predictions, so many times as far from their mean over rows."""
+    mean = predictions.mean(axis=0)
+    return mean + size * (predictions - mean)
 
 
 def _kept_lengths(model, X):
@@ -292,9 +352,9 @@ def _kept_lengths(model, X):
     return 1.0 / np.maximum(np.linalg.norm(X, axis=1) / float(model.data_norm_), 1.0)
 
 
-def _synthetic_labels(model, X, draws):
+def _synthetic_labels(model, X, draws, size):
     """Return labels that are as likely as a model says, every class among them."""
-    scores = (model.decision_function(X).T * _kept_lengths(model, X)).T
+    scores = _sized((model.decision_function(X).T * _kept_lengths(model, X)).T, size)
     shares = softmax(scores, axis=1) if scores.ndim > 1 else np.column_stack(
         [expit(-scores), expit(scores)])
     # What a weighted loss takes for likely is as much rarer among rows as it weighs more.

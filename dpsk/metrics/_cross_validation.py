@@ -26,7 +26,7 @@ from dpsk._privacy.noise.seeds import public_seed
 from dpsk._rehearsal import rehearse
 from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics._binary import BinaryEvaluation, check_binary
-from dpsk.metrics._html import ShowsMetrics
+from dpsk.metrics._html import ShowsMetrics, told_scores
 from dpsk.metrics._inputs import (
     predicted,
     read_labels,
@@ -78,7 +78,6 @@ class CrossValidation(ShowsMetrics):
     See Also
     --------
     dp_cross_validate : Makes one.
-    BinaryEvaluation : What two classes are evaluated by.
 
     Examples
     --------
@@ -99,6 +98,11 @@ class CrossValidation(ShowsMetrics):
     def __repr__(self) -> str:
         return (f"CrossValidation({self.evaluation!r}, n_splits={len(self.estimators)}, "
                 f"total epsilon={self.privacy_.epsilon:.4g})")
+
+    @property
+    def scores(self) -> dict[str, Any]:
+        """dict of Estimate : scores with errors, NaN where noise hides them."""
+        return told_scores(self._shown_metrics())
 
     def _shown_metrics(self):
         return self.evaluation._shown_metrics()

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpsk.exceptions import PrivacyWarning
 
-__all__ = ["ShowsMetrics", "table_of_estimates"]
+__all__ = ["ShowsMetrics", "table_of_estimates", "told_scores"]
 
 _HEADS = "metric", "value", "standard error", "95% interval"
 #: Metrics of one number, in the order in which they are shown, of whatever has them.
@@ -38,6 +38,16 @@ class ShowsMetrics:
                 continue
             if np.ndim(found.value) == 0:
                 yield name, found
+
+
+def told_scores(estimates):
+    """Return named estimates as a dict, with a warning where noise hides some."""
+    found = dict(estimates)
+    hidden = [name for name, score in found.items() if np.isnan(score.value)]
+    if hidden:
+        warnings.warn(f"scores: {', '.join(hidden)} are NaN, as noise hides them; use a larger "
+                      "epsilon, or more rows.", PrivacyWarning, stacklevel=3)
+    return found
 
 
 def table_of_estimates(title, estimates):

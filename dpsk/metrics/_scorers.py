@@ -7,6 +7,7 @@ from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, ClassVar
 
+from dpsk._parameters import check_flag
 from dpsk.metrics._binary import BinaryEvaluation
 from dpsk.metrics._f1 import averaged_f1, check_average
 from dpsk.metrics._inputs import score_range_of
@@ -48,11 +49,12 @@ class _Scorer:
 
     name: str
     options: dict[str, Any]
+    return_error: bool
     # Of dataclasses, which would be compared by what they hold.
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __call__(self, estimator: Any, X: Table, y: ArrayLike, *,
-                 groups: ArrayLike | None = None) -> Estimate:
+                 groups: ArrayLike | None = None) -> Any:
         evaluation, metric, sign = SCORERS[self.name]
         if metric == "brier_score":
             require_probabilities(metric, score_range_of(estimator))
@@ -63,10 +65,15 @@ class _Scorer:
         evaluated = evaluation.from_estimator(estimator, X, y, groups=groups, **options)
         found = (metric(evaluated, **positive) if callable(metric)
                  else getattr(evaluated, metric)())
-        return sign * replace(found, privacy_=evaluated.privacy_)
+        score: Estimate = sign * replace(found, privacy_=evaluated.privacy_)
+        if self.return_error:
+            return {"score": score, "standard_error": score.standard_error}
+        return score
 
     def __repr__(self) -> str:
         given = "".join(f", {key}={value!r}" for key, value in self.options.items())
+        if self.return_error:
+            given += ", return_error=True"
         return f"get_scorer({self.name!r}{given})"
 
 
@@ -88,7 +95,7 @@ def get_scorer_names() -> list[str]:
 
 
 def get_scorer(name: str, *, epsilon: float = 1.0, delta: float | None = None,
-               **options: Any) -> Any:
+               return_error: bool = False, **options: Any) -> Any:
     """Return a private scorer, for `scoring` of searches and cross-validation.
 
     Parameters
@@ -99,6 +106,10 @@ def get_scorer(name: str, *, epsilon: float = 1.0, delta: float | None = None,
         Of each call, which is a release of its own; inf: no noise, not private.
     delta : float or None, default=None
         None: ``1 / n**2`` of the rows that are scored.
+    return_error : bool, default=False
+        Whether scikit-learn keeps standard errors too: `cross_validate` then returns
+        `test_score` and `test_standard_error`, one a fold, and searches take
+        ``refit="score"``.
     **options : dict
         As for `from_estimator` of the evaluation: `pos_label` and `bins` for two classes,
         `residual_bound` and `target_bounds` for numbers.
@@ -107,7 +118,8 @@ def get_scorer(name: str, *, epsilon: float = 1.0, delta: float | None = None,
     -------
     scorer : callable
         ``scorer(estimator, X, y)`` is an `Estimate` with its certificate in `privacy_`; with
-        ``groups=`` it protects people instead of rows.
+        ``groups=`` it protects people instead of rows. With `return_error` it is a dict of the
+        estimate, ``"score"``, and its ``"standard_error"``.
 
     Raises
     ------
@@ -126,6 +138,10 @@ def get_scorer(name: str, *, epsilon: float = 1.0, delta: float | None = None,
     *Privacy.* Each call is charged to the budgets that are open, as any evaluation is. A search
     by such scores costs all of its fits and all of its scores.
 
+    *Errors.* Scores lie within the range of their metric, or are NaN with a `PrivacyWarning` where
+    noise hides them. The noise of folds is independent: the mean of K scores has a standard error
+    of ``np.sqrt(np.sum(errors**2)) / K``.
+
     scikit-learn takes names, such as ``scoring="accuracy"``, from a list of its own that cannot
     be added to; pass the scorer.
 
@@ -140,6 +156,12 @@ def get_scorer(name: str, *, epsilon: float = 1.0, delta: float | None = None,
     >>> scores = cross_val_score(DPLogisticRegression(data_norm=5.0), X, y, cv=KFold(3),
     ...                          scoring=scorer)
     >>> bool(scores.min() > 0.6)
+    True
+    >>> from sklearn.model_selection import cross_validate
+    >>> scorer = get_scorer("dp_accuracy", epsilon=0.5, return_error=True)
+    >>> folds = cross_validate(DPLogisticRegression(data_norm=5.0), X, y, cv=KFold(3),
+    ...                        scoring=scorer)
+    >>> bool(folds["test_standard_error"].max() < 0.05)
     True
     """
     if name not in SCORERS:
@@ -160,7 +182,7 @@ def get_scorer(name: str, *, epsilon: float = 1.0, delta: float | None = None,
     given = {"epsilon": epsilon, "delta": delta, **options}
     if delta is None:
         del given["delta"]
-    return _Scorer(name, given)
+    return _Scorer(name, given, check_flag("return_error", return_error))
 
 
 def _check_options(evaluation, metric, bins="auto", residual_bound=None, target_bounds=None, **_):

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 
-from dpsk import DPLogisticRegression
+from dpsk import DPLinearRegression, DPLogisticRegression
 from dpsk._objective.penalties import ElasticNet
+from dpsk._privacy.noise.public import PublicDraws
 from dpsk._solvers import SOLVERS
-from dpsk.additive._noise import feature_moment
+from dpsk.additive._noise import _with_moment, feature_moment
+from dpsk.linear_model._noise import _synthetic_targets
+from dpsk.testing import NoiseSeed
 
 #: Every eigenvalue once.
 CURVATURES = np.array([0.0, 0.01, 0.3, 1.0, 1.7])
@@ -50,3 +53,27 @@ def test_a_fit_gives_back_the_moment_that_it_released(data_norm):
     moment = feature_moment(model.fit(X, X[:, 0] > 0.0))
     rows = np.column_stack([X, np.ones(len(X))])
     np.testing.assert_allclose(moment, rows.T @ rows / len(X), atol=0.01 * data_norm**2)
+
+
+@pytest.mark.parametrize("bounds", [(-9.0, 9.0), (-1.2, 9.0)], ids=["wide", "one that cuts"])
+def test_synthetic_targets_spread_as_learnt_bounds_say(bounds):
+    """Residuals of a usual size would be up to 2.5 times as long."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 3))
+    y = np.clip(X[:, 0] + 0.6 * rng.normal(size=4000), *bounds)
+    model = DPLinearRegression(2.0, target_bounds=bounds, random_state=NoiseSeed(0)).fit(X, y)
+    assert model.target_bounds_ != bounds
+    drawn = _synthetic_targets(model, X, PublicDraws(0), 1.0)
+    assert 0.85 < np.std(drawn) / np.std(y) < 1.2
+    assert drawn.min() >= bounds[0]
+
+
+def test_columns_that_are_collinear_in_a_released_moment_are_so_in_synthetic_rows():
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.normal(size=(2000, 3)), np.ones(2000)])
+    given = rows.copy()
+    given[:, 2] = given[:, 0]
+    mapped, directions, hidden = _with_moment(rows[:, :3], given.T @ given / 2000, 1e-3)
+    assert np.corrcoef(mapped.T)[0, 2] > 0.999 > 0.1 > abs(np.corrcoef(mapped.T)[0, 1])
+    assert hidden.sum() == 1
+    np.testing.assert_allclose(np.abs(directions[1, hidden]), 0.0, atol=0.1)

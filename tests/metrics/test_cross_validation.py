@@ -1,6 +1,7 @@
 """Cross-validation by index: who pays for what, and what is refused."""
 
 import functools
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -34,6 +35,7 @@ from dpsk.metrics import (
     RegressionEvaluation,
     dp_cross_validate,
 )
+from dpsk.testing import NoiseSeed
 
 X, Y = make_classification(600, random_state=0)
 MODEL = DPLogisticRegression(epsilon=1.0, delta=1e-5, data_norm=5.0, solver="gd", max_iter=5,
@@ -220,3 +222,20 @@ def test_rows_that_do_not_lie_in_memory_are_refused():
         pd.DataFrame({"a": [0.0, 1.0] * 20}), npartitions=2)
     with pytest.raises(ValueError, match="splits rows by their index"):
         dp_cross_validate(DPLogisticRegression(), frame, [0, 1] * 20)
+
+
+@pytest.mark.parametrize("noise, hides", [(8.0, False), (0.02, True)])
+def test_cross_validated_scores_have_errors_and_lie_within_their_range(noise, hides):
+    y = (np.arange(600) % 30 == 0).astype(int)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        result = dp_cross_validate(MODEL, X, y, cv=3, epsilon=noise, random_state=NoiseSeed(0))
+        told.clear()
+        scores = result.scores
+    hidden = [name for name, score in scores.items() if np.isnan(score.value)]
+    assert bool(hidden) == hides == bool(told)
+    assert not hides or "balanced_accuracy" in str(told[0].message)
+    for name, score in scores.items():
+        assert score.value == pytest.approx(getattr(result.evaluation, name)().value, nan_ok=True)
+        assert name in hidden or score.bounds[0] <= score.value <= score.bounds[1]
+        assert score.standard_error > 0.0

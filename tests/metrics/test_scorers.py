@@ -5,6 +5,7 @@ import itertools
 import math
 import numbers
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validat
 from sklearn.svm import LinearSVC
 
 from dpsk import DPLogisticRegression, PrivacyBudget, metrics
+from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics import Estimate, get_scorer, get_scorer_names
 from dpsk.testing import NoiseSeed
 
@@ -334,3 +336,39 @@ def test_estimates_of_several_values_are_arrays_and_no_single_score():
     assert (several > 0.3).tolist() == [False, True] and (2 * several).value.tolist() == [0.5, 1.0]
     with pytest.raises(ValueError, match="one number is asked"):
         several.item()
+
+
+def test_scikit_learn_keeps_standard_errors_where_it_is_asked_to():
+    """The mean of folds is off by as much as the errors of folds say, over many draws."""
+    scorer = get_scorer("dp_accuracy", epsilon=1.0, delta=1e-5, return_error=True)
+    with budget() as spent:
+        found = cross_validate(LogisticRegression(), X, Y, cv=8, scoring=scorer)
+        assert len(spent.charges) == 8
+    exact = cross_val_score(LogisticRegression(), X, Y, cv=8)
+    scores, errors = found["test_score"], found["test_standard_error"]
+    assert np.all((scores >= 0.0) & (scores <= 1.0)) and np.all(errors > 0.0)
+    # Of 5 standard errors: by chance once in a million runs.
+    assert abs(scores.mean() - exact.mean()) < 5.0 * np.sqrt(np.sum(errors**2)) / 8
+    assert repr(scorer).endswith("return_error=True)")
+
+
+def test_a_search_goes_with_standard_errors():
+    scorer = get_scorer("dp_accuracy", epsilon=np.inf, return_error=True)
+    search = GridSearchCV(LogisticRegression(), {"C": [1e-6, 1.0]}, scoring=scorer, cv=3,
+                          refit="score").fit(X, Y)
+    assert search.cv_results_["mean_test_standard_error"].max() < 1e-6
+    with pytest.raises(ValueError, match="return_error='yes'"):
+        get_scorer("dp_accuracy", return_error="yes")
+
+
+@pytest.mark.parametrize("name", get_scorer_names())
+def test_scores_under_large_noise_lie_within_their_range_or_are_nan_with_a_warning(name):
+    model, rows, y = scored(name)
+    scorer = scorer_of(name, epsilon=0.02, random_state=NoiseSeed(0))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        score = scorer(model.fit(rows, y), rows, y)
+    low, high = score.bounds
+    assert low <= score.value <= high or any(
+        issubclass(one.category, PrivacyWarning) and "NaN" in str(one.message) for one in told)
+    assert low <= high and score.standard_error > 0.0
