@@ -43,7 +43,7 @@ def dp_quantile(X: Any, q: Any, **options: Any) -> Estimate:
     >>> import numpy as np
     >>> from dpsk.statistics import dp_quantile
     >>> quartiles = dp_quantile(np.arange(10_000) / 100.0, [0.25, 0.75], epsilon=8.0)
-    >>> abs(quartiles - [25.0, 75.0]).max() < 1.0
+    >>> bool(abs(quartiles - [25.0, 75.0]).max() < 1.0)
     True
     """
     q = discreetly("q", np.asarray, q, np.float64)
