@@ -21,7 +21,7 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer
 from sklearn.utils import get_tags
 
 import dpsk
-from dpsk import metrics
+from dpsk import metrics, statistics
 
 __all__ = ["EXEMPT", "WEIGHTS", "Call", "X", "bad_values", "calls", "public_callables"]
 
@@ -37,7 +37,7 @@ EXEMPT = {
                      "NpyFiles", "ParquetFiles"), "no call on rows"),
     **dict.fromkeys(("CoefficientSummary", "PrivacyReport", "privacy_report", "PrivacyPlan",
                      "PrivacyPlanDisplay", "plan_evaluation", "plan_privacy", "DPShapeDisplay",
-                     "Estimate", "CrossValidation"),
+                     "Estimate", "CrossValidation", "Description"),
                     "reads what was released, or public numbers"),
     **dict.fromkeys(("get_scorer", "get_scorer_names", "make_dp_pipeline"),
                     "makes what releases, and is called by other names"),
@@ -166,6 +166,8 @@ def calls():
     for name, made in public_callables().items():
         if inspect.isclass(made) and issubclass(made, BaseEstimator):
             found[name] = _fit_of(EXAMPLES.get(name, made))
+        elif name in statistics.__all__ and inspect.isfunction(made):
+            found[name] = _statistic(name, made)
         elif name.startswith("dp_"):
             found[name] = _metric(name, made)
         for way in ("from_predictions", "from_estimator"):
@@ -208,6 +210,14 @@ def _metric(name, function):
     told = list(inspect.signature(function).parameters)[:2]
     more = {"target_bounds": (-1.0, 1.0)} if _predictions(name)[0] is TARGETS else {}
     return Call(function, given={**dict(zip(told, _predictions(name), strict=True)), **more})
+
+
+def _statistic(name, function):
+    told = {"dp_quantile": {"q": 0.5}, "dp_sum": {"bounds": (-1.0, 1.0)},
+            "dp_value_counts": {"categories": [0, 1]}}
+    rows = {"dp_value_counts": LABELS, "dp_histogram": X[:, 0]}.get(name, X)
+    return Call(function, given={next(iter(inspect.signature(function).parameters)): rows,
+                                 **told.get(name, {})})
 
 
 def _evaluation(name, function, way):
@@ -280,7 +290,7 @@ _ANYTHING = {repr(value): value for value in (
     "auto", "nonsense", (), [], [1], ["a"], (0.0, 1.0), (1.0, 0.0), {}, {0: 1.0}, {"a": 1},
     [[0, 1]], [0, 1], [5, 6], [0.5], (3,), b"bytes")}
 _ANYTHING["object()"], _ANYTHING["array"], _ANYTHING["type"] = object(), X[:2], int
-_TABLES = {**dict.fromkeys(("X", "states", "next_states", "public_X"), _BAD_ROWS),
+_TABLES = {**dict.fromkeys(("X", "x", "states", "next_states", "public_X"), _BAD_ROWS),
            **dict.fromkeys(("groups",), _BAD_GROUPS),
            **dict.fromkeys(("sample_weight",), _BAD_WEIGHTS)}
 _TARGET_NAMES = ("y", "rewards", "public_y", "y_true", "y_pred", "y_score", "y_proba", "terminal")
@@ -308,7 +318,10 @@ def _arguments(call):
     parameters = inspect.signature(target).parameters
     known = [name for name, parameter in parameters.items()
              if name != "self" and parameter.kind is not parameter.VAR_KEYWORD]
-    if "options" in parameters or "evaluation_kw" in parameters:
+    if "options" in parameters and target.__name__ in statistics.__all__:
+        known += [name for name in inspect.signature(statistics.dp_mean).parameters
+                  if name not in known and name != "X"]
+    elif "options" in parameters or "evaluation_kw" in parameters:
         known += sorted({name for evaluation in (
             metrics.BinaryEvaluation, metrics.MulticlassEvaluation, metrics.RegressionEvaluation)
             for name in inspect.signature(evaluation.from_predictions).parameters
