@@ -42,8 +42,8 @@ class DPRandomizedSearchCV(BaseSearch):
     n_iter : float, default=10
         The number of runs to expect, at least 1.
     scoring : str, callable, list, dict or None, default=None
-        "accuracy", "balanced_accuracy", "f1", "roc_auc", "average_precision", "neg_brier_score"
-        or "neg_log_loss" of classes; "neg_mean_squared_error", "neg_mean_absolute_error" or "r2"
+        "accuracy", "balanced_accuracy", "f1", "roc_auc", "neg_brier_score" or
+        "neg_log_loss" of classes; "neg_mean_squared_error", "neg_mean_absolute_error" or "r2"
         of numbers; the first by default. scikit-learn's scorers of these names are taken, and
         other scorers with ``score_bound=(low, high)``, which are called row by row. Several, as a
         list or a dict from names: `refit` names the one that chooses.

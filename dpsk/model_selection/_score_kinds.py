@@ -15,7 +15,6 @@ balanced accuracy,  one of 2 K corners: label, and whether it is        sqrt(2)
 F1                  predicted
 area under ROC      one of B corners: the bin of the score; then        sqrt(2); 1
                     (sqrt(3), 2 F - 1) / 2 of positives, 0 of others
-average precision   one of 2 B corners: label and bin                   sqrt(2)
 R2                  1/2 - loss; then (u, u^2) / 2, u in [-1, 1]         1; 1
 ==================  ==================================================  =============
 
@@ -42,11 +41,11 @@ if TYPE_CHECKING:
 
     from dpsk._typing import FloatArray
 
-__all__ = ["R2", "AreaUnderROC", "AveragePrecision", "LabelScore", "Score"]
+__all__ = ["R2", "AreaUnderROC", "LabelScore", "Score"]
 
 _CORNERS = math.sqrt(2.0)
-#: Bins of scores by their logit: where only ranks follow from them, and where a curve does.
-_RANKS, _BINS, _LOGIT = 128, 32, 8.0
+#: Bins of scores by their logit, which ranks follow from.
+_RANKS, _LOGIT = 128, 8.0
 
 
 @dataclass(frozen=True)
@@ -150,11 +149,8 @@ class AreaUnderROC(Score):
     binary: ClassVar[bool] = True
 
     def released(self, ask, model, X, targets):
-        codes = _bins(model, X, _RANKS)
-        rows = _counts(ask(0, _Corners(codes, _RANKS)), 1.0)
-        below = _curves.monotone(np.append(0.0, np.cumsum(rows)))
-        # To the last digit: a cumulative sum ends at 1 but for rounding.
-        place = np.clip((below[1:] + below[:-1]) / 2.0 - 0.5, -0.5, 0.5)[codes]
+        codes, rows = _ranked(ask, model, X)
+        place = _places(rows)[codes] - 0.5
         positive = np.asarray(targets) == model.classes_[1]
         found = ask(1, (math.sqrt(0.75) * (positive - 0.5), positive * place))
         return [rows, found]
@@ -178,29 +174,6 @@ class AreaUnderROC(Score):
         # A cumulative sum of bins whose total is known.
         ranks = noises[0] * math.sqrt(_RANKS) / 2.0
         return math.hypot(ranks, super().error(means, [0.0, noises[1]], n_rows))
-
-
-@dataclass(frozen=True)
-class AveragePrecision(Score):
-    """The average precision of a noisy histogram of scores by label."""
-
-    diameters: ClassVar[tuple[float, ...]] = (_CORNERS,)
-    binary: ClassVar[bool] = True
-
-    def released(self, ask, model, X, targets):
-        positive = np.asarray(targets) == model.classes_[1]
-        return [ask(0, _Corners(_bins(model, X, _BINS) + _BINS * positive, 2 * _BINS))]
-
-    def value(self, means, n_rows):
-        counts = _counts(means[0], n_rows).reshape(2, _BINS)
-        found = _curves.precisions(counts, np.zeros(_BINS), 0.0)
-        return float(found.sum() / max(counts[1].sum(), 1.0))
-
-    def exact(self, model, X, targets):
-        from sklearn.metrics import average_precision_score
-
-        return float(average_precision_score(np.asarray(targets) == model.classes_[1],
-                                             _logits(model, X)))
 
 
 @dataclass(frozen=True)
@@ -250,6 +223,19 @@ class _Corners:
         return ((self.codes == each) - 0.5 for each in range(self.size))
 
 
+def _ranked(ask: Any, model: Any, X: Any) -> tuple[Any, FloatArray]:
+    """Return the bins of rows, and the noisy shares of all rows in them."""
+    codes = np.searchsorted(np.linspace(-_LOGIT, _LOGIT, _RANKS - 1), _logits(model, X), "right")
+    return codes, _counts(ask(0, _Corners(codes, _RANKS)), 1.0)
+
+
+def _places(rows: FloatArray) -> FloatArray:
+    """Return the share of rows below the middle of every bin."""
+    below = _curves.monotone(np.append(0.0, np.cumsum(rows)))
+    # To the last digit: a cumulative sum ends at 1 but for rounding.
+    return np.clip((below[1:] + below[:-1]) / 2.0, 0.0, 1.0)
+
+
 def _counts(means: FloatArray, n_rows: float) -> FloatArray:
     """Return noisy counts of corners, whose sum is known."""
     counts = n_rows * (means + 0.5)
@@ -262,8 +248,3 @@ def _logits(model: Any, X: Any) -> FloatArray:
     found = np.asarray(responses(model, X, method), dtype=np.float64)
     with np.errstate(all="ignore"):
         return np.nan_to_num(logit(found) if method == "predict_proba" else found, nan=-1e300)
-
-
-def _bins(model: Any, X: Any, count: int) -> Any:
-    """Return the bin of the score of every row, of so many."""
-    return np.searchsorted(np.linspace(-_LOGIT, _LOGIT, count - 1), _logits(model, X), "right")
