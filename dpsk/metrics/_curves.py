@@ -103,10 +103,12 @@ def positives_of(counts, fraction):
     """Return how many positives a fraction of all rows holds, those of the highest scores."""
     above = positives_above(counts)
     every, positive = monotone(above.sum(axis=-2)), above[..., 1, :]
-    flat = zip(every.reshape(-1, every.shape[-1]), positive.reshape(-1, every.shape[-1]),
-               strict=True)
-    found = [np.interp(fraction * rows[-1], rows, held) for rows, held in flat]
-    return np.reshape(found, every.shape[:-1])
+    wanted = fraction * every[..., -1:]
+    place = np.clip((every <= wanted).sum(axis=-1, keepdims=True) - 1, 0, every.shape[-1] - 2)
+    low, high, below, beyond = (np.take_along_axis(part, place + more, -1)
+                                for part in (every, positive) for more in (0, 1))
+    share = np.where(high > low, (wanted - low) / np.where(high > low, high - low, 1.0), 1.0)
+    return (below + share * (beyond - below))[..., 0]
 
 
 def bent_positives(counts, fraction, spread):

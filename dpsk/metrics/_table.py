@@ -281,6 +281,7 @@ def _ratio_ends(part, whole, off_part, off_whole, bounds, hidden):
                  for side, end in zip((-1.0, 1.0), ends, strict=True))
 
 
+@lru_cache(maxsize=4)
 def _centered(shape, purpose):
     """Return draws of the noise that is left on a table whose sum is known."""
     normals = normal_draws(shape, purpose)
