@@ -43,9 +43,9 @@ _LAYERS = {"_budgeted": 11.5, "_estimator": 2, "_mixins": 2, "_ranged": 2.5, "_s
            "_privacy": 11, "_docs": 12, "_fragments": 12.5, "_output": 12, "_parameters": 10,
            "_version": 12, "_progress": 12, "_whole": 10, "_origin": 12, "_kinds": 11.5,
            "_delegation": 12, "_deprecation": 12, "_drawing": 12, "_typing": 13, "exceptions": 12}
-_ESTIMATORS, _SHARED = 1, {"additive": {"linear_model", "preprocessing"},
-                           "discriminant_analysis": {"naive_bayes"},
-                           "ensemble": {"additive", "preprocessing"}, "audit": {"auditing"},
+_ESTIMATORS, _SHARED = 1, {"additive": {"linear_model", "preprocessing"}, "audit": {"auditing"},
+                           "discriminant_analysis": {"naive_bayes"}, "tree": {"preprocessing"},
+                           "ensemble": {"additive", "preprocessing", "tree"},
                            "auditing": {"accounting"}, "planning": {"preprocessing"}, **{
     name: {"linear_model", "neural_network"} for name in ("ranking", "robust", "neural_network")}}
 

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._callbacks import private_fit
-from dpsk._data.labels import encode_labels
-from dpsk._data.weights import class_factors
 from dpsk._docs import documented
 from dpsk._mixins import Probabilities, ScoreClassifier
 from dpsk._models.scores import best_class, probabilities
 from dpsk._objective.losses import Logistic, Multinomial
 from dpsk.additive import DPAdditiveClassifier
 from dpsk.ensemble._base import BoostedTrees
+from dpsk.tree._base import weighed_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -147,7 +146,7 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
         return self._fit_table(X, y, sample_weight)
 
     _counts = False
-    _released = ()
+    _also_released = ()
 
     def staged_decision_function(self, X: Table) -> Iterator[FloatArray]:
         """Return confidence scores of an additive model, and after every tree.
@@ -202,15 +201,9 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
                                     **params)
 
     def _read_targets(self, n_samples, y, weights):
-        classes, codes = encode_labels(y, self.classes, type(self).__name__)
+        classes, codes, weights = weighed_labels(self, y, weights)
         self.classes_, self._n_outputs = classes, 1 if len(classes) == 2 else len(classes)
         self._loss = Logistic() if len(classes) == 2 else Multinomial()
-        if weights is not None:
-            weights = np.minimum(weights, 1.0)
-        if self.class_weight is not None:
-            factors = class_factors(self.class_weight, classes)
-            factors = (factors / factors.max())[codes]
-            weights = factors if weights is None else weights * factors
         return codes, self._n_outputs, weights
 
     def _keep(self, init):

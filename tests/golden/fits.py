@@ -9,6 +9,7 @@ from tests.instruments import fixed_streams
 from tests.registry import (
     CLASS_MODELS,
     ESTIMATORS,
+    TREES,
     UNLABELED,
     coefficients,
     documented_solvers,
@@ -41,7 +42,9 @@ _OF_CLASSES = [(name, "moments", variant) for name in sorted(CLASS_MODELS)
                for variant in ("dense", "single", "weights", "groups")]
 _UNLABELED = [(name, "moments", variant) for name in sorted(UNLABELED)
               for variant in ("dense", "single")]
-CASES = [*_cases(), *_OF_CLASSES, *_UNLABELED]
+_TREES = [(name, "nodes", variant) for name in sorted(TREES)
+          for variant in ("dense", "single", "weights")]
+CASES = [*_cases(), *_OF_CLASSES, *_UNLABELED, *_TREES]
 
 
 def fitted(name, solver, variant):
@@ -50,6 +53,8 @@ def fitted(name, solver, variant):
         return _of_classes(CLASS_MODELS[name], variant)
     if name in UNLABELED:
         return _unlabeled(getattr(dpsk, name), variant)
+    if name in TREES:
+        return _of_trees(TREES[name], variant)
     cls = ESTIMATORS[name]
     settings = {"precondition": False} if variant == "raw" else {}
     model = make_estimator(cls, solver, **_BUDGET, **settings)
@@ -76,6 +81,18 @@ def _unlabeled(cls, variant):
             X.astype(np.float32 if variant == "single" else np.float64))
     return np.concatenate([np.ravel(np.asarray(getattr(model, name), np.float64))
                            for name in model.privacy_.released])
+
+
+def _of_trees(cls, variant):
+    """Return the same of trees of declared columns."""
+    model = cls(**_BUDGET, max_depth=3, columns=dict.fromkeys(range(4), (-4.0, 4.0)),
+                **({} if is_classifier(cls()) else {"target_bounds": (-1.0, 1.0)}))
+    X, y = training_rows(model, n=_ROWS)
+    weights = np.linspace(0.5, 1.0, _ROWS) if variant == "weights" else None
+    with fixed_streams():
+        model.fit(X.astype(np.float32 if variant == "single" else np.float64), y, weights)
+    return np.concatenate([np.ravel(part) for tree in model._trees
+                           for part in (*tree.splits, tree.means, tree.counts, tree.noise)])
 
 
 def _of_classes(cls, variant):

@@ -1,0 +1,154 @@
+"""Base of estimators made of trees on the released bins of a raw table."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from dpsk._data.labels import encode_labels
+from dpsk._data.opening import check_targets
+from dpsk._data.source import Rows
+from dpsk._data.tables import read_next_table, read_table
+from dpsk._data.weights import check_weights, class_factors
+from dpsk._defaults.columns import DISCLOSURE_SHARE
+from dpsk._estimator import DPEstimator
+from dpsk._mechanism.core import Share
+from dpsk._models.trees import TableBins
+from dpsk._problem import Budget
+from dpsk._steps import Steps
+from dpsk.preprocessing import DPTableVectorizer
+from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, CodePlan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+__all__ = ["TableTrees", "weighed_labels"]
+
+
+class TableTrees(DPEstimator):
+    """Base of trees on released bins; a subclass says what comes before them, and how they grow.
+    """
+
+    _solvers: ClassVar[dict] = {}
+    _auto_is_gaussian: ClassVar[bool] = True
+    _disclosed_share: ClassVar[float] = DISCLOSURE_SHARE
+    _constraints: ClassVar[dict] = TABLE_CONSTRAINTS
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
+
+    @abstractmethod
+    def _read_targets(self, n_samples, y, weights):
+        """Return targets as trees take them, the number of outputs, and weights of at most 1.
+
+        A ValueError where they are refused, before any release.
+        """
+
+    @abstractmethod
+    def _start_fit(self, steps, budget, table, plan, y, data):
+        """Fit what comes before the trees to `data`; return it, and the trees' share of mu^2.
+
+        `table` was read of `data`, and `plan` is that of its bins.
+        """
+
+    @abstractmethod
+    def _growth(self, budget):
+        """Return how trees grow on the bins that are known, a mechanism."""
+
+    @abstractmethod
+    def _grown_from(self, growth, values, numbers, n_outputs, weights):
+        """Return what trees grow from: rows of a read table, targets and weights."""
+
+    @abstractmethod
+    def _told(self, start, count):
+        """Return how all of it is called, after what comes before so many trees."""
+
+    _released: ClassVar[Sequence[str]]
+
+    @property
+    def _declared(self):
+        """dict or None : what is public of columns."""
+        return self.columns
+
+    def _check_table(self, X, y):
+        self._check_columns(read_table(self, X, self._declared).columns)
+
+    def _check_columns(self, columns):
+        """Raise a ValueError where parameters name columns that there are not."""
+
+    def _fit_table(self, X, y, sample_weight):
+        """Fit to a table."""
+        self._check_params()
+        table = read_table(self, X, self._declared)
+        n_samples, n_columns = table.values.shape
+        y = check_targets(type(self).__name__, y, n_samples, self._target_checks)
+        weights = check_weights(sample_weight, table.values, np.float64, narrow=np.float32)
+        numbers, n_outputs, at_most_one = self._read_targets(n_samples, y, weights)
+        self._check_columns(table.columns)
+        self._described = table.columns
+        budget = Budget(n_samples, n_columns, *self._budget(n_samples))
+        _, plan = CodePlan.for_table(budget, table, max_categories=self.max_categories)
+        facts = ["number of rows and of columns, their names, and dtypes with the categories "
+                 "that these hold", "all parameters"]
+        steps = Steps(self._method().with_columns(table.columns), budget, plan.mechanism.delta,
+                      random_state=self.random_state, verbose=self.verbose,
+                      public=[*facts, *self._label_facts(y, n_samples)])
+        start, share = self._start_fit(steps, budget, table, plan, y, (X, y, sample_weight))
+        self._columns = start._columns
+        self._bins = TableBins.of(start._code, self._order(n_columns))
+        self._trees: list = []
+        values = read_next_table(self, X, self._columns)
+        if share:
+            # Noise that repeats must not meet other sums: what trees start from may follow from
+            # more of the rows than their bins, and from all of a weight.
+            rows = Rows(values, numbers, weights)
+            growth = self._growth(budget)
+            self._trees = steps.release("trees", Share(growth, share), rows, self._grown_from(
+                growth, values, numbers, n_outputs, at_most_one))
+        self._note_trees(n_columns)
+        self.privacy_ = steps.certificate(
+            self._told(start.privacy_.solver, len(self._trees)),
+            enforced=self._enforced(),
+            public=[*facts, *self._label_facts(y, n_samples),
+                    *self._weight_facts(sample_weight)], released=self._released)
+        return self
+
+    def _order(self, n_columns):
+        """Return the order of categories of every column."""
+        return [np.arange(len(column.categories or ()) + 1) for column in self._columns]
+
+    def _enforced(self):
+        """Return what is enforced beside what the steps say."""
+        return []
+
+    def _note_trees(self, n_columns):
+        """Keep what follows from the trees."""
+
+    def _vectorizer(self, **params):
+        """Return what releases bins alone."""
+        return DPTableVectorizer(columns=self._declared, max_categories=self.max_categories,
+                                 **params)
+
+    def _binned(self, X):
+        """Return the bins of next rows, shape (n_columns, n)."""
+        check_is_fitted(self, "privacy_")
+        return self._bins.dense(read_next_table(self, X, self._columns))
+
+
+def weighed_labels(model, y, weights):
+    """Return the classes, the place of every label, and the rows' weights of at most 1, or None.
+    """
+    classes, codes = encode_labels(y, model.classes, type(model).__name__)
+    if weights is not None:
+        weights = np.minimum(weights, 1.0)
+    if model.class_weight is not None:
+        factors = class_factors(model.class_weight, classes)
+        factors = (factors / factors.max())[codes]
+        weights = factors if weights is None else weights * factors
+    return classes, codes, weights
