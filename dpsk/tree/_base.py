@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from sklearn import config_context
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.labels import encode_labels
@@ -99,7 +100,9 @@ class TableTrees(DPEstimator):
         steps = Steps(self._method().with_columns(table.columns), budget, plan.mechanism.delta,
                       random_state=self.random_state, verbose=self.verbose,
                       public=[*facts, *self._label_facts(y, n_samples)])
-        start, share = self._start_fit(steps, budget, table, plan, y, (X, y, sample_weight))
+        # What transformers return is not asked for, so no container has to be there.
+        with config_context(transform_output="default"):
+            start, share = self._start_fit(steps, budget, table, plan, y, (X, y, sample_weight))
         self._columns = start._columns
         self._bins = TableBins.of(start._code, self._order(n_columns))
         self._trees: list = []

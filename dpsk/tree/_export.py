@@ -67,7 +67,7 @@ def export_text(decision_tree: OneTree, *, max_depth: int = 10, decimals: int = 
 
 def plot_tree(decision_tree: OneTree, *, max_depth: int | None = None, decimals: int = 2,
               ax: Any = None) -> list[Any]:
-    """Draw a private decision tree, and its leaves with 95 % bands of the noise on them.
+    """Draw a private decision tree, with 95 % bands of the noise on its leaves.
 
     Parameters
     ----------

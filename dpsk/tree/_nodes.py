@@ -91,7 +91,7 @@ class OneTree(SumTrees):
 
     @property
     def tree_(self) -> Any:
-        """object : the nodes with their splits, noisy means and counts, as they were released."""
+        """object : the nodes: splits, noisy means and counts, as released."""
         return self._trees[0]
 
     def get_depth(self) -> int:
@@ -110,6 +110,7 @@ class OneTree(SumTrees):
         Returns
         -------
         n_leaves : int
+            Of nodes that are not split.
         """
         return self._fitted_tree().n_leaves
 
