@@ -164,9 +164,11 @@ class SplitTree:
         at: IntArray = np.zeros(bins.shape[1], np.uint8)
         found = np.zeros((len(self.splits) + 1, bins.shape[1]), np.intp)
         for level, (asked, kept) in enumerate(zip(self.splits, self.kept, strict=True)):
-            goes_on = kept[at] & (found[level] == 2**level - 1 + at)
+            goes_on = kept[at] & (found[level] == np.add(2**level - 1, at, dtype=np.intp))
             at = below(bins, asked, at)
-            found[level + 1] = np.where(goes_on, 2 ** (level + 1) - 1 + at, found[level])
+            # Numbers of nodes are no more of eight bits.
+            number = np.add(2 ** (level + 1) - 1, at, dtype=np.intp)
+            found[level + 1] = np.where(goes_on, number, found[level])
         return found
 
     def indicator(self, bins: IntArray) -> Any:

@@ -128,6 +128,22 @@ def test_a_tree_learns_what_it_can_tell_apart(cls):
     assert model.feature_importances_.sum() == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("depth", [5, 8])
+def test_without_noise_leaves_have_the_means_of_their_rows_on_every_depth(depth):
+    X = np.random.default_rng(3).uniform(-1, 1, size=(5000, 2))
+    y = np.clip(X[:, 0] + np.sin(3.0 * X[:, 1]), -2.0, 2.0) / 2.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)
+        model = DPDecisionTreeRegressor(math.inf, max_depth=depth, target_bounds=(-1, 1),
+                                        columns={0: (-1, 1), 1: (-1, 1)}).fit(X, y)
+    leaves = model.apply(X)
+    counts = np.bincount(leaves, minlength=2 ** (depth + 1) - 1)
+    assert (counts > 0).sum() == model.get_n_leaves() and model.get_depth() == depth
+    means = np.bincount(leaves, y) / np.maximum(counts[:leaves.max() + 1], 1)
+    np.testing.assert_allclose(model.predict(X), means[leaves], atol=0.1)
+    assert model.score(X, y) > 0.95
+
+
 def test_several_classes_are_told_apart():
     X = np.random.default_rng(1).uniform(-1, 1, size=(6000, 2))
     y = np.array(["a", "b", "c", "d"])[2 * (X[:, 0] > 0.2) + (X[:, 1] > 0)]
