@@ -40,13 +40,15 @@ from dpsk.ranking import *  # noqa: F403
 from dpsk.reinforcement_learning import *  # noqa: F403
 from dpsk.reporting import privacy_report
 from dpsk.robust import *  # noqa: F403
+from dpsk.tree import DPDecisionTreeClassifier, DPDecisionTreeRegressor
 
 __all__ = ["Certificate", "PrivacyBudget", "__version__", "noise_scale", *additive.__all__,
            *cluster.__all__, *covariance.__all__, *discriminant_analysis.__all__,
            *ensemble.__all__, *generative.__all__, *linear_model.__all__,
            *model_selection.__all__, *naive_bayes.__all__, *neural_network.__all__,
            *pipeline.__all__, "plan_privacy", *preprocessing.__all__, *ranking.__all__,
-           *reinforcement_learning.__all__, "privacy_report", *robust.__all__]
+           *reinforcement_learning.__all__, "privacy_report", *robust.__all__,
+           "DPDecisionTreeClassifier", "DPDecisionTreeRegressor"]
 
 #: Public modules that are imported when they are first asked for.
 _LATER = ("accounting", "auditing", "inspection", "metrics", "sources", "statistics", "testing")

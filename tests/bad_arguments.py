@@ -37,7 +37,7 @@ EXEMPT = {
                      "NpyFiles", "ParquetFiles"), "no call on rows"),
     **dict.fromkeys(("CoefficientSummary", "PrivacyReport", "privacy_report", "PrivacyPlan",
                      "PrivacyPlanDisplay", "plan_evaluation", "plan_privacy", "DPShapeDisplay",
-                     "Estimate", "CrossValidation", "Description"),
+                     "Estimate", "CrossValidation", "Description", "export_text", "plot_tree"),
                     "reads what was released, or public numbers"),
     **dict.fromkeys(("get_scorer", "get_scorer_names", "make_dp_pipeline"),
                     "makes what releases, and is called by other names"),

@@ -49,6 +49,7 @@ from dpsk.generative._base import Sampler
 from dpsk.linear_model._base import LinearEstimator
 from dpsk.naive_bayes._base import ClassModel
 from dpsk.preprocessing._numeric import NumericTransformer
+from dpsk.tree._nodes import SumTrees
 
 ALL_ESTIMATORS = {name: getattr(dpsk, name) for name in dpsk.__all__
                   if inspect.isclass(getattr(dpsk, name))
@@ -61,6 +62,8 @@ ADDITIVE = {name: cls for name, cls in ALL_ESTIMATORS.items() if issubclass(cls,
 CLASS_MODELS = {name: cls for name, cls in ALL_ESTIMATORS.items() if issubclass(cls, ClassModel)}
 #: What is boosted on top of these; the same holds for it.
 BOOSTED = {name: cls for name, cls in ALL_ESTIMATORS.items() if issubclass(cls, BoostedTrees)}
+#: Trees of sums of targets; the same holds for these.
+TREES = {name: cls for name, cls in ALL_ESTIMATORS.items() if issubclass(cls, SumTrees)}
 #: What maps columns of numbers.
 NUMERIC = {name: cls for name, cls in ALL_ESTIMATORS.items()
            if issubclass(cls, NumericTransformer)}
@@ -70,8 +73,8 @@ UNLABELED = {*cluster.__all__, *covariance.__all__}
 AROUND_FITS = {"DPPipeline", *preprocessing.__all__, *model_selection.__all__}
 #: What predicts from rows and targets, by a solver; values of states are fitted on transitions.
 ESTIMATORS = {name: cls for name, cls in ALL_ESTIMATORS.items()
-              if name not in {*SAMPLERS, *ADDITIVE, *BOOSTED, *CLASS_MODELS, *UNLABELED,
-                              *AROUND_FITS}
+              if name not in {*SAMPLERS, *ADDITIVE, *BOOSTED, *TREES, *CLASS_MODELS,
+                              *UNLABELED, *AROUND_FITS}
               and "next_states" not in inspect.signature(cls.fit).parameters}
 LINEAR = {name: cls for name, cls in ESTIMATORS.items() if issubclass(cls, LinearEstimator)}
 #: The solvers of all estimators.
@@ -362,6 +365,8 @@ every_class_model = pytest.mark.parametrize("cls", [
     pytest.param(cls, id=name) for name, cls in sorted(CLASS_MODELS.items())])
 every_boosted_model = pytest.mark.parametrize("cls", [
     pytest.param(cls, id=name) for name, cls in sorted(BOOSTED.items())])
+every_tree_model = pytest.mark.parametrize("cls", [
+    pytest.param(cls, id=name) for name, cls in sorted(TREES.items())])
 every_sampler = pytest.mark.parametrize("cls", [
     pytest.param(cls, id=name) for name, cls in sorted(SAMPLERS.items())])
 every_public_estimator = pytest.mark.parametrize("cls", [

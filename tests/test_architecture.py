@@ -39,7 +39,8 @@ _LAYERS = {"_budgeted": 11.5, "_estimator": 2, "_mixins": 2, "_ranged": 2.5, "_s
                "_docs", "_output", "_version", "_progress", "_origin", "_delegation",
                "_deprecation", "_drawing", "exceptions"), 12)}
 _ESTIMATORS, _SHARED = 1, {
-    "additive": {"linear_model", "preprocessing"}, "ensemble": {"additive", "preprocessing"},
+    "additive": {"linear_model", "preprocessing"}, "tree": {"preprocessing"},
+    "ensemble": {"additive", "preprocessing", "tree"},
     "statistics": {"metrics", "preprocessing"}, "planning": {"preprocessing"},
     "model_selection": {"metrics"}, "audit": {"auditing"}, "auditing": {"accounting"},
     "discriminant_analysis": {"naive_bayes"},

@@ -17,6 +17,10 @@ moves by more.
 The score of some cuts is the sum over leaves of the norm of the leaf's sum of slopes. A row that
 leaves changes it by at most C and so does one that comes: one score may rise by 4 C more than
 another. Only which cuts are best leaves.
+
+Where every node of a level has a split of its own, a candidate is one split for each of them, and
+its score the sum of theirs. Of independent Gumbel noise on all splits of all nodes the best ones
+are the best such candidate by the same law: so a level costs what one choice does.
 """
 
 from __future__ import annotations
@@ -40,7 +44,7 @@ if TYPE_CHECKING:
     from dpsk._privacy.elementary import Elementary
     from dpsk._typing import FloatArray, IntArray
 
-__all__ = ["Slopes", "best_cuts", "noisy_leaf_sums", "noisy_mean_square"]
+__all__ = ["Slopes", "best_cuts", "best_splits", "noisy_leaf_sums", "noisy_mean_square"]
 
 #: Squares and their noise are multiples of this.
 _SQUARE_UNIT = 2.0**-20
@@ -132,18 +136,60 @@ def best_cuts(slopes: Slopes, leaves: Any, event: Elementary,
     n_outputs = len(slopes.whole) // 2
 
     def scores(batch: Batch) -> FloatArray:
-        found = []
-        for own, n_leaves in leaves:
-            sums = _sums(slopes.at(own), n_leaves, n_outputs)
-            lengths = np.abs(sums[0]) if n_outputs == 1 else np.rint(
-                np.sqrt(np.square(sums).sum(axis=0)))
-            found.append(lengths.sum())
-        return np.array(found) * slopes.unit
+        found = [_lengths(_sums(slopes.at(own), n_leaves, n_outputs)).sum()
+                 for own, n_leaves in leaves]
+        return slopes.unit * np.array(found)
 
+    return int(session(event, scores, _of_scores(slopes), select=np.argmax))
+
+
+def best_splits(slopes: Slopes, at: IntArray, n_nodes: int, bins: IntArray, asked: IntArray,
+                event: Elementary, session: Session) -> IntArray:
+    """Return for every node of a level the place of the split that tells slopes apart best.
+
+    Parameters
+    ----------
+    slopes : Slopes
+    at : ndarray of int
+        The node of every row.
+    n_nodes : int
+        At most 128.
+    bins : ndarray of int, shape (n_columns, n)
+    asked : ndarray of int, shape (n_splits, 3)
+        A column, and the least and the least higher bin of what goes right; columns in order.
+    event : Event
+    session : Session
+    """
+    n_outputs = len(slopes.whole) // 2
+
+    def scores(batch: Batch) -> FloatArray:
+        columns, starts = np.unique(asked[:, 0], return_index=True)
+        parts = []
+        for column, own in zip(columns, np.split(asked, starts[1:]), strict=True):
+            size = int(own[:, 2].max())
+            places = Rows(at.astype(np.intp)[:, None] * size + bins[column][:, None],
+                          slopes.whole.T)
+            below = np.zeros((n_outputs, n_nodes, size + 1))
+            np.cumsum(_sums(places, n_nodes * size, n_outputs).reshape(n_outputs, n_nodes, size),
+                      axis=2, out=below[:, :, 1:])
+            right = below[:, :, own[:, 2]] - below[:, :, own[:, 1]]
+            parts.append(_lengths(right) + _lengths(below[:, :, -1:] - right))
+        return slopes.unit * np.concatenate(parts, axis=1)
+
+    return np.asarray(session(event, scores, _of_scores(slopes),
+                              select=lambda noisy: np.argmax(noisy, axis=1)))
+
+
+def _lengths(sums: FloatArray) -> FloatArray:
+    """Return the lengths of sums along their first axis, in whole units."""
+    return np.abs(sums[0]) if len(sums) == 1 else np.rint(np.sqrt(np.square(sums).sum(axis=0)))
+
+
+def _of_scores(slopes: Slopes) -> Sensitivity:
+    """Return how far the scores of a choice move."""
     # Of several outputs norms are rounded to whole units, each off by less than two.
-    slack = 0.0 if n_outputs == 1 else 8.0 * _MOST_LEAVES * slopes.unit
-    moved = Sensitivity(4.0 * slopes.clip + slack, "gumbel", unit=slopes.unit, rounded=False)
-    return int(session(event, scores, moved, select=np.argmax))
+    slack = 0.0 if len(slopes.whole) == 2 else 8.0 * _MOST_LEAVES * slopes.unit
+    return Sensitivity(4.0 * slopes.clip + slack, "gumbel", unit=slopes.unit, rounded=False)
 
 
 def noisy_leaf_sums(rows: RowSource, n_leaves: int, clip: float, unit: float, event: Elementary,

@@ -12,28 +12,19 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.errors import quietly
-from dpsk._data.groups import groups_of
-from dpsk._data.opening import check_targets
-from dpsk._data.source import Rows
-from dpsk._data.tables import read_next_table, read_table
-from dpsk._data.weights import check_weights
+from dpsk._data.tables import read_next_table
 from dpsk._defaults.boosting import (
     BINS_SHARE,
     boosted_share,
     n_trees,
 )
-from dpsk._defaults.columns import DISCLOSURE_SHARE
-from dpsk._estimator import DPEstimator
-from dpsk._mechanism.core import Share
-from dpsk._models.trees import TableBins, along
+from dpsk._models.trees import along
 from dpsk._parameters import check_integer, number, optional
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk._rehearsal import rehearse
-from dpsk._steps import Steps
 from dpsk._whole import state_as_whole
 from dpsk.ensemble._growth import Growth
-from dpsk.preprocessing import DPTableVectorizer
-from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, CodePlan
+from dpsk.tree._base import TableTrees
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,17 +41,14 @@ def _check_init(name, value):
         raise ValueError(f"{name}={value!r}: must be 'additive' or None.")
 
 
-class BoostedTrees(DPEstimator):
+class BoostedTrees(TableTrees):
     """Base of boosted trees; a subclass has the loss and the additive model."""
 
-    _solvers: ClassVar[dict] = {}
-    _auto_is_gaussian: ClassVar[bool] = True
-    _disclosed_share: ClassVar[float] = DISCLOSURE_SHARE
     #: Whether the curvature of a row's loss is its weight.
     _counts: ClassVar[bool]
     _loss: Any
     _constraints: ClassVar[dict] = {
-        **TABLE_CONSTRAINTS,
+        **TableTrees._constraints,
         "init": _check_init,
         "interaction_cst": lambda name, value: _check_sets(name, value),
         "learning_rate": number("a number in (0, 1]", low=0, open_low=True, high=1),
@@ -68,11 +56,6 @@ class BoostedTrees(DPEstimator):
             name, value, low=1, high=8, remedy="an int in [1, 8]"),
         "max_iter": optional(lambda name, value: check_integer(
             name, value, low=0, high=10**4, remedy="None, or an int in [0, 10000]"))}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
-        return tags
 
     @abstractmethod
     def _additive(self, **params):
@@ -83,13 +66,6 @@ class BoostedTrees(DPEstimator):
         """Return raw predictions before the trees of rows of a read table, shape (n, k)."""
 
     @abstractmethod
-    def _read_targets(self, n_samples, y, weights):
-        """Return targets as trees take them, the number of outputs, and weights of at most 1.
-
-        A ValueError where they are refused, before any release.
-        """
-
-    @abstractmethod
     def _keep(self, init):
         """Keep what a fitted additive model, or None, says of targets."""
 
@@ -98,75 +74,54 @@ class BoostedTrees(DPEstimator):
             raise ValueError("max_iter=0: leaves nothing to fit with init=None; use "
                              "init='additive', or max_iter=None.")
 
-    def _check_table(self, X, y):
-        self._known_sets(read_table(self, X, self.columns).columns)
+    def _check_columns(self, columns):
+        self._known_sets(columns)
 
-    def _fit_table(self, X, y, sample_weight, groups):
-        """Fit to a table; of groups one row each is what bins are chosen by."""
-        self._check_params()
-        table = read_table(self, X, self.columns)
-        n_samples, n_columns = table.values.shape
-        y = check_targets(type(self).__name__, y, n_samples, self._target_checks)
-        weights = check_weights(sample_weight, table.values, np.float64, narrow=np.float32)
-        numbers, n_outputs, at_most_one = self._read_targets(n_samples, y, weights)
-        together = self._known_sets(table.columns)
-        members = groups_of(groups, n_samples, random_state=self.random_state)
-        self._described = table.columns
-        n_units = n_samples if members is None else members.count
-        budget = self._table_budget((n_units, n_columns), members)
-        _, plan = CodePlan.for_table(budget, table, max_categories=self.max_categories)
+    def _start_fit(self, steps, budget, plan, data, told):
         (share, count), balance = self._shared(budget), self._balance_share()
         share *= 1.0 - balance
         left = 1.0 - share - balance
-        facts = self._table_facts(
-            members, "number of rows and of columns, their names, and dtypes with the categories "
-            "that these hold", "all parameters")
-        steps = Steps(self._method().with_columns(table.columns), budget, plan.mechanism.delta,
-                      random_state=self.random_state, verbose=self.verbose,
-                      public=[*facts, *self._label_facts(y, n_samples)])
-        told = {"sample_weight": sample_weight} if self.init else {}
-        if members is not None:
-            told["groups"] = members.codes
+        if not self.init:
+            # Bins know nothing of weights.
+            told = {name: each for name, each in told.items() if name == "groups"}
         # What would refuse targets does so before budgets are charged.
         epsilon, delta = steps.budget(left)
-        rehearse(self._first(epsilon=epsilon, delta=delta), X, y, **told)
-        init = steps.fit(left, self._first, X, y, **told)
+        rehearse(self._first(epsilon=epsilon, delta=delta), *data, **told)
+        init = steps.fit(left, self._first, *data, **told)
         self._keep(init if self.init else None)
-        self.init_, self._columns = init, init._columns
-        self._bins = TableBins.of(init._code, self._order(n_columns))
-        self._trees: list = []
-        values = read_next_table(self, X, self._columns)
-        # Noise that repeats must not meet other sums: the start follows from more of the rows than
-        # their bins, and from all of a weight.
-        rows = Rows(values, numbers, weights, groups=members)
-        self._balanced(balance, rows, steps)
-        if count:
-            growth = Growth(count, int(self.max_depth), float(self.learning_rate), self._loss,
-                            self._counts, together)
-            bins, raw = self._bins.dense(values), self._start(values, n_outputs)
-            self._trees = steps.release("trees", Share(growth, share), rows, (
-                bins, self._bins.sizes, self._scaled(numbers), at_most_one, raw,
-                np.sqrt(self._spreads(n_columns)), members,
-                PublicDraws(self.random_state, "cuts of trees", growth)))
+        self.init_ = init
         self.n_iter_ = count + bool(self.init)
-        self.feature_importances_ = self._importances(n_columns)
-        before = init.privacy_
-        self.privacy_ = steps.certificate(
-            f"{before.solver}, then {count} trees" if count else
-            f"{before.solver}, and no trees: too few rows for them at this budget",
-            enforced=[], public=[*facts, *self._label_facts(y, n_samples),
-                                 *self._weight_facts(sample_weight)],
-            released=["init_", "feature_importances_", *self._released])
+        return init, share
+
+    def _growth(self, budget):
+        return Growth(self._shared(budget)[1], int(self.max_depth), float(self.learning_rate),
+                      self._loss, self._counts, self._known_sets(self._columns))
+
+    def _grown_from(self, growth, rows, n_outputs, weights):
+        return (self._bins.dense(rows.X), self._bins.sizes, self._scaled(rows.y), weights,
+                self._start(rows.X, n_outputs), np.sqrt(self._spreads(rows.n_features)),
+                rows.groups, PublicDraws(self.random_state, "cuts of trees", growth))
+
+    def _told(self, start, count):
+        return (f"{start}, then {count} trees" if count else
+                f"{start}, and no trees: too few rows for them at this budget")
+
+    @property
+    def _released(self):
+        return ["init_", "feature_importances_", *self._also_released]
+
+    def _fit_table(self, X, y, sample_weight, groups=None):
+        super()._fit_table(X, y, sample_weight, groups)
         # A part of this fit states what all of it costs.
-        state_as_whole(init, self.privacy_, ())
+        state_as_whole(self.init_, self.privacy_, ())
         return self
+
+    def _note_trees(self, n_columns):
+        self.feature_importances_ = self._importances(n_columns)
 
     def _balance_share(self):
         """Return the share of mu^2 of the shares of classes."""
         return 0.0
-
-    def _balanced(self, share, rows, steps):
-        """Release the shares of classes, where scores are to be those of even ones."""
 
     def _shared(self, budget):
         """Return the share of mu^2 of trees, and their number."""
@@ -178,9 +133,9 @@ class BoostedTrees(DPEstimator):
 
     def _first(self, **params):
         """Return what is fitted before the trees."""
-        params = {**params, "columns": self.columns, "max_categories": self.max_categories}
         if self.init is None:
-            return DPTableVectorizer(**params)
+            return self._vectorizer(**params)
+        params = {**params, "columns": self.columns, "max_categories": self.max_categories}
         if self.interaction_cst is not None:
             # What columns may do together is left to the trees.
             params["interactions"] = 0

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._callbacks import private_fit
-from dpsk._data.labels import encode_labels
-from dpsk._data.weights import class_factors
 from dpsk._defaults.budgets import balance_share
 from dpsk._docs import documented
 from dpsk._mechanism.core import Share, Statistic
@@ -18,6 +16,7 @@ from dpsk._objective.losses import Logistic, Multinomial
 from dpsk._stages.class_balance import log_odds, noisy_class_shares
 from dpsk.additive import DPAdditiveClassifier
 from dpsk.ensemble._base import BoostedTrees
+from dpsk.tree._base import weighed_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -170,7 +169,7 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
         return (self.classes_[best_class(scores)] for scores in self.staged_decision_function(X))
 
     @property
-    def _released(self):
+    def _also_released(self):
         return ("class_shares_",) if self._is_balanced() else ()
 
     def _predict_raw(self, X):
@@ -189,22 +188,17 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
     def _balance_share(self):
         return balance_share(2**int(self.max_depth)) if self._is_balanced() else 0.0
 
-    def _balanced(self, share, rows, steps):
+    def _release_more(self, steps, rows):
+        share = self._balance_share()
         if share:
             counted = Share(Statistic(noisy_class_shares), share)
             self.class_shares_ = steps.release("shares of classes", counted, rows,
                                                (rows, len(self.classes_)))
 
     def _read_targets(self, n_samples, y, weights):
-        classes, codes = encode_labels(y, self.classes, type(self).__name__)
+        classes, codes, weights = weighed_labels(self, y, weights)
         self.classes_, self._n_outputs = classes, 1 if len(classes) == 2 else len(classes)
         self._loss = Logistic() if len(classes) == 2 else Multinomial()
-        if weights is not None:
-            weights = np.minimum(weights, 1.0)
-        if self.class_weight is not None and not self._is_balanced():
-            factors = class_factors(self.class_weight, classes, True)
-            factors = (factors / factors.max())[codes]
-            weights = factors if weights is None else weights * factors
         return codes, self._n_outputs, weights
 
     def _keep(self, init):

@@ -26,6 +26,7 @@ from dpsk._models.trees import Tree, along, blended, leaves_after
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.sensitivity import REPLACE_ONE
 from dpsk._statistics.leaves import Slopes, best_cuts, noisy_leaf_sums, noisy_mean_square
+from dpsk.tree._growth import Ready
 
 __all__ = ["Growth"]
 
@@ -66,9 +67,9 @@ class Growth(Composite):
     def parts(self):
         """tuple of Share : mean squares, cuts, and sums over leaves."""
         n_choices = self.count * math.ceil(self.depth / CUTS_AT_ONCE)
-        return (Share(Choices(_Ready(noisy_mean_square), N_SCALES), SCALE_SHARE),
-                Share(Choices(_Ready(best_cuts), n_choices), CUT_SHARE),
-                Share(Choices(_Ready(noisy_leaf_sums), self.count),
+        return (Share(Choices(Ready(noisy_mean_square), N_SCALES), SCALE_SHARE),
+                Share(Choices(Ready(best_cuts), n_choices), CUT_SHARE),
+                Share(Choices(Ready(noisy_leaf_sums), self.count),
                       1.0 - SCALE_SHARE - CUT_SHARE))
 
     def run(self, data, session, noise_multiplier):
@@ -142,17 +143,6 @@ class Growth(Composite):
         """Return what the values of a tree count for."""
         last = math.ceil(FADING * self.count)
         return min(1.0, (self.count - place) / (last + 1.0))
-
-
-@dataclass(frozen=True)
-class _Ready:
-    """Makes releases of one price, as they are asked for."""
-
-    ask: object
-
-    def __call__(self, event, session):
-        return lambda *args: self.ask(*args, event, session)
-
 
 
 def _lengths(slopes, weights):

@@ -125,7 +125,7 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
     _counts = True
     _loss = Squared()
     _n_outputs = 1
-    _released = ("target_bounds_",)
+    _also_released = ("target_bounds_",)
 
     @blockwise
     @quietly

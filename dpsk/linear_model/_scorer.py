@@ -30,7 +30,8 @@ class LinearScorer(ScoreClassifier, LinearEstimator):
                  batch_size: float | None = None, clip_norm: float | None = None,
                  data_norm: float | str = "auto", data_norm_inf: float | None = None,
                  fit_intercept: bool = True,
-                 class_weight: dict[Any, float] | str | None = None, classes: ArrayLike | None = None,
+                 class_weight: dict[Any, float] | str | None = None,
+                 classes: ArrayLike | None = None,
                  solver_options: dict[str, Any] | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self.epsilon = epsilon

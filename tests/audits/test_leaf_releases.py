@@ -6,6 +6,7 @@ one by 2 clip norms and lowers that of the other by as much.
 """
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from dpsk._privacy.events import Gaussian
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import ExponentialChoices
-from dpsk._statistics.leaves import Slopes, best_cuts, noisy_leaf_sums
+from dpsk._statistics.leaves import Slopes, best_cuts, best_splits, noisy_leaf_sums
 
 CLIP, LEAVES = 0.5, 4
 #: Ten rows beside the first: slopes of either sign, which the two candidates part alike.
@@ -67,24 +68,40 @@ def test_the_noise_has_its_scale():
     assert scale_is_accepted(noise)
 
 
-def cuts_chosen(delta, steps, runs, rows=X, epsilon=EPSILON):
+def _cut(own, event, session):
+    return best_cuts(own, iter(_CUTS), event, session)
+
+
+def _split(own, event, session):
+    """Return the split of one of two nodes; the other has no rows."""
+    bins = np.stack([leaves for leaves, _ in _CUTS])
+    return best_splits(own, np.ones(len(_SLOPES), np.uint8), 2, bins,
+                       np.array([[0, 1, 2], [1, 1, 2]]), event, session)[1]
+
+
+every_choice = pytest.mark.parametrize("choose", [_cut, _split])
+
+
+def chosen(choose, delta, steps, runs, rows=X, epsilon=EPSILON):
     """Return which of two candidates was chosen in independent runs, and the range of a choice."""
     declared = ExponentialChoices(steps, pure=False)
     noise = calibrate(declared, epsilon, delta)
     session = Session(EntropyStream(), Ledger(replace(declared, count=steps * runs)(noise)))
     event = declared.release(noise)
     own = slopes(1.0 if rows is X else -1.0, event)
-    found = [best_cuts(own, iter(_CUTS), event, session) for _ in range(steps * runs)]
+    found = [choose(own, event, session) for _ in range(steps * runs)]
     return np.reshape(np.where(np.array(found) == 0, 1.0, -1.0), (runs, steps)), 4.0 / noise
 
 
 @pytest.mark.audit
-def test_cuts_stay_under_the_claim():
-    epsilon, mu = measured("gaussian", cuts_chosen)
+@every_choice
+def test_cuts_stay_under_the_claim(choose):
+    epsilon, mu = measured("gaussian", partial(chosen, choose))
     assert epsilon <= EPSILON and mu <= CLAIMS["gaussian"]
 
 
 @pytest.mark.audit
-def test_cuts_of_a_third_of_the_noise_exceed_the_claim(noise_times):
+@every_choice
+def test_cuts_of_a_third_of_the_noise_exceed_the_claim(choose, noise_times):
     noise_times(1 / 3)
-    assert measured("gaussian", cuts_chosen)[1] > CLAIMS["gaussian"]
+    assert measured("gaussian", partial(chosen, choose))[1] > CLAIMS["gaussian"]

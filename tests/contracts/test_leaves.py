@@ -10,11 +10,17 @@ from dpsk._data.groups import Groups
 from dpsk._data.source import Rows
 from dpsk._mechanism.session import Session
 from dpsk._models.table_code import Indicators, LinearSplineBasis, TableCode
-from dpsk._models.trees import TableBins, Tree, blended, leaves_after
+from dpsk._models.trees import SplitTree, TableBins, Tree, below, blended, leaves_after
 from dpsk._privacy.events import Gaussian
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._statistics.leaves import Slopes, best_cuts, noisy_leaf_sums, noisy_mean_square
+from dpsk._statistics.leaves import (
+    Slopes,
+    best_cuts,
+    best_splits,
+    noisy_leaf_sums,
+    noisy_mean_square,
+)
 from tests.contracts.tapes import taped
 
 EVENT, CLIP = Gaussian(0.5), 0.7
@@ -112,6 +118,53 @@ def test_no_replaced_row_moves_scores_of_cuts_apart_by_more_than_four_clip_norms
     assert furthest[1] > 2.0 * CLIP
 
 
+def test_no_replaced_row_moves_splits_of_all_nodes_apart_by_more_than_four_clip_norms():
+    """A candidate is one split for each node: the furthest apart are the best and the worst."""
+    rng = np.random.default_rng(4)
+    bins, at = rng.integers(4, size=(3, 30)), rng.integers(4, size=30)
+    splits = TableBins((np.arange(3.0), np.arange(3.0), np.arange(4)), (True, True, False)).splits
+    furthest = {}
+    for n_outputs in (1, 3):
+        slopes, sizes = rng.normal(size=(30, n_outputs)), 2.0 * rng.random((30, n_outputs))
+        scores = []
+        for _ in range(200):
+            slopes[0], sizes[0] = 3.0 * rng.normal(size=n_outputs), 3.0 * rng.random(n_outputs)
+            bins[:, 0], at[0] = rng.integers(4, size=3), rng.integers(4)
+            own = Slopes(slopes, sizes, CLIP, EVENT)
+            chosen, total, part = asked(best_splits, own, at, 4, bins, splits)
+            assert chosen.shape == (4,) and total.shape == (4, len(splits))
+            scores.append(total)
+            assert 4.0 * CLIP <= part.sensitivity.moved <= 4.0 * CLIP * (1.0 + 1e-8)
+        changes = np.array(scores)[:, None] - np.array(scores)
+        furthest[n_outputs] = (changes.max(axis=3) - changes.min(axis=3)).sum(axis=2).max()
+    assert max(furthest.values()) <= 4.0 * CLIP
+    assert furthest[1] > 2.0 * CLIP
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_scores_of_splits_are_those_of_the_leaves_that_they_make(n_outputs):
+    rng = np.random.default_rng(5)
+    bins, at = rng.integers(4, size=(2, 200)), rng.integers(2, size=200).astype(np.uint8)
+    splits = TableBins((np.arange(3.0), np.arange(4)), (True, False)).splits
+    own = Slopes(0.1 * rng.normal(size=(200, n_outputs)), np.ones((200, n_outputs)), CLIP, EVENT)
+    _, total, _ = asked(best_splits, own, at, 2, bins, splits)
+    for place, split in enumerate(splits):
+        leaves = below(bins, np.stack([split, split]), at)
+        sums = np.stack([np.bincount(leaves, each, 4) for each in own.whole[:n_outputs]])
+        found = own.unit * np.sqrt(np.square(sums).sum(axis=0)).reshape(2, 2).sum(axis=1)
+        np.testing.assert_allclose(total[:, place], found, atol=2.0 * own.unit)
+
+
+def test_every_node_has_the_best_split_where_noise_is_small():
+    bins = np.resize(np.arange(4), (1, 80_000)) // np.array([[1], [2]]) % 2
+    at = np.repeat([0, 1], 40_000).astype(np.uint8)
+    slopes = np.where(bins[at, np.arange(80_000)] > 0, 0.5, -0.5)[:, None]
+    own = Slopes(slopes, np.abs(slopes), CLIP, EVENT)
+    # Scores are 20,000 and 0; the scale of the noise is about 6.
+    chosen, _, _ = asked(best_splits, own, at, 2, bins, np.array([[0, 1, 2], [1, 1, 2]]))
+    assert chosen.tolist() == [0, 1]
+
+
 def test_the_best_cuts_are_chosen_where_noise_is_small():
     slopes = np.repeat([0.5, -0.5], 50_000)[:, None]
     own = Slopes(slopes, np.abs(slopes), CLIP, EVENT)
@@ -164,6 +217,18 @@ def test_a_tree_adds_the_value_of_the_leaf_of_every_row():
     half = leaves_after(bins, tree.cuts[:1])
     np.testing.assert_array_equal(leaves_after(bins, tree.cuts[1:], half),
                                   leaves_after(bins, tree.cuts))
+
+
+def test_a_tree_of_splits_ends_where_nodes_are_not_split():
+    splits = (np.array([[0, 2, 4]]), np.array([[1, 0, 1], [1, 1, 3]]))
+    tree = SplitTree(splits, (np.array([True]), np.array([False, True])), np.zeros((7, 1)),
+                     np.zeros(7), np.zeros(7))
+    bins = np.array([[0, 1, 2, 3], [0, 1, 0, 2]])
+    assert tree.leaves(bins).tolist() == [1, 1, 5, 6]
+    assert (tree.n_leaves, tree.depth) == (3, 2)
+    assert tree.indicator(bins).toarray().tolist() == [
+        [1, 1, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0, 0], [1, 0, 1, 0, 0, 1, 0],
+        [1, 0, 1, 0, 0, 0, 1]]
 
 
 def test_leaves_are_blended_by_the_cuts_that_they_differ_in():

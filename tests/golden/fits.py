@@ -12,6 +12,7 @@ from tests.registry import (
     BOOSTED,
     CLASS_MODELS,
     ESTIMATORS,
+    TREES,
     UNLABELED,
     coefficients,
     documented_solvers,
@@ -47,7 +48,9 @@ _UNLABELED = [(name, "moments", variant) for name in sorted(UNLABELED)
 #: Models of raw tables.
 _OF_TABLES = [(name, "tables", variant) for name in sorted({**ADDITIVE, **BOOSTED})
               for variant in ("dense", "weights", "groups")]
-CASES = [*_cases(), *_OF_CLASSES, *_UNLABELED, *_OF_TABLES]
+_TREES = [(name, "nodes", variant) for name in sorted(TREES)
+          for variant in ("dense", "single", "weights")]
+CASES = [*_cases(), *_OF_CLASSES, *_UNLABELED, *_OF_TABLES, *_TREES]
 
 
 def fitted(name, solver, variant):
@@ -58,6 +61,8 @@ def fitted(name, solver, variant):
         return _unlabeled(getattr(dpsk, name), variant)
     if solver == "tables":
         return _of_tables(getattr(dpsk, name), variant)
+    if name in TREES:
+        return _of_trees(TREES[name], variant)
     cls = ESTIMATORS[name]
     settings = {"precondition": False} if variant == "raw" else {}
     model = make_estimator(cls, solver, **_BUDGET, **settings)
@@ -100,6 +105,18 @@ def _of_tables(cls, variant):
                     **declared).fit(X, y, sample_weight=weights, groups=groups)
     raw = model.decision_function(X) if is_classifier(model) else model.predict(X)
     return np.append(raw.astype(np.float64), [model.n_iter_, model.privacy_.noise_multiplier])
+
+
+def _of_trees(cls, variant):
+    """Return the same of trees of declared columns."""
+    model = cls(**_BUDGET, max_depth=3, columns=dict.fromkeys(range(4), (-4.0, 4.0)),
+                **({} if is_classifier(cls()) else {"target_bounds": (-1.0, 1.0)}))
+    X, y = training_rows(model, n=_ROWS)
+    weights = np.linspace(0.5, 1.0, _ROWS) if variant == "weights" else None
+    with fixed_streams():
+        model.fit(X.astype(np.float32 if variant == "single" else np.float64), y, weights)
+    return np.concatenate([np.ravel(part) for tree in model._trees
+                           for part in (*tree.splits, tree.means, tree.counts, tree.noise)])
 
 
 def _of_classes(cls, variant):

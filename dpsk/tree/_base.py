@@ -1,0 +1,167 @@
+"""Base of estimators made of trees on the released bins of a raw table."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from sklearn import config_context
+from sklearn.utils.validation import check_is_fitted
+
+from dpsk._data.groups import groups_of
+from dpsk._data.labels import encode_labels
+from dpsk._data.opening import check_targets
+from dpsk._data.source import Rows
+from dpsk._data.tables import read_next_table, read_table
+from dpsk._data.weights import check_weights, class_factors
+from dpsk._defaults.columns import DISCLOSURE_SHARE
+from dpsk._estimator import DPEstimator
+from dpsk._mechanism.core import Share
+from dpsk._models.trees import TableBins
+from dpsk._steps import Steps
+from dpsk.preprocessing import DPTableVectorizer
+from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, CodePlan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+__all__ = ["TableTrees", "weighed_labels"]
+
+
+class TableTrees(DPEstimator):
+    """Base of trees on released bins; a subclass says what comes before them, and how they grow.
+    """
+
+    _solvers: ClassVar[dict] = {}
+    _auto_is_gaussian: ClassVar[bool] = True
+    _disclosed_share: ClassVar[float] = DISCLOSURE_SHARE
+    _constraints: ClassVar[dict] = TABLE_CONSTRAINTS
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
+
+    @abstractmethod
+    def _read_targets(self, n_samples, y, weights):
+        """Return targets as trees take them, the number of outputs, and weights of at most 1.
+
+        A ValueError where they are refused, before any release.
+        """
+
+    @abstractmethod
+    def _start_fit(self, steps, budget, plan, data, told):
+        """Fit what comes before the trees; return it, and the trees' share of mu^2.
+
+        `data` are a table and targets, `plan` is that of its bins, and `told` has weights and
+        groups by name, where there are any.
+        """
+
+    @abstractmethod
+    def _growth(self, budget):
+        """Return how trees grow on the bins that are known, a mechanism."""
+
+    @abstractmethod
+    def _grown_from(self, growth, rows, n_outputs, weights):
+        """Return what trees grow from: rows of a read table, and weights of at most 1."""
+
+    @abstractmethod
+    def _told(self, start, count):
+        """Return how all of it is called, after what comes before so many trees."""
+
+    _released: ClassVar[Sequence[str]]
+
+    @property
+    def _declared(self):
+        """dict or None : what is public of columns."""
+        return self.columns
+
+    def _check_table(self, X, y):
+        self._check_columns(read_table(self, X, self._declared).columns)
+
+    def _check_columns(self, columns):
+        """Raise a ValueError where parameters name columns that there are not."""
+
+    def _fit_table(self, X, y, sample_weight, groups=None):
+        """Fit to a table; of groups one row each is what bins are chosen by."""
+        self._check_params()
+        table = read_table(self, X, self._declared)
+        n_samples, n_columns = table.values.shape
+        y = check_targets(type(self).__name__, y, n_samples, self._target_checks)
+        weights = check_weights(sample_weight, table.values, np.float64, narrow=np.float32)
+        numbers, n_outputs, at_most_one = self._read_targets(n_samples, y, weights)
+        self._check_columns(table.columns)
+        members = groups_of(groups, n_samples, random_state=self.random_state)
+        self._described = table.columns
+        n_units = n_samples if members is None else members.count
+        budget = self._table_budget((n_units, n_columns), members)
+        _, plan = CodePlan.for_table(budget, table, max_categories=self.max_categories)
+        facts = self._table_facts(
+            members, "number of rows and of columns, their names, and dtypes with the categories "
+            "that these hold", "all parameters")
+        steps = Steps(self._method().with_columns(table.columns), budget, plan.mechanism.delta,
+                      random_state=self.random_state, verbose=self.verbose,
+                      public=[*facts, *self._label_facts(y, n_samples)])
+        told = {} if sample_weight is None else {"sample_weight": sample_weight}
+        if members is not None:
+            told["groups"] = members.codes
+        # What transformers return is not asked for, so no container has to be there.
+        with config_context(transform_output="default"):
+            start, share = self._start_fit(steps, budget, plan, (X, y), told)
+        self._columns = start._columns
+        self._bins = TableBins.of(start._code, self._order(n_columns))
+        self._trees: list = []
+        # Noise that repeats must not meet other sums: what trees start from may follow from more
+        # of the rows than their bins, and from all of a weight.
+        rows = Rows(read_next_table(self, X, self._columns), numbers, weights, groups=members)
+        self._release_more(steps, rows)
+        if share:
+            growth = self._growth(budget)
+            self._trees = steps.release("trees", Share(growth, share), rows, self._grown_from(
+                growth, rows, n_outputs, at_most_one))
+        self._note_trees(n_columns)
+        self.privacy_ = steps.certificate(
+            self._told(start.privacy_.solver, len(self._trees)),
+            enforced=self._enforced(),
+            public=[*facts, *self._label_facts(y, n_samples),
+                    *self._weight_facts(sample_weight)], released=self._released)
+        return self
+
+    def _order(self, n_columns):
+        """Return the order of categories of every column."""
+        return [np.arange(len(column.categories or ()) + 1) for column in self._columns]
+
+    def _enforced(self):
+        """Return what is enforced beside what the steps say."""
+        return []
+
+    def _release_more(self, steps, rows):
+        """Release what trees do not start from, and have no share of."""
+
+    def _note_trees(self, n_columns):
+        """Keep what follows from the trees."""
+
+    def _vectorizer(self, **params):
+        """Return what releases bins alone."""
+        return DPTableVectorizer(columns=self._declared, max_categories=self.max_categories,
+                                 **params)
+
+    def _binned(self, X):
+        """Return the bins of next rows, shape (n_columns, n)."""
+        check_is_fitted(self, "privacy_")
+        return self._bins.dense(read_next_table(self, X, self._columns))
+
+
+def weighed_labels(model, y, weights):
+    """Return the classes, the place of every label, and the rows' weights of at most 1, or None.
+    """
+    classes, codes = encode_labels(y, model.classes, type(model).__name__)
+    if weights is not None:
+        weights = np.minimum(weights, 1.0)
+    if model.class_weight is not None and not model._is_balanced():
+        factors = class_factors(model.class_weight, classes, model._balances)
+        factors = (factors / factors.max())[codes]
+        weights = factors if weights is None else weights * factors
+    return classes, codes, weights

@@ -1,0 +1,154 @@
+"""Decision trees of classes with differential privacy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpsk._callbacks import private_fit
+from dpsk._docs import documented
+from dpsk._mixins import Probabilities, ScoreClassifier
+from dpsk.tree._base import weighed_labels
+from dpsk.tree._nodes import OneTree
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import Table
+
+__all__ = ["DPDecisionTreeClassifier", "TreeLabels"]
+
+#: Probabilities are at least this.
+_LEAST = 1e-9
+
+
+class TreeLabels(Probabilities, ScoreClassifier):
+    """Mixin of classifiers by the shares of classes in leaves."""
+
+    _scaled = False
+
+    def _predict_raw(self, X):
+        return self._scores(self._averages(X))
+
+    def _read_targets(self, n_samples, y, weights):
+        self.classes_, codes, weights = weighed_labels(self, y, weights)
+        return codes, len(self.classes_), weights
+
+    def _as_targets(self, numbers, n_outputs):
+        if n_outputs == 2:
+            return 2.0 * numbers[:, None] - 1.0
+        return np.equal(numbers[:, None], np.arange(n_outputs)).astype(np.float64)
+
+    @staticmethod
+    def _scores(means):
+        """Return scores of classes by their shares: logits of the second one, or logarithms."""
+        if means.shape[1] == 1:
+            return np.log(np.maximum(1.0 + means[:, 0], _LEAST)) - np.log(
+                np.maximum(1.0 - means[:, 0], _LEAST))
+        return np.log(np.maximum(means, _LEAST))
+
+
+@documented
+class DPDecisionTreeClassifier(TreeLabels, OneTree):
+    r"""Differentially private decision tree of a raw table, for classes.
+
+    Every node asks one question of one column, chosen under noise, and every leaf predicts by its
+    noisy shares of the classes. The table comes as it is: with words, gaps and columns of any
+    scale.
+
+    Parameters
+    ----------
+    %(epsilon)s %(delta_gaussian)s
+    max_depth : int or None, default=None
+        Questions from the root to a leaf, at most 8. None: 4 to 8, by n mu.
+    %(columns)s
+        Between two bounds 32 bins of equal width cost nothing.
+    %(max_categories)s
+    class_weight : dict or None, default=None
+        Public weights of the classes. "balanced" is refused: class counts are data.
+    %(classes)s %(random_state)s %(verbose)s
+
+    Attributes
+    ----------
+    tree_ : object
+        The nodes: `splits`, `means`, noisy `counts` of rows and `noise` on means.
+    %(classes_)s
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Share of the variance that splits by a column explain; follows from what was released.
+    %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
+
+    %(raises_classes)s
+
+    See Also
+    --------
+    dpsk.tree.export_text : The tree as text.
+    dpsk.tree.plot_tree : The tree as a picture.
+    DPAdditiveClassifier : Mostly more accurate, and read as curves.
+
+    Notes
+    -----
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
+    attributes are (epsilon, delta)-indistinguishable. Released: bins of columns that are not
+    declared; for every level the splits of its nodes, one choice under noise, and noisy counts of
+    the classes in its nodes. The number of rows, names and dtypes of columns, labels of classes
+    and all parameters are public. Weights beyond 1 count as 1.
+
+    References
+    ----------
+    Vos, Vos, Li, Verwer (2023), "Differentially-private decision trees and provable robustness to
+    data poisoning"; Hay, Rastogi, Miklau, Suciu (2010), for sums of nodes that agree.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from dpsk import DPDecisionTreeClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> X, columns = X[["mean radius"]], {"mean radius": (5, 30)}
+    >>> model = DPDecisionTreeClassifier(epsilon=4.0, columns=columns, classes=[0, 1]).fit(X, y)
+    >>> model.predict_proba(X).shape
+    (569, 2)
+    """
+
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 max_depth: int | None = None, columns: dict[Any, Any] | None = None,
+                 max_categories: int | None = None,
+                 class_weight: dict[Any, float] | None = None, classes: ArrayLike | None = None,
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.max_depth = max_depth
+        self.columns = columns
+        self.max_categories = max_categories
+        self.class_weight = class_weight
+        self.classes = classes
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @private_fit
+    def fit(self, X: Table, y: Table | None = None,
+            sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model under the declared budget.
+
+        Parameters
+        ----------
+        %(X_table)s %(y_labels)s
+        sample_weight : array-like of shape (n,) or None, default=None
+            Factors of the rows, part of the rows; larger ones count as 1.
+
+        Returns
+        -------
+        self : object
+            The estimator, fitted.
+        """
+        return self._fit_table(X, y, sample_weight)
+
+    def _node_values(self):
+        means, noise = self.tree_.means, self.tree_.noise
+        if means.shape[1] > 1:
+            return means, noise
+        return np.concatenate([1.0 - means, 1.0 + means], axis=1) / 2.0, noise / 2.0

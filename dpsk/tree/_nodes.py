@@ -1,0 +1,159 @@
+"""Trees of sums of targets, one or several, and what can be read off one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from dpsk._data.errors import quietly
+from dpsk._defaults.trees import BINS_SHARE, EVEN_BINS, MOST_LEVELS, TARGET_SHARE, n_levels
+from dpsk._parameters import check_integer, optional
+from dpsk.preprocessing import DPMinMaxScaler
+from dpsk.tree._base import TableTrees
+from dpsk.tree._growth import NodeSums
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import FloatArray, IntArray, Table
+
+__all__ = ["NODE_CONSTRAINTS", "OneTree", "SumTrees"]
+
+#: What parameters of trees of sums must be.
+NODE_CONSTRAINTS = {
+    **TableTrees._constraints,
+    "max_depth": optional(lambda name, value: check_integer(
+        name, value, low=1, high=MOST_LEVELS, remedy=f"None, or an int in [1, {MOST_LEVELS}]"))}
+
+
+class SumTrees(TableTrees):
+    """Base of trees whose leaves are sums of targets."""
+
+    _constraints: ClassVar[dict] = NODE_CONSTRAINTS
+    #: Whether targets are numbers.
+    _scaled: ClassVar[bool]
+
+    @property
+    def _declared(self):
+        # Between public bounds even bins are public, and cost nothing.
+        return {name: tuple(np.linspace(*given, EVEN_BINS + 1).tolist())
+                if isinstance(given, tuple) and len(given) == 2 else given
+                for name, given in self.columns.items()} if self.columns else self.columns
+
+    @property
+    def _learns_bounds(self):
+        """bool : whether the ends of targets are learnt."""
+        return False
+
+    def _n_trees(self, budget):
+        """Return how many trees there are."""
+        return 1
+
+    def _start_fit(self, steps, budget, plan, data, told):
+        before = BINS_SHARE if plan.share else 0.0
+        X, y = data
+        start = steps.fit(before, self._vectorizer, X)
+        if self._learns_bounds:
+            before += TARGET_SHARE
+            ends = steps.fit(TARGET_SHARE, DPMinMaxScaler, np.asarray(y, np.float64)[:, None])
+            self.target_bounds_ = float(ends.data_min_[0]), float(ends.data_max_[0])
+        return start, 1.0 - before
+
+    def _growth(self, budget):
+        # Where no column has two bins there are no splits.
+        depth = int(self.max_depth or n_levels(budget)) if len(self._bins.splits) else 0
+        return NodeSums(self._n_trees(budget), depth, self._scaled)
+
+    def _grown_from(self, growth, rows, n_outputs, weights):
+        ones = np.ones(rows.n) if weights is None else weights
+        return (self._bins.dense(rows.X), self._bins.splits,
+                self._as_targets(rows.y, n_outputs), ones)
+
+    def _told(self, start, count):
+        return f"{start}, then " + ("a decision tree" if count == 1 else f"{count} decision trees")
+
+    def _note_trees(self, n_columns):
+        gains = sum(tree.gains(n_columns) for tree in self._trees)
+        self.feature_importances_ = gains / gains.sum() if gains.sum() > 0.0 else gains
+
+    def _averages(self, X):
+        """Return the means that trees have for rows, averaged, shape (n, k)."""
+        bins = self._binned(X)
+        found = sum(tree.means[tree.leaves(bins)] for tree in self._trees)
+        return found / len(self._trees)
+
+
+class OneTree(SumTrees):
+    """Base of decision trees."""
+
+    _released: ClassVar[tuple[str, ...]] = ("tree_", "feature_importances_")
+
+    @property
+    def tree_(self) -> Any:
+        """object : the nodes: splits, noisy means and counts, as released."""
+        return self._trees[0]
+
+    def get_depth(self) -> int:
+        """Return the depth of the tree.
+
+        Returns
+        -------
+        depth : int
+            Of its deepest leaf.
+        """
+        return self._fitted_tree().depth
+
+    def get_n_leaves(self) -> int:
+        """Return the number of leaves of the tree.
+
+        Returns
+        -------
+        n_leaves : int
+            Of nodes that are not split.
+        """
+        return self._fitted_tree().n_leaves
+
+    @quietly
+    def apply(self, X: Table) -> IntArray:
+        """Return the leaf of each sample.
+
+        Parameters
+        ----------
+        X : DataFrame, or array-like of shape (n, n_features)
+            Rows as in `fit`.
+
+        Returns
+        -------
+        leaves : ndarray of int, shape (n,)
+            The numbers of nodes: those below node i are ``2 i + 1`` and ``2 i + 2``.
+        """
+        bins = self._binned(X)
+        return self.tree_.leaves(bins)
+
+    @quietly
+    def decision_path(self, X: Table) -> Any:
+        """Return the nodes that each sample goes through.
+
+        Parameters
+        ----------
+        X : DataFrame, or array-like of shape (n, n_features)
+            Rows as in `fit`.
+
+        Returns
+        -------
+        indicator : sparse array of shape (n, n_nodes), CSR
+            1 where a sample goes through a node, numbered as in `apply`.
+        """
+        bins = self._binned(X)
+        return self.tree_.indicator(bins)
+
+    def _fitted_tree(self):
+        """Return the tree; an error where there is none yet."""
+        check_is_fitted(self, "privacy_")
+        return self.tree_
+
+    def _node_values(self) -> tuple[FloatArray, FloatArray]:
+        """Return what nodes predict, shape (n_nodes, k), and its noise, shape (n_nodes,)."""
+        raise NotImplementedError
