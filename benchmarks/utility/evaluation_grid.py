@@ -95,6 +95,7 @@ a shape, a prevalence (number of classes; spread of targets), a number of rows, 
 metric; of these a ninth or a third, spread evenly. A metric that noise hides is NaN, and its
 interval all of its range: it counts as covered, and as not told. Biases are of cells that are told
 in half of the draws or more: others are told where noise made them large.
+Measured are {cells}.
 
 ![coverage by shape and metric](evaluation.png)
 
@@ -120,7 +121,11 @@ def is_chosen(cell):
 def lines(found):
     """Yield lines of the page."""
     draws = sorted({int(each[-1]) for each in found.values()})
-    yield HEADER.format(date=time.strftime("%Y-%m-%d"), sets=SETS,
+    counted = {kind: {cell[:-1]: int(each[-1]) for cell, each in found.items() if cell[0] == kind}
+               for kind in KINDS}
+    cells_of = ", ".join(f"{len(own)} {kind} sets of these, but for the metric, of at least "
+                         f"{min(own.values())} draws" for kind, own in counted.items() if own)
+    yield HEADER.format(date=time.strftime("%Y-%m-%d"), sets=SETS, cells=cells_of,
                         draws=" or ".join(map(str, draws)))
     kinds = {"two classes, shapes that constants were chosen by": is_chosen}
     for kind, words in (("binary", "two classes, other shapes"), ("multiclass", "many classes"),
@@ -128,6 +133,8 @@ def lines(found):
         kinds[words] = lambda cell, kind=kind: cell[0] == kind and not is_chosen(cell)
     for words, ours in kinds.items():
         cover = np.array([each[0] for cell, each in found.items() if ours(cell)])
+        if not len(cover):
+            continue
         yield (f"| {words} | {len(cover)} | {np.mean(cover < 0.93):.3f} | "
                f"{np.mean(cover < 0.90):.3f} | {cover.min():.2f} | {cover.mean():.3f} |")
     chance = [binom.cdf(np.ceil(bar * each[-1]) - 1, each[-1], 0.95) for bar in (0.93, 0.90)
