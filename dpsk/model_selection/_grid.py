@@ -53,7 +53,7 @@ class DPGridSearchCV(BaseSearch):
     return_train_score : bool, default=False
         Must be False: each such score would be another release.
     error_score : "raise" or nan, default="raise"
-        nan: settings that are refused by their values are left out, with a warning. Runs that rows
+        NaN leaves out settings that are refused by their values, with a warning. Runs that rows
         make fail end the search, as which ones those are is data.
     n_jobs : int or None, default=None
         Number of processes that train runs; the result is the same for any. Budgets are charged

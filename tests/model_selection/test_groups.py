@@ -77,7 +77,6 @@ def test_a_budget_of_groups_admits_fits_with_groups_alone(name):
 @pytest.mark.parametrize("groups, estimator, message", [
     (PEOPLE[:-1], None, "groups of (length|shape)"), (np.zeros(len(X)), None, "one group alone"),
     (PEOPLE, model(solver="newton", max_iter=None), "groups: solver='newton' protects rows"),
-    (PEOPLE, model(data_norm=None), "data_norm=None: with groups"),
     (PEOPLE, DPGroupDROClassifier(), "it is fitted with groups, which")])
 def test_what_cannot_protect_groups_is_refused_by_name_before_any_draw(
         name, groups, estimator, message, silent):

@@ -55,7 +55,7 @@ def test_delta_falls_with_epsilon(event, one, other):
     assert 0 <= accountant.delta(event, high) <= least <= GRID + 1e-280
 
 
-@quick
+@settings(quick, max_examples=20)
 @given(events, epsilons, st.integers(0, 4), st.integers(0, 4))
 def test_delta_grows_with_the_count(event, epsilon, count, more):
     # Below this, tails are bounded rather than resolved.
