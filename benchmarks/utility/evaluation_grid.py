@@ -95,7 +95,8 @@ a shape, a prevalence (number of classes; spread of targets), a number of rows, 
 metric; of these a ninth or a third, spread evenly. A metric that noise hides is NaN, and its
 interval all of its range: it counts as covered, and as not told. Biases are of cells that are told
 in half of the draws or more: others are told where noise made them large.
-Measured are {cells}.
+
+Measured are {cells}. A set has one cell a metric.
 
 ![coverage by shape and metric](evaluation.png)
 
@@ -123,8 +124,8 @@ def lines(found):
     draws = sorted({int(each[-1]) for each in found.values()})
     counted = {kind: {cell[:-1]: int(each[-1]) for cell, each in found.items() if cell[0] == kind}
                for kind in KINDS}
-    cells_of = ", ".join(f"{len(own)} {kind} sets of these, but for the metric, of at least "
-                         f"{min(own.values())} draws" for kind, own in counted.items() if own)
+    cells_of = ", ".join(f"{len(own)} {kind} sets at {min(own.values())} draws or more"
+                         for kind, own in counted.items() if own)
     yield HEADER.format(date=time.strftime("%Y-%m-%d"), sets=SETS, cells=cells_of,
                         draws=" or ".join(map(str, draws)))
     kinds = {"two classes, shapes that constants were chosen by": is_chosen}
