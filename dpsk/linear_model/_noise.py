@@ -223,7 +223,7 @@ def why_replays_differ(model: Any, X: FloatArray, coefs: list[Any],
     energy = _energy(wanted, covariance)
     noise = sum(_energy(each, covariance) for each in fits - mean)
     if not noise < energy * (len(fits) - 1):
-        return "it explains all that the coefficients predict."
+        return "noise explains all that the coefficients predict; more rows or epsilon would help."
     share = float((mean @ covariance * wanted).sum()) / energy
     # Of little there is nothing to find again.
     least = _LEAST_FOUND * size if size >= _LEAST_FOUND else -math.inf

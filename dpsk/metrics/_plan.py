@@ -31,9 +31,10 @@ def plan_evaluation(n_samples: int, *, cases: int | None = None, epsilon: float 
     Parameters
     ----------
     n_samples : int
-        Number of rows that will evaluate.
+        Number of rows that will evaluate; of people where groups of rows are protected.
     cases : int or None, default=None
-        About how many of them are positive, by public knowledge. None: half.
+        About how many of them are positive, by public knowledge. None: half. Of people it is the
+        sum of the shares of their rows that are positive.
     epsilon : float, default=1.0
         Of the evaluation.
     delta : float or None, default=None

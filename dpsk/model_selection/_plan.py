@@ -121,7 +121,8 @@ class SearchPlan:
         among = "" if self.choices == 1 else (
             f", one of its {self.choices} candidates chosen under noise and")
         several = self.count_mu or len(self.score_shares) > 1
-        noise = "under noise" if several else f"with noise of {self.score_noise:.3g}"
+        noise = "under noise" if several else (
+            f"with noise of {self.score_noise:.3g} of the range of a row's score")
         return (f"{runs}{'' if one else ' each'} trained with ({self.run_epsilon:.6g}, "
                 f"{self.run_delta:.3g}) on {self.n_train} "
                 f"{'groups of rows' if self.grouped else 'rows'}{among or ' and'} scored on "

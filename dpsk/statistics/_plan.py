@@ -24,7 +24,7 @@ __all__ = ["CountedPoints", "Points", "Within", "counts_at_least", "entry_bound"
 #: deviations of its noise that is taken for less, and how many whole ones make whole intervals.
 _COUNT_SHARE, _COUNT_REACH, _WHOLE = 0.05, 3.0, 0.5
 #: Scales of its noise that a rank is to be from the end of the rows.
-_CLEAR = 10.0
+_CLEAR = 16.0
 #: Half a range is so many times the absolute value of its middle at least, as doubles are finite.
 _LEAST_SHARE, _LEAST_WIDTH = 1e-8, 1e-9
 
@@ -112,7 +112,7 @@ class Points(Mechanism):
         are whole, whose intervals end at whole ones.
         """
         if noise_multiplier:
-            self._warn_of_few_rows(len(data[0]), self._choices.each(noise_multiplier))
+            self._warn_of_few_rows(len(data[0]), min(data[2]), self._choices.each(noise_multiplier))
         return self._choices.run(data, session, noise_multiplier)
 
     @property
@@ -142,11 +142,11 @@ class Points(Mechanism):
                 found[place] = np.stack([np.floor(flat[::2]), np.ceil(flat[1::2])], axis=-1)
         return found
 
-    def _warn_of_few_rows(self, n_samples, price):
-        """Warn where points may be chosen from beyond all rows; by public facts."""
+    def _warn_of_few_rows(self, n_samples, least, price):
+        """Warn where points may be chosen from beyond all rows; by what is public or released."""
         noise = rank_noise(price)
-        if any(max(self._reach(level, n_samples, noise), _CLEAR * noise)
-               > n_samples * min(level, 1.0 - level) for level in self.levels
+        if any(max(self._reach(level, least, noise), _CLEAR * noise)
+               > least * min(level, 1.0 - level) for level in self.levels
                if 0.0 < level < 1.0):
             warnings.warn(
                 f"n={n_samples} rows are too few for these quantiles within the budget: intervals "
