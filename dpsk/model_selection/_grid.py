@@ -33,7 +33,7 @@ class DPGridSearchCV(BaseSearch):
     param_grid : dict or list of dicts
         Names of parameters with lists of values, as scikit-learn's `GridSearchCV` takes it.
     %(epsilon)s
-        It covers the whole search.
+        The budget covers the whole search.
     %(delta_gaussian)s
     n_iter : float or None, default=None
         Expected number of candidates, at least 1; some points of the grid may be drawn twice, and

@@ -37,7 +37,7 @@ class DPRandomizedSearchCV(BaseSearch):
         Names of parameters with lists of values, or distributions such as SciPy's, as
         scikit-learn's `RandomizedSearchCV` takes it. It must not follow from the rows.
     %(epsilon)s
-        It covers the whole search.
+        The budget covers the whole search.
     %(delta_gaussian)s
     n_iter : float, default=10
         Expected number of candidates, at least 1.
