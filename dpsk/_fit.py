@@ -339,8 +339,8 @@ def _check_groups(name, solver, problem, rows, stages):
     if rows.groups is None or problem.loss.grouped:
         return
     if not solver.takes_groups:
-        raise ValueError(f"groups: solver={name!r} protects rows, and what it releases is not "
-                         "bounded for a group of them; use solver='gd' or 'sgd', or groups=None.")
+        raise ValueError(f"groups: solver={name!r} protects rows only: it cannot bound what "
+                         "a group of rows changes; use solver='gd' or 'sgd', or groups=None.")
     for stage in stages:
         if not stage.takes_groups:
             raise ValueError(f"groups: {type(stage).__name__} releases what is bounded for rows "

@@ -7,14 +7,14 @@ __all__ = ["TEXT"]
 # the signature.
 TEXT = """
 epsilon : float
-    Privacy budget; smaller is more private. ``inf``: no noise, as the certificate and a
-    `dpsk.exceptions.PrivacyWarning` say first; see ``docs/epsilon_inf.md``.
+    Privacy budget; smaller is more private. ``inf`` adds no noise, so the fit is not
+    private, and a `dpsk.exceptions.PrivacyWarning` says so; see ``docs/epsilon_inf.md``.
 delta : float or None
-    Probability in the guarantee. None: ``1 / n**2``. Above 1e-3 or 1/n, a
-    `dpsk.exceptions.PrivacyWarning` says that it is weak. 0 asks for pure epsilon.
+    Roughly the probability that the bound by epsilon fails. None: ``1 / n**2``. A
+    `dpsk.exceptions.PrivacyWarning` says if it is weak, above 1e-3 or 1/n. 0: pure epsilon.
 delta|gaussian : float or None
-    Probability in the guarantee, > 0. None: ``1 / n**2``. Above 1e-3 or 1/n, a
-    `dpsk.exceptions.PrivacyWarning` says that it is weak.
+    Roughly the probability that the bound by epsilon fails, > 0. None: ``1 / n**2``. A
+    `dpsk.exceptions.PrivacyWarning` says if it is weak, above 1e-3 or 1/n.
 fit_prior : bool
     Whether probabilities of the classes come from released counts; False: they are even.
 class_prior : array-like of shape (n_classes,) or None
@@ -49,21 +49,21 @@ target_bounds|network : (float, float)
     never read from the data. Within them a noisy mean of targets is released, and where rows
     suffice their median and unit, so that wide bounds cost little.
 columns : dict or None
-    What is public of columns, by name or position. A list holds the categories of one; a
-    tuple of two numbers its bounds, between which knots are found; a longer tuple its knots.
-    Columns of words that are not named have their frequent categories found under noise. None:
-    nothing is declared but what dtypes say, those of pandas' categories included.
+    Public facts on columns, by name or position: a list of categories, a tuple (low, high) of
+    bounds, between which knots are learned, or a longer tuple of knots. Frequent categories of
+    other string columns are found under noise. None: only dtypes are public, with the categories
+    that those of pandas hold.
 columns|numbers : dict or None
     Public bounds of columns, by name or position, such as ``{"age": (0, 120)}``. Numbers beyond
     count as these in what is learnt, which lies within.
 n_knots : "auto" or int
-    Knots of a column of numbers: 2, 3, 5, 9 and so on, as intervals are halved at medians
-    chosen under noise. "auto": about the cube root of n mu over the number of columns, and
-    over that of pairs of classes.
+    Number of knots of a numeric column: 2, 3, 5, 9 and so on, as private medians halve the
+    intervals. "auto": about ``(n mu / (columns * pairs of classes)) ** (1/3)``, where mu is the
+    privacy cost as one Gaussian release.
 max_categories : int or None
-    At most so many categories of a column are found: those whose counts stand out from noise.
-    None: 24, and the others are hashed into 32 public buckets; all are where n is too small to
-    find those of a fiftieth of the rows. Regressors leave out buckets that seem empty.
+    The largest number of frequent categories of a column to find under noise. None: 24, and the
+    others are hashed into 32 public buckets. All are hashed where n is too small to find a
+    category that a fiftieth of the rows have. Regressors leave out buckets that seem empty.
 missing_indicator : bool or list
     Columns of numbers with one more feature, 1 where the number is missing; True: all of them.
     Declared, never told by the rows; knots have weight 0 there, so that norms stay as they are.
@@ -76,26 +76,26 @@ columns|words : dict or None
     costs nothing. Of others frequent categories are found under noise, or hashed. None: nothing
     is declared but the categories that dtypes of pandas hold.
 interactions : "auto", int or list of (column, column)
-    Pairs of columns whose features are multiplied: how many are chosen under noise by what a
-    first model leaves, for a fifth of the budget, or which. "auto": one for every 5000 of
-    n mu, at most 4; none of regressions below 2000, and of classifiers below 10,000.
+    Pairs of columns with an interaction: a list of pairs, or the number to choose under noise,
+    from the residuals of a first model, for a fifth of the budget. "auto": one for every 5000
+    of n mu, at most 4; none below 2000 for regressors, and below 10,000 for classifiers.
 alpha : float
-    Strength of the penalty beside the **mean** loss.
+    Strength of the penalty, which is added to the **mean** loss.
 penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball", "box", "simplex"}
-    "l1" and "elasticnet" need ``alpha > 0``. The last four are sets and ignore `alpha`:
-    coefficients have norm, or size each, at most `radius`, or are not negative and sum to it.
-    The intercept is free, except with "last_iterate" and the perturbations, whose guarantee
-    rests on curvature in every direction, and solvers that move inside a set.
+    "l1" and "elasticnet" need ``alpha > 0``. The last four are constraints and ignore `alpha`:
+    the coefficients' norm, or each one's size, is at most `radius`; in a simplex they are not
+    negative and sum to it. The intercept is neither penalized nor constrained, except with
+    "last_iterate", the perturbation solvers and solvers that stay inside a set.
 l1_ratio : float in [0, 1]
-    Share of l1 in ``penalty="elasticnet"``.
+    Weight of the l1 part in ``penalty="elasticnet"``.
 radius : float or None
-    Size of a set; needed there, and refused elsewhere.
+    Size of the constraint set; must be None for other penalties.
 solver|margin : {"auto", %(offered)s}
-    "auto" takes the one whose excess risk, predicted from public numbers, is least: "gd"
-    without a penalty, and where `data_norm` is learnt; with an l2 penalty and `data_norm`
-    declared one of "last_iterate" and the perturbations, or "gd" under heavy noise; inside a
-    set "gd", or "frank_wolfe" on an l1 ball; and at ``delta=0`` outside of sets
-    "objective_perturbation", of classes for two only.
+    "auto" takes the solver with the least predicted excess risk, by public numbers. That is "gd"
+    without a penalty or with a learned `data_norm`. With an l2 penalty and a declared `data_norm`
+    it is "last_iterate", a perturbation solver, or under heavy noise "gd". With a constraint it
+    is "gd", or "frank_wolfe" on an l1 ball. With ``delta=0`` and no constraint it is
+    "objective_perturbation", which classifies two classes only.
 solver|squares : {"auto", %(offered)s}
     "auto" takes "gd"; "sufficient_statistics" where a constant is all that is fitted, or n mu is
     below 100, rows are not whitened, the penalty is l2 and there are at most 2000 features; at
@@ -108,18 +108,16 @@ solver|lasso : {"auto", %(offered)s}
 solver|network : {"auto", %(offered)s}
     "auto" is "sgd".
 precondition : {"auto", True, False}
-    Whether a fifth of the budget goes to a noisy second moment of the rows, which then
-    whitens them in training. "auto": for at most 2000 features, delta > 0, an l2 penalty or
-    none, and where ``n_features + 1 < n mu``; beside an l2 penalty with "gd", "sgd" and
-    "sgda" only.
-    The penalty stays on the coefficients of the rows as they came.
+    Whether to whiten features in training by a private second moment, for a fifth of the budget.
+    "auto": with at most 2000 features, delta > 0, ``n_features + 1 < n mu`` and no penalty, or
+    an l2 penalty with "gd", "sgd" or "sgda"; mu is the privacy cost as one Gaussian release.
+    The penalty applies to the coefficients of the original features.
 precondition|scores : {"auto", True, False, "unit_norm"}
-    Whether a fifth of the budget goes to a noisy second moment of the rows, which then
-    whitens them in training. "auto": for at most 2000 features, delta > 0, an l2 penalty or
-    none, and where ``n_features + 1 < n mu``; beside an l2 penalty with "gd", "sgd" and
-    "sgda" only.
-    The penalty stays on the coefficients of the rows as they came. "unit_norm": whitened
-    rows are brought to one length, in prediction too; see Notes.
+    Whether to whiten features in training by a private second moment, for a fifth of the budget.
+    "auto": with at most 2000 features, delta > 0, ``n_features + 1 < n mu`` and no penalty, or
+    an l2 penalty with "gd", "sgd" or "sgda"; mu is the privacy cost as one Gaussian release.
+    The penalty applies to the coefficients of the original features.
+    "unit_norm": whitened rows are scaled to one norm, in prediction too; see Notes.
 precondition|network : {"auto", "whitening", True, False}
     True: 3 % of ``mu**2`` goes to a noisy mean of the rows, which is then subtracted from
     them. For it alone rows are scaled down to `data_norm`, or to ``sqrt(n_features)``, the
@@ -133,28 +131,28 @@ hidden_layer_sizes : int or sequence of int
 activation : {"relu", "tanh"}
     Of the hidden layers.
 max_iter, learning_rate, batch_size, clip_norm : number or None
-    None: chosen by a rule that looks at public numbers only, given with each solver.
+    None: set by a rule that uses public numbers only; see the page of the solver.
 data_norm : "auto", None or float
-    Rows of greater l2 norm are scaled down to it in training. None: a fiftieth of the
-    budget, and up to a tenth, goes to a quantile of the norms chosen under noise, where rows
-    are few up to .3 to the octave that most norms lie in; a ValueError where they are too few
-    for that. "auto": so where rows suffice, and beside a penalty with "gd", "sgd", "sgda" and
-    "sufficient_statistics" only; else 1, or where rows are too few for a regression a
-    constant is all that is fitted, with a `dpsk.exceptions.PrivacyWarning`.
+    Rows with a greater l2 norm are scaled down to it in training. None: it is learned, as a
+    private quantile of the norms, for a fiftieth to a tenth of the budget, or with few rows up to
+    .3 for the octave of most norms; a ValueError if rows are too few. "auto": as None if rows
+    suffice and a penalty, if any, goes with "gd", "sgd", "sgda" or "sufficient_statistics".
+    Else 1 or, for regressors with too few rows, only a constant is fitted; a
+    `dpsk.exceptions.PrivacyWarning` says so.
 data_norm|network : float or None
     Rows of greater l2 norm are scaled down to it, in training and in prediction. None:
     rows enter as they are, but where they are few; see Notes.
 data_norm_inf : float or None
-    Entries of the scaled rows beyond +- it are clipped in training. "accmd" and
-    "frank_wolfe" gain from a small bound. None: `data_norm`.
+    Entries of the scaled rows are clipped to this size in training. "accmd" and "frank_wolfe" gain
+    from a small bound. None: `data_norm`.
 fit_intercept : bool
     Whether to add a constant to the scores.
 class_weight : dict or None
     Public weights of the classes' losses. "balanced" is refused: it corrects log-odds alone.
 class_weight|balanced : dict, "balanced" or None
-    Public weights of the classes' losses. "balanced": scores are those of classes that are
-    equally frequent, by released shares of the classes, at ``1 / (1 + 2 sqrt(p))`` of mu^2 for p
-    parameters of a score, and at most a tenth.
+    Public weights of the classes' losses. "balanced": scores are corrected as if all classes
+    were equally frequent. Private class counts for that take ``1 / (1 + 2 sqrt(p))`` of the
+    budget (mu^2), at most a tenth, with p the number of parameters of a score.
 classes : array-like or None
     The label set, public. None: the labels that occur in `y`, which are then *taken as
     public*, as the certificate says.
@@ -169,41 +167,40 @@ random_state|sampler : int, NoiseSeed or None
     of `sample`. A `dpsk.testing.NoiseSeed` repeats the noise, for tests: not private for anyone
     who knows the seed.
 random_state : int, NoiseSeed or None
-    None or an int rules public draws only (a network's start, random rounds, splits); the
+    None or an int sets public randomness only (initial weights, random rounds, splits); the
     noise is fresh in every fit. A `dpsk.testing.NoiseSeed` repeats the noise too, for tests:
     not private for anyone who knows the seed.
 verbose : int or bool
-    1 prints the plan, which is public, and of a fit of more than a second how many of the
-    planned answers it has asked for.
+    1 prints the public plan, and the progress of a fit that takes more than a second.
 terms_ : list of Term
-    What every column adds, and every pair of columns: its `axes`, each with the name, and the
-    knots or categories, of a column, and its `values` there; `centered` are these less their
-    means, and `std` what the noise of the fit does to them, NaN where that is not known.
-    `interval` has the ends of bands.
+    The shape function of every column and pair of columns. `axes` have the name of a column and
+    its knots or categories; `values` are the function there, and `centered` the values less their
+    mean. `std` is their standard error due to noise, NaN where it is unknown; `interval` gives
+    confidence bands.
 coef_|additive : ndarray of shape (1, n_terms), (n_classes, n_terms), or (n_terms,)
     The values of all terms, one after another.
 coef_ : ndarray of shape (n_features,)
-    Of the rows as they came.
+    Coefficients of the original features.
 coef_|classes : ndarray of shape (1, n_features), or (n_classes, n_features) of several
-    Of the rows as they came.
+    Coefficients of the original features.
 intercept_ : float
     The constant; 0 without one.
 intercept_|classes : ndarray of shape (1,), or (n_classes,) of several
     The constants; 0 without one.
 data_norm_ : float
-    The bound on rows that held in training, as declared or as released.
+    The bound on norms of rows that was used in training, declared or learned.
 data_norm_|network : float or None
     The bound that rows are scaled down to, in training and in prediction; None: they enter as
     they are.
 target_bounds_ : (float, float)
     The bounds of targets that held in training, as declared or as released.
 preconditioner_ : ndarray or None
-    The released matrix P of shape (n_features + 1, n_features + 1), the last row for the
-    constant; one less without intercept. None where rows were not whitened.
+    The private whitening matrix P of shape (n_features + 1, n_features + 1), its last row for the
+    intercept; n_features without intercept. None if rows were not whitened.
 preconditioner_scales_ : (float, float) or None
-    The length u of a usual row, and the floor f, of P: the released second moment of rows over
-    `data_norm_`, with the constant 1, is ``(P u)^-2 - f``, once P's rows of features are
-    multiplied by `data_norm_`.
+    The usual norm u of a row, and the floor f added to the second moment, that made P. Multiply
+    P's rows of features by `data_norm_`: then ``(P u)^-2 - f`` is the released second moment of
+    ``(x / data_norm_, 1)``.
 coefs_ : list of ndarray of float32, shapes (inputs, outputs)
     The weights of every layer.
 intercepts_ : list of ndarray of float32, shapes (outputs,)
@@ -227,8 +224,8 @@ out_activation_ : str
 classes_ : ndarray of shape (n_classes,)
     The labels, sorted.
 n_iter_ : int
-    The planned number of steps, with random rounds or a random iterate the drawn one; at
-    ``epsilon=inf`` with "auto" the number that was made.
+    Number of optimizer steps: as planned or, with random rounds or a random iterate, as drawn.
+    At ``epsilon=inf`` with "auto", the number of steps made.
 n_features_in_ : int
     Number of features seen in `fit`.
 feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -246,8 +243,8 @@ privacy_ : Certificate
     ------
     ValueError
         For a parameter out of range, a solver whose needs are not met, labels outside
-        `classes`, a single class when classes are inferred, more than two where two are all
-        there is, or rows that are not finite; always before any noise is drawn.
+        `classes`, a single class when classes are inferred, more than two classes where the
+        solver takes two, or rows that are not finite; always before any noise is drawn.
 |raises_numbers
     Raises
     ------
@@ -290,10 +287,10 @@ privacy_ : Certificate
     one release. The number of rows and features, labels of classes and all parameters are public.
 |privacy
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: bounds that are learnt, a noisy
-    second moment where rows are whitened, then what the solver's plan holds: noisy gradients,
-    differences or moments, noisy coefficients, or choices made under noise; and what follows
-    from them. The number of rows and features, labels of classes and all parameters are public.
+    attributes are (epsilon, delta)-indistinguishable. Released: learned bounds, a noisy
+    second moment if rows are whitened, then the outputs in the solver's plan: noisy gradients,
+    differences, moments or coefficients, or choices made under noise; and everything computed
+    from these. The number of rows and features, labels of classes and all parameters are public.
 |privacy_network
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-indistinguishable. Released: a noisy mean of the rows where
@@ -303,21 +300,21 @@ privacy_ : Certificate
     public.
 |privacy_additive
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: knots chosen under noise; how
-    many rows are of the rarer of two classes, as fewer knots are used then; the categories of
-    columns whose noisy counts stand out, at a tenth of delta, which covers that of
-    a single row; pairs of columns chosen under noise, and a first model for that; bounds on
-    targets that are learnt; a noisy second moment of features, noisy gradients and Hessians, and
-    what follows from them. A row enters with norm at most the root of the number of columns and
-    pairs, by construction. The number of rows, names and dtypes of columns,
-    labels of classes and all parameters are public.
+    attributes are (epsilon, delta)-indistinguishable. Released: private knots; a noisy number of
+    rows of the rarer of two classes, which sets the number of knots; categories with high noisy
+    counts, for a tenth of delta, the probability that a category of a single row shows; pairs
+    of columns chosen under noise, and a first model for that; learned bounds on targets; a noisy
+    second moment of features, noisy gradients and Hessians, and everything computed from these.
+    A row's norm is at most the square root of the number of columns and pairs, by construction.
+    The number of rows, names and dtypes of columns, labels of classes and all parameters are
+    public.
 |linear
-    is ``X @ coef_ + intercept_`` within `target_bounds_`: bounds on rows and whitening are a
-    matter of training.
+    is ``X @ coef_ + intercept_`` within `target_bounds_`: bounds on rows and whitening apply
+    in training only.
 |linear_score
-    ``decision_function(X)`` is ``X @ coef_.T + intercept_``: bounds on rows and whitening are a
-    matter of training. With ``precondition="unit_norm"`` it is divided by ``||P (x, 1)||``, P
-    being `preconditioner_`: a slightly curved score, which ranks better on some tables.
+    ``decision_function(X)`` is ``X @ coef_.T + intercept_``: bounds on rows and whitening apply in
+    training only. With ``precondition="unit_norm"`` it is divided by ``||P (x, 1)||``, where P
+    is `preconditioner_`: a slightly curved score, which ranks better on some tables.
 |regressor
     %(data_norm)s %(data_norm_inf)s %(fit_intercept)s
     %(solver_options)s %(random_state)s %(verbose)s

@@ -21,7 +21,7 @@ interaction_cst : str, list of sets of columns, or None
 feature_importances_ : ndarray of shape (n_features_in_,)
     Share of the variance of raw predictions by column; follows from what was released.
 class_shares_ : ndarray of shape (n_classes,)
-    The released shares of the classes; only with ``class_weight="balanced"``.
+    Private estimates of the class frequencies; only with ``class_weight="balanced"``.
 n_iter_|trees : int
     Number of stages: an additive model and every tree; 1 where that model is better alone.
 |boosting_notes

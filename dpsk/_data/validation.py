@@ -19,8 +19,8 @@ __all__ = ["FLOATS", "check_block", "check_in_memory", "check_next_rows", "check
 FLOATS = [np.float64, np.float32]
 _NAMED_COLUMNS = 5
 #: What a fit says beside gaps; predictions are told how the model was fitted.
-_GAPS = ("Input X contains NaN", " Take gaps as they are by DPTableVectorizer, or fill them by "
-         "DPSimpleImputer, as a step before this one in a DPPipeline.")
+_GAPS = ("Input X contains NaN", " For missing values, put DPTableVectorizer or DPSimpleImputer "
+         "before this step in a DPPipeline.")
 
 
 def is_source(X):

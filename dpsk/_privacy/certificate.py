@@ -280,7 +280,7 @@ class Certificate(ReadsJson):
             follows = 1.0
         if not follows <= self.delta * _OTHER_MACHINES:
             raise ValueError(f"delta={self.delta!r} at epsilon={self.epsilon!r}: the events give "
-                             f"delta={follows!r} there; use the certificate that the fit made.")
+                             f"delta={follows:.4g} there; use the certificate of the fit.")
         return self
 
     def __str__(self) -> str:

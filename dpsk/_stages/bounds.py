@@ -267,7 +267,7 @@ def _too_few(name, problem, times):
     """Return the error of a bound that cannot be learnt."""
     return ValueError(
         f"{name}: n={problem.n_samples} rows at epsilon={problem.epsilon:g} are too few to learn "
-        f"a bound from, which takes {times:.3g} times as many; declare {name}, or raise epsilon.")
+        f"a bound, which takes {times:.3g} times as many; declare {name}, or raise epsilon.")
 
 
 def _range(problem, share, pure_share):

@@ -78,8 +78,9 @@ class TemperatureScaling(Stage):
 
     def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("slope_clip", slope_clip(problem), "default",
-                         "derivative of one row's loss in the factor of the parameters, over "
-                         "their norm times that of the longest row; larger ones are cut")]
+                         "derivative of one row's loss by a common factor of the coefficients, "
+                         "divided by the largest score that these can give; larger ones are "
+                         "clipped")]
 
     def release(self, problem: Problem, oracle: Any, theta: FloatArray) -> Any:
         """Return `theta` times the factor that suits it best."""

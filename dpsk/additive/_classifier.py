@@ -33,14 +33,15 @@ __all__ = ["DPAdditiveClassifier"]
 class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
     r"""Additive logistic model of a raw table, trained with differential privacy.
 
-    The score of a row is a sum of one curve a column of numbers and one value a category,
+    The score of a row is a sum of shape functions: a curve for every numeric column, and a value
+    for every category,
 
     .. math:: s(x) = b + \sum_j f_j(x_j),
 
     and is fitted to labels by the logistic loss for two classes and the multinomial one for more.
-    Curves are straight between knots, those of skewed columns on a logarithm of shifted numbers.
-    The table comes as it is: with words, gaps and columns of any scale; of it no more is public
-    than the kinds of its columns.
+    Curves are linear between knots, for skewed columns on a logarithmic scale. Pass the raw
+    table, with categorical and missing values and features of any scale. Only its
+    number of rows, column names, dtypes and class labels are public.
 
     Parameters
     ----------
@@ -52,13 +53,13 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
     ----------
     %(terms_)s
     term_importances_ : ndarray of shape (n_terms,)
-        How far each of `terms_` moves predictions: root mean squares of `centered` over rows, by
-        the shares of rows that were released.
+        How much each of `terms_` moves predictions: the root mean square of `centered` over rows,
+        weighted by the released frequencies of rows.
     %(coef__additive)s
-    intercept_ : ndarray of shape (1,), or (n_classes,) of several
+    intercept_ : ndarray of shape (1,), or (n_classes,) for several classes
     %(classes_)s
     temperature_ : float or None
-        What scores were divided by, released. None where no share of the budget went to it.
+        The private number that scores were divided by. None if no budget was used for it.
     %(class_shares_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
@@ -66,7 +67,7 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
 
     See Also
     --------
-    DPLogisticRegression : For rows of numbers that are bounded and scaled alike.
+    DPLogisticRegression : For numeric features of similar scale.
 
     Notes
     -----

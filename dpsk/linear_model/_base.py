@@ -87,12 +87,12 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
                 check_real("radius", self.radius, low=0, open_low=True,
                            remedy=f"a finite number > 0, as penalty={self.penalty!r} needs one")
         elif self.radius is not None:
-            raise ValueError(f"radius={self.radius!r}: must be None beside penalty="
-                             f"{self.penalty!r}, which is no set; leave it, or use a set such as "
-                             "penalty='l2_ball'.")
+            raise ValueError(f"radius={self.radius!r}: must be None with penalty="
+                             f"{self.penalty!r}, which has no radius; leave it, or use a penalty "
+                             "with one, such as penalty='l2_ball'.")
         if self.penalty in ("l1", "elasticnet") and self.alpha == 0:
-            raise ValueError(f"alpha={self.alpha!r}: must be > 0 beside penalty={self.penalty!r}, "
-                             "as 0 is no penalty at all; set alpha, or use penalty='l2'.")
+            raise ValueError(f"alpha={self.alpha!r}: must be > 0 with penalty={self.penalty!r}; "
+                             "set alpha, such as 1e-3, or use penalty='l2'.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -261,10 +261,10 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
             return False
         words = {}
         if self._homogeneous:
-            words["effect"] = "longer rows are cut to it, in prediction as well"
+            words["effect"] = "longer rows are scaled down to it, in prediction too"
         elif self._needs_length(problem, solver, rows):
-            words["instead"] = ("features are left out, and a constant is all that is fitted, as "
-                                "rows of unknown length would bring nothing but noise")
+            words["instead"] = ("features are left out, and a constant is all that is fitted, "
+                                "because rows of unknown norm would add only noise")
 
         def rule():
             if self._is_bound_elsewhere(problem, solver):

@@ -24,26 +24,25 @@ __all__ = ["DPLogisticRegression"]
 class DPLogisticRegression(Probabilities, LinearClassifier):
     r"""Logistic regression trained with differential privacy.
 
-    Minimizes, under noise,
+    Minimizes, with noise for privacy,
 
     .. math:: \frac1n \sum_i \ell(y_i, \bar x_i^\top w + b) + \alpha\, r(w),
               \qquad \bar x = x \min(1, R / \|x\|_2)
 
-    with the logistic loss for two classes and the multinomial one for more, and `R` the
-    public `data_norm`.
+    with the logistic loss for two classes and the multinomial one for more. `R` is `data_norm`,
+    declared or learned within the budget.
 
     Parameters
     ----------
     %(epsilon)s %(delta)s %(alpha)s %(penalty)s %(l1_ratio)s %(radius)s
     %(solver_margin)s %(precondition_scores)s
     temperature : {"auto", True, False}, default="auto"
-        Whether a fiftieth of the budget finds a factor for coefficients and intercept, which
-        gradients clipped below the loss's slope leave too long: probabilities become less sure,
-        and no decision changes. "auto": on whitened rows, where `clip_norm` is left at its default
-        and there are no more classes than columns. True: after "gd" and "sgd" with an l2
-        penalty or none and delta > 0. Where rows are so few that noise is most of all scores
-        (``n mu`` below the number of columns, or 65), "auto" divides them by 4 instead, for
-        nothing.
+        Whether to calibrate probabilities by a private factor, for a fiftieth of the budget.
+        Clipped gradients make coefficients too large; the factor makes probabilities less extreme
+        and changes no decision. "auto": if rows are whitened, `clip_norm` has its default
+        and there are no more classes than features. True needs "gd" or "sgd", an l2 penalty or
+        none, and delta > 0. Where noise dominates the scores (``n mu`` below the number of
+        features, or 65), "auto" divides scores by 4 instead, at no privacy cost.
     %(max_iter)s
         ``clip_norm=inf`` clips nothing, as the loss itself bounds the gradient.
     %(data_norm)s %(data_norm_inf)s %(fit_intercept)s %(class_weight_balanced)s %(classes)s
@@ -54,7 +53,7 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
     %(coef__classes)s %(intercept__classes)s %(data_norm_)s %(preconditioner_)s
     %(preconditioner_scales_)s %(classes_)s
     temperature_ : float or None
-        What scores were divided by, released. None where no share of the budget went to it.
+        The private number that scores were divided by. None if no budget was used for it.
     %(class_shares_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
@@ -62,14 +61,14 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
 
     See Also
     --------
-    DPLinearSVC : The margin alone, without probabilities.
-    DPAdditiveClassifier : For raw tables, a curve for every column.
-    sklearn.linear_model.LogisticRegression : What it tends to as epsilon grows.
+    DPLinearSVC : A linear classifier without probabilities.
+    DPAdditiveClassifier : For raw tables, with a shape function for every column.
+    sklearn.linear_model.LogisticRegression : The same model without privacy.
 
     Notes
     -----
     %(privacy)s
-    Where a temperature is found, noisy slopes in it are released as well.
+    If a temperature is fitted, noisy slopes of the loss are released as well.
 
     %(linear_score)s
 

@@ -369,7 +369,7 @@ def splits_of(cv, n_samples, random_state):
     elif isinstance(cv, str) or not hasattr(cv, "__iter__"):
         if hasattr(cv, "split"):
             raise TypeError(f"cv of type {type(cv).__name__}: must split by index alone, as KFold "
-                            "does; where labels or groups decide, one changed row moves others.")
+                            "does; a split by labels or groups lets one changed row move others.")
         n_splits = check_integer("cv", cv, low=2, high=n_samples,
                                  remedy=f"an int in [2, {n_samples}], or KFold")
         seed = public_seed(random_state)

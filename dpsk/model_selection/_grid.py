@@ -20,10 +20,10 @@ __all__ = ["DPGridSearchCV"]
 class DPGridSearchCV(BaseSearch):
     """Grid search of hyperparameters under one privacy budget.
 
-    A run draws a setting of the grid uniformly, trains it on a part of the rows and scores it on
-    the others, under noise. A secret random number of runs is made, each with a budget of its
-    own, and the one with the best noisy score is kept. That costs little more than a run does:
-    with ten runs on average, each has about .64 of a total epsilon of 1.
+    A secret random number of candidates is drawn uniformly from the grid. Each is trained on a
+    part of the rows and scored under noise on the others, and the one with the best noisy score
+    is kept. The search costs little more than one candidate: at a total epsilon of 1, with ten
+    candidates on average, each has about .64.
 
     Parameters
     ----------
@@ -33,96 +33,96 @@ class DPGridSearchCV(BaseSearch):
     param_grid : dict or list of dicts
         Names of parameters with lists of values, as scikit-learn's `GridSearchCV` takes it.
     %(epsilon)s
-        Of the whole search.
+        The budget covers the whole search.
     %(delta_gaussian)s
     n_iter : float or None, default=None
-        The number of runs to expect, at least 1; some settings may be drawn twice, and others
-        not. None: the number of settings.
+        Expected number of candidates, at least 1; some points of the grid may be drawn twice, and
+        others not at all. None: the size of the grid.
     scoring : str, callable, list, dict or None, default=None
         "accuracy", "balanced_accuracy", "f1", "roc_auc", "neg_brier_score" or
-        "neg_log_loss" of classes; "neg_mean_squared_error", "neg_mean_absolute_error" or "r2"
-        of numbers; the first by default. scikit-learn's scorers of these names are taken, and
-        other scorers with ``score_bound=(low, high)``, which are called row by row. Several, as a
-        list or a dict from names: `refit` names the one that chooses.
+        "neg_log_loss" for classifiers; "neg_mean_squared_error", "neg_mean_absolute_error" or "r2"
+        for regressors; the first by default. Also scikit-learn's scorers of these names. Other
+        scorers need ``score_bound=(low, high)``, and are called on one row at a time. With a list
+        or a dict of several scores, `refit` names the one that chooses.
     score_bound : float, (float, float) or None, default=None
-        Where the loss of a row is cut off. None: 4.6 for "neg_log_loss", and for numbers what
-        declared `target_bounds` of the estimator imply. A pair: bounds on what a callable says.
+        The value at which the loss of a row is clipped. None: 4.6 for "neg_log_loss", and for
+        regressors as the declared `target_bounds` imply. A pair: bounds on a callable's scores.
     refit : bool or str, default=True
-        True: `best_estimator_` is kept; it is trained on the training part. False: it is not. The
-        name of a score where there are several.
+        True keeps `best_estimator_`, which was trained on the training part; False does not. The
+        name of the score that chooses, if there are several.
     return_train_score : bool, default=False
-        Must be False: each such score would be another release.
+        Must be False: each training score would have a privacy cost.
     error_score : "raise" or nan, default="raise"
-        NaN leaves out settings that are refused by their values, with a warning. Runs that rows
-        make fail end the search, as which ones those are is data.
+        NaN skips candidates with invalid parameter values, with a warning. A candidate that fails
+        because of the rows ends the search, because which one fails depends on data.
     n_jobs : int or None, default=None
-        Number of processes that train runs; the result is the same for any. Budgets are charged
-        once, here. Nobody who is not trusted may see how busy they are.
+        Number of processes that train candidates; it does not change the result. Budgets are
+        charged once, in this process. Let only trusted people see how busy the processes are.
     cv : splitter, iterable of one (train, test) or None, default=None
         None: `test_size` of the rows are held out. Else one split by index, such as
-        ``ShuffleSplit(1)``, of groups if there are any; indices that are handed over are taken on
-        trust, with a `PrivacyWarning`. K folds would be K trainings a run.
+        ``ShuffleSplit(1)``, of groups if there are any. Indices are an unverified assumption, as
+        a `PrivacyWarning` says. K folds are refused.
     post_params : dict or None, default=None
-        A parameter that is set after the training, with a list of values, all of which a run
-        tries for the price of one: "threshold" of the probability of the second of two classes,
-        with scoring="accuracy"; "temperature" of probabilities, with the other scores of classes;
-        "alpha" of ``solver="sufficient_statistics"``. A run chooses among them on the held-out
-        rows, under noise.
+        A parameter that is set after the training, with a list of values. Each candidate chooses
+        one on the held-out rows, under noise, for the privacy cost of one value. It is "threshold"
+        of the second of two classes, with scoring="accuracy"; "temperature" of probabilities, with
+        other scores of classifiers; or "alpha" of ``solver="sufficient_statistics"``.
     test_size : float, default=0.2
-        Share of rows that are held out to score runs, never trained on.
+        Fraction of the rows that are held out to score candidates.
     random_state : int, NoiseSeed or None, default=None
-        None or an int rules the split of rows only. Of a `dpsk.testing.NoiseSeed` all of it
-        repeats, for tests: not private for anyone who knows the seed.
+        None or an int sets the split of rows only. A `dpsk.testing.NoiseSeed` repeats the whole
+        search, for tests: not private for anyone who knows the seed.
     verbose : int or bool, default=0
-        1 prints the plan, which is public; how far a search is stays secret.
+        1 prints the public plan; progress stays secret.
 
     Attributes
     ----------
     best_estimator_ : estimator
-        The model of the best run, trained on the training part, and not refitted. Its `privacy_`
-        is that of the search.
+        The best model, trained on the training part and not refitted. Its `privacy_` is the
+        certificate of the search.
     best_params_ : dict
     best_score_ : float
-        Its noisy score on the held-out part, within the range of scores; as the best of several
-        it is rather high. NaN, with a `PrivacyWarning`, where its noise is larger.
+        The noisy score of the best model on the held-out part, within the range of scores. As the
+        best of several it is biased upward. NaN, with a `PrivacyWarning`, if noise exceeds it.
     best_score_standard_error_ : float
-        Of that noise.
+        Standard error of `best_score_` due to noise.
     best_index_ : int
-        Place of the setting in `cv_results_`.
+        Index of the best candidate in `cv_results_`.
     cv_results_ : dict
-        As scikit-learn has it: "params" are all settings, "mean_test_score",
-        "std_test_score" (the standard error) and "rank_test_score" are NaN but for the best,
-        as the others stay secret.
+        As in scikit-learn: "params" are all points of the grid. "mean_test_score",
+        "std_test_score" (the standard error) and "rank_test_score" are NaN except for the best,
+        because the others stay secret.
     n_splits_ : int
         1: a split into two parts.
     classes_ : ndarray of shape (n_classes,)
     plan_ : SearchPlan
-        What was declared beforehand, see `plan`.
+        The plan that was declared before the search, see `plan`.
     scorer_ : Scorer
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     Raises
     ------
     ValueError
-        For a parameter out of range, an estimator whose price is not known, settings of a
-        budget, a score whose sensitivity is not known, a `NoiseSeed` beside a parameter that
+        For a parameter out of range, an estimator whose privacy cost is unknown, candidates that
+        set a budget, a score with unknown sensitivity, a `NoiseSeed` with a parameter that
         cannot be pickled, or rows that a fit would refuse; always before any noise is drawn.
 
     See Also
     --------
-    DPRandomizedSearchCV : Settings drawn from distributions.
-    dpsk.accounting.BestOf : What a search costs.
+    DPRandomizedSearchCV : Candidates drawn from distributions.
+    dpsk.accounting.BestOf : The privacy cost of a search.
 
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: the setting, the model and the
-    noisy score of the best run. Secret, and kept nowhere: how many runs there were, the others,
-    and their scores. There is no progress, and warnings of runs are dropped.
-    **How long a search takes** is about the number of runs, which the guarantee takes as secret:
-    do not publish the time. The number of rows, all parameters and the split by index are public.
+    attributes are (epsilon, delta)-indistinguishable. Released: the parameters, the model and the
+    noisy score of the best candidate. The number of candidates, the other candidates and their
+    scores are secret and not stored. Progress and warnings of candidates are not shown.
+    **The time of a search** reveals the number of candidates, which must stay secret: do not
+    publish it. The number of rows, all parameters and the split by index are public.
 
-    A refit on all rows is another release: fit ``clone(best_estimator_)`` at a budget of its own.
+    A refit on all rows has a privacy cost of its own: fit ``clone(best_estimator_)`` with another
+    budget.
 
     References
     ----------

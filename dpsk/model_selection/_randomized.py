@@ -23,10 +23,10 @@ _PROBES = 16
 class DPRandomizedSearchCV(BaseSearch):
     """Randomized hyperparameter search under one privacy budget.
 
-    A run draws a setting, trains it on a part of the rows and scores it on the others, under
-    noise. A secret random number of runs is made, each with a budget of its own, and the one with
-    the best noisy score is kept. That costs little more than a run does: with ten runs on
-    average, each has about .64 of a total epsilon of 1.
+    A secret random number of candidates is drawn. Each is trained on a part of the rows and
+    scored under noise on the others, and the one with the best noisy score is kept. The search
+    costs little more than one candidate: at a total epsilon of 1, with ten candidates on average,
+    each has about .64.
 
     Parameters
     ----------
@@ -37,89 +37,87 @@ class DPRandomizedSearchCV(BaseSearch):
         Names of parameters with lists of values, or distributions such as SciPy's, as
         scikit-learn's `RandomizedSearchCV` takes it. It must not follow from the rows.
     %(epsilon)s
-        Of the whole search.
+        The budget covers the whole search.
     %(delta_gaussian)s
     n_iter : float, default=10
-        The number of runs to expect, at least 1.
+        Expected number of candidates, at least 1.
     scoring : str, callable, list, dict or None, default=None
         "accuracy", "balanced_accuracy", "f1", "roc_auc", "neg_brier_score" or
-        "neg_log_loss" of classes; "neg_mean_squared_error", "neg_mean_absolute_error" or "r2"
-        of numbers; the first by default. scikit-learn's scorers of these names are taken, and
-        other scorers with ``score_bound=(low, high)``, which are called row by row. Several, as a
-        list or a dict from names: `refit` names the one that chooses.
+        "neg_log_loss" for classifiers; "neg_mean_squared_error", "neg_mean_absolute_error" or "r2"
+        for regressors; the first by default. Also scikit-learn's scorers of these names. Other
+        scorers need ``score_bound=(low, high)``, and are called on one row at a time. With a list
+        or a dict of several scores, `refit` names the one that chooses.
     score_bound : float, (float, float) or None, default=None
-        Where the loss of a row is cut off. None: 4.6 for "neg_log_loss", and for numbers what
-        declared `target_bounds` of the estimator imply. A pair: bounds on what a callable says.
+        The value at which the loss of a row is clipped. None: 4.6 for "neg_log_loss", and for
+        regressors as the declared `target_bounds` imply. A pair: bounds on a callable's scores.
     refit : bool or str, default=True
-        True: `best_estimator_` is kept; it is trained on the training part. False: it is not. The
-        name of a score where there are several.
+        True keeps `best_estimator_`, which was trained on the training part; False does not. The
+        name of the score that chooses, if there are several.
     return_train_score : bool, default=False
-        Must be False: each such score would be another release.
+        Must be False: each training score would have a privacy cost.
     error_score : "raise", default="raise"
-        Must be "raise": settings are drawn in secret, so that none may be left out.
+        Must be "raise": candidates are drawn in secret, so none may be left out.
     n_jobs : int or None, default=None
-        Number of processes that train runs; the result is the same for any. Budgets are charged
-        once, here. Nobody who is not trusted may see how busy they are.
+        Number of processes that train candidates; it does not change the result. Budgets are
+        charged once, in this process. Let only trusted people see how busy the processes are.
     cv : splitter, iterable of one (train, test) or None, default=None
         None: `test_size` of the rows are held out. Else one split by index, such as
-        ``ShuffleSplit(1)``, of groups if there are any; indices that are handed over are taken on
-        trust, with a `PrivacyWarning`. K folds would be K trainings a run.
+        ``ShuffleSplit(1)``, of groups if there are any. Indices are an unverified assumption, as
+        a `PrivacyWarning` says. K folds are refused.
     post_params : dict or None, default=None
-        A parameter that is set after the training, with a list of values, all of which a run
-        tries for the price of one: "threshold" of the probability of the second of two classes,
-        with scoring="accuracy"; "temperature" of probabilities, with the other scores of classes;
-        "alpha" of ``solver="sufficient_statistics"``. A run chooses among them on the held-out
-        rows, under noise.
+        A parameter that is set after the training, with a list of values. Each candidate chooses
+        one on the held-out rows, under noise, for the privacy cost of one value. It is "threshold"
+        of the second of two classes, with scoring="accuracy"; "temperature" of probabilities, with
+        other scores of classifiers; or "alpha" of ``solver="sufficient_statistics"``.
     test_size : float, default=0.2
-        Share of rows that are held out to score runs, never trained on.
+        Fraction of the rows that are held out to score candidates.
     random_state : int, NoiseSeed or None, default=None
-        None or an int rules the split of rows only. Of a `dpsk.testing.NoiseSeed` all of it
-        repeats, for tests: not private for anyone who knows the seed.
+        None or an int sets the split of rows only. A `dpsk.testing.NoiseSeed` repeats the whole
+        search, for tests: not private for anyone who knows the seed.
     verbose : int or bool, default=0
-        1 prints the plan, which is public; how far a search is stays secret.
+        1 prints the public plan; progress stays secret.
 
     Attributes
     ----------
     best_estimator_ : estimator
-        The model of the best run, trained on the training part, and not refitted. Its `privacy_`
-        is that of the search.
+        The best model, trained on the training part and not refitted. Its `privacy_` is the
+        certificate of the search.
     best_params_ : dict
     best_score_ : float
-        Its noisy score on the held-out part, within the range of scores; as the best of several
-        it is rather high. NaN, with a `PrivacyWarning`, where its noise is larger.
+        The noisy score of the best model on the held-out part, within the range of scores. As the
+        best of several it is biased upward. NaN, with a `PrivacyWarning`, if noise exceeds it.
     best_score_standard_error_ : float
-        Of that noise.
+        Standard error of `best_score_` due to noise.
     best_index_ : int
-        Place of the setting in `cv_results_`.
+        Index of the best candidate in `cv_results_`.
     cv_results_ : dict
-        As scikit-learn has it: "params" are the best setting alone, "mean_test_score",
-        "std_test_score" (the standard error) and "rank_test_score" are NaN but for the best,
-        as the others stay secret.
+        As in scikit-learn, but only for the best candidate: "params", "mean_test_score",
+        "std_test_score" (the standard error) and "rank_test_score". The others stay secret.
     n_splits_ : int
         1: a split into two parts.
     classes_ : ndarray of shape (n_classes,)
     plan_ : SearchPlan
-        What was declared beforehand, see `plan`.
+        The plan that was declared before the search, see `plan`.
     scorer_ : Scorer
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     Raises
     ------
     ValueError
-        For a parameter out of range, an estimator whose price is not known, settings of a
-        budget, a score whose sensitivity is not known, a `NoiseSeed` beside a parameter that
+        For a parameter out of range, an estimator whose privacy cost is unknown, candidates that
+        set a budget, a score with unknown sensitivity, a `NoiseSeed` with a parameter that
         cannot be pickled, or rows that a fit would refuse; always before a row is trained on.
 
     See Also
     --------
-    DPGridSearchCV : Settings from a grid.
-    dpsk.accounting.BestOf : What a search costs.
+    DPGridSearchCV : Candidates drawn from a grid.
+    dpsk.accounting.BestOf : The privacy cost of a search.
 
     Notes
     -----
-    *Privacy.* As of `DPGridSearchCV`. Released: the setting, the model and the noisy score of the
-    best run. The number of runs, the others and their scores stay secret; so must the time that
-    a search takes, which tells about how many there were.
+    *Privacy.* As of `DPGridSearchCV`. Released: the parameters, the model and the noisy score
+    of the best candidate. The number of candidates, the others and their scores stay secret; so
+    must the time of a search, which reveals about how many there were.
 
     References
     ----------

@@ -194,9 +194,9 @@ def _chosen(scoring, score_bound, estimator, several=False):
     if not isinstance(name, str) or name not in offered:
         shown = repr(name) if isinstance(name, str) else type(name).__name__
         instead = _INSTEAD.get(name) if isinstance(name, str) else (
-            callable(name) and "give score_bound=(low, high), and it is called row by row")
+            callable(name) and "give score_bound=(low, high), to call it on one row at a time")
         raise ValueError(
-            f"scoring={shown}: the noise that hides a row in it is not known here"
+            f"scoring={shown}: the sensitivity of this score is unknown"
             f"{f' ({instead})' if instead else ''}; for {type(estimator).__name__} it must be one "
             f"of {', '.join(map(repr, offered))}.")
     if name in _OF_CHANCES and not hasattr(estimator, "predict_proba"):

@@ -230,10 +230,9 @@ class BaseSearch(HoldoutModel):
         several = isinstance(self.cv, Integral)
         found = [] if several else splits_of(self.cv, n_units, self.random_state)
         if len(found) != 1:
-            raise ValueError(f"cv={self.cv!r}: with K folds a row is in K - 1 trainings of every "
-                             "run, each of which would get so small a part of the budget that "
-                             "one split into two parts chooses better; leave cv=None and set "
-                             "test_size, or give one split, such as "
+            raise ValueError(f"cv={self.cv!r}: must be one split into two parts, because K folds "
+                             "would divide the budget of each candidate among K - 1 trainings; "
+                             "leave cv=None and set test_size, or pass "
                              "ShuffleSplit(n_splits=1, test_size=0.2).")
         return found[0]
 

@@ -141,7 +141,7 @@ class NumericTransformer(DPTransformer):
         if self._ends is None:
             return []
         norm = max(map(abs, self._ends)) * math.sqrt(len(table.columns))
-        return [Enforced("row_norm", norm, "derived", "l2 norm of a row that comes out")]
+        return [Enforced("row_norm", norm, "derived", "l2 norm of one transformed row")]
 
     def _keep(self, found):
         self._columns = self._described

@@ -126,8 +126,8 @@ class DPStandardScaler(CenteringScaler):
 
     def _enforced(self, table):
         return [*super()._enforced(table), Enforced(
-            "entry", 1.0, "derived", "size of a number as it is summed, in half its range; larger "
-            "ones are cut")]
+            "entry", 1.0, "derived", "size of one number, in units of half its range; larger ones "
+            "are clipped")]
 
     def _keep_statistics(self, found):
         learns = self.with_mean or self.with_std

@@ -30,8 +30,8 @@ __all__ = ["SEVERAL", "PrivacyReport"]
 SEVERAL = "Several fits"
 #: What is protected where some fits protect rows and others groups of them.
 _NO_UNIT = "none: some fits protect rows, others groups of rows"
-_FIXED = ("The total holds if neither which fits were made nor how they were set up followed from "
-          "what an earlier one released; where it did, fit within a PrivacyBudget.")
+_FIXED = ("The total holds if no result of one fit decided whether or how another one was made; "
+          "otherwise fit within a PrivacyBudget.")
 _DISJOINT = "members are taken to share no row, so that a row pays for one member only."
 
 

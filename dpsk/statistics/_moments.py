@@ -86,29 +86,29 @@ def dp_mean(X: Any, *, epsilon: float = 1.0, delta: float | None = None, bounds:
     Parameters
     ----------
     X : array-like of shape (n,) or (n, n_columns), Series or DataFrame
-        Numbers or truths, NaN where they are missing, which count nowhere. Of two dimensions, or
-        a DataFrame, every column has its own entry in the result.
+        Numbers or booleans; NaN values are missing and are ignored. With two dimensions, or a
+        DataFrame, the result has an entry for every column.
     epsilon : float, default=1.0
-        Of the release; inf: no noise, not private.
+        Privacy budget; smaller is more private. inf: no noise, not private.
     delta : float or None, default=None
-        None: ``1 / n**2``.
+        Roughly the probability that the bound by epsilon fails. None: ``1 / n**2``.
     bounds : (float, float), dict or None, default=None
-        Public; numbers beyond count as the ends. A dict has those of some columns, by name or
-        place. None: a range is learnt by a share of the budget, except of truths.
+        Public bounds; numbers outside are clipped to them. A dict gives bounds of some columns, by
+        name or position. None: learned for a part of the budget; booleans have (0, 1).
     groups : array-like of shape (n,) or None, default=None
-        Whose row each is, to protect people instead of rows: one row of each, drawn at random,
-        stands for them. Their number stands for n.
+        The person of each row, for user-level privacy: only one row of each person, drawn at
+        random, is used. The number of people replaces n.
     random_state : None, int or NoiseSeed, default=None
         Only a NoiseSeed has an effect: noise that repeats.
     population : bool, default=False
-        Whether the interval is about the population that rows are a sample of, and not about the
-        rows themselves.
+        Whether the interval is for the mean of the population that the rows are a sample of.
+        False: for the mean of these rows.
 
     Returns
     -------
     mean : Estimate
-        With its standard error, and the certificate in `privacy_`; its `bounds` are the range.
-        NaN, with a `PrivacyWarning`, where noise hides how many numbers there are.
+        The mean with its standard error, its `bounds` and its certificate `privacy_`. NaN, with a
+        `PrivacyWarning`, where noise hides the number of values.
 
     Examples
     --------

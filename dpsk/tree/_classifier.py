@@ -57,17 +57,18 @@ class TreeLabels(Probabilities, ScoreClassifier):
 class DPDecisionTreeClassifier(TreeLabels, OneTree):
     r"""Differentially private decision tree of a raw table, for classes.
 
-    Every node asks one question of one column, chosen under noise, and every leaf predicts by its
-    noisy shares of the classes. The table comes as it is: with words, gaps and columns of any
+    Every node splits on one column, chosen under noise, and every leaf predicts by its noisy class
+    frequencies. Pass the raw table, with categorical and missing values and features of any
     scale.
 
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
     max_depth : int or None, default=None
-        Questions from the root to a leaf, at most 8. None: 4 to 8, by n mu.
+        Most splits from the root to a leaf, at most 8. None: 4 to 8, larger for more rows and
+        budget.
     %(columns)s
-        Between two bounds 32 bins of equal width cost nothing.
+        Between declared bounds a column has 32 bins of equal width, at no privacy cost.
     %(max_categories)s
     class_weight : dict or None, default=None
         Public weights of the classes. "balanced" is refused: class counts are data.
@@ -79,7 +80,7 @@ class DPDecisionTreeClassifier(TreeLabels, OneTree):
         The nodes: `splits`, `means`, noisy `counts` of rows and `noise` on means.
     %(classes_)s
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Share of the variance that splits by a column explain; follows from what was released.
+        Fraction of the variance that splits on a column explain; computed from released numbers.
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises_classes)s
@@ -88,20 +89,20 @@ class DPDecisionTreeClassifier(TreeLabels, OneTree):
     --------
     dpsk.tree.export_text : The tree as text.
     dpsk.tree.plot_tree : The tree as a picture.
-    DPAdditiveClassifier : Mostly more accurate, and read as curves.
+    DPAdditiveClassifier : Mostly more accurate, and plotted as curves.
 
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-indistinguishable. Released: bins of columns that are not
-    declared; for every level the splits of its nodes, one choice under noise, and noisy counts of
-    the classes in its nodes. The number of rows, names and dtypes of columns, labels of classes
+    declared; for every level the splits of its nodes, chosen under noise, and noisy counts of the
+    classes in its nodes. The number of rows, names and dtypes of columns, labels of classes
     and all parameters are public. Weights beyond 1 count as 1.
 
     References
     ----------
     Vos, Vos, Li, Verwer (2023), "Differentially-private decision trees and provable robustness to
-    data poisoning"; Hay, Rastogi, Miklau, Suciu (2010), for sums of nodes that agree.
+    data poisoning"; Hay, Rastogi, Miklau, Suciu (2010), for consistent sums of nodes.
 
     Examples
     --------

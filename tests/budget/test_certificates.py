@@ -372,7 +372,7 @@ def test_a_report_on_a_budget_needs_no_fits_that_were_planned():
     assert "in at most 2 fits" in report.model_card()
     assert "followed from what" not in report.model_card() + str(report).replace(
         budget.certificate().assumed[1], "")
-    assert "followed from what an earlier one released" in privacy_report(
+    assert "no result of one fit decided" in privacy_report(
         {"all": budget, "more": model().fit(X, Y)}).model_card()
 
 

@@ -136,7 +136,7 @@ def test_scores_of_rows_of_unknown_length_are_fitted_and_cut_in_prediction_too(
     y = (y > 4).astype(int)
     model = DPLogisticRegression(0.5, precondition=precondition, random_state=0)
     (said,) = warned(model, container(X), y)
-    assert "data_norm=1.0 holds" in said and "in prediction as well" in said
+    assert "data_norm=1.0 holds" in said and "in prediction too" in said
     assert model.coef_.any()
     raw = X @ model.coef_[0] + model.intercept_
     scale = 1.0 / np.maximum(1.0, np.linalg.norm(X, axis=1))
