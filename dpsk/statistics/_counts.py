@@ -60,8 +60,11 @@ def dp_histogram(x: Any, bins: Any = 10, **options: Any) -> tuple[Estimate, Any]
     else:
         given = tuple(bins) if np.ndim(bins) == 1 else bins
         check_columns("bins", {"edges": given})
+        if options.get("bounds") is not None:
+            raise ValueError("bounds: edges of bins are bounds already; leave bounds=None, or "
+                             "give a number of bins.")
         even, options = None, {**options, "bounds": (float(given[0]), float(given[-1]))}
-    columns = Columns.of("dp_histogram", x, one=True, **options)
+    columns = Columns.of("dp_histogram", x, options, "bounds", one=True)
 
     def edges(low, high):
         return np.array(given, dtype=float) if even is None else low + (high - low) * even
@@ -108,8 +111,8 @@ def dp_value_counts(x: Any, categories: list[Any] | None = None,
     """
     categories = None if categories is None else list(categories)
     check_columns("categories", None if categories is None else {"x": categories})
-    columns = Columns.of("dp_value_counts", x, one=True, only="words", categories=categories,
-                         **options)
+    columns = Columns.of("dp_value_counts", x, options, one=True, only="words",
+                         categories=categories)
     names = list(columns.table.columns[0].categories)
     if not names:
         raise ValueError("categories=None: the dtype has none, and which occur is data; declare "

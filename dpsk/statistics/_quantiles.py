@@ -9,7 +9,7 @@ import numpy as np
 from dpsk._data.errors import discreetly, quietly
 from dpsk._privacy.certificate import Enforced
 from dpsk.statistics._plan import CountedPoints, Points
-from dpsk.statistics._reading import Columns, estimated
+from dpsk.statistics._reading import Columns, check_options, estimated
 
 if TYPE_CHECKING:
     from typing import Any
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from dpsk.metrics._estimate import Estimate
 
 __all__ = ["between", "dp_median", "dp_quantile", "rank_bound"]
+
+#: What they take beside what all functions do.
+_ALSO = ("bounds", "population")
 
 
 @quietly
@@ -49,7 +52,7 @@ def dp_quantile(X: Any, q: Any, **options: Any) -> Estimate:
     q = discreetly("q", np.asarray, q, np.float64)
     if q.ndim > 1 or not q.size or not ((q >= 0.0) & (q <= 1.0)).all():
         raise ValueError("q: must be a number in [0, 1], or a list of some.")
-    columns = Columns.of("dp_quantile", X, **options)
+    columns = Columns.of("dp_quantile", X, options, *_ALSO)
     points = Points(len(columns.full), tuple(np.atleast_1d(q).tolist()),
                     options.get("population", False))
     found, certificate = columns.released(
@@ -74,6 +77,7 @@ def dp_median(X: Any, **options: Any) -> Estimate:
     median : Estimate
         The middle of an interval that covers it; the certificate is in `privacy_`.
     """
+    check_options("dp_median", options, *_ALSO)
     return dp_quantile(X, 0.5, **options)
 
 

@@ -147,8 +147,14 @@ def test_an_empty_column_is_unknown_and_a_constant_one_is_not():
     (lambda: dp_covariance(FRAME[["age", "pay"]]), ValueError, "contains NaN"),
     (lambda: dp_histogram(FRAME[["age", "pay"]]), ValueError, "one of them at a time"),
     (lambda: dp_histogram(X, 0), ValueError, "bins=0"),
-    (lambda: dp_mean(X, sample_weight=X), TypeError, "sample_weight"),
-    (lambda: dp_std(X, sample_weight=X), TypeError, "sample_weight"),
+    (lambda: dp_mean(X, sample_weight=X), TypeError, r"^dp_mean\(\) got .* 'sample_weight'"),
+    (lambda: dp_std(X, sample_weight=X), TypeError, r"^dp_std\(\) got .* 'sample_weight'"),
+    (lambda: dp_median(X, sample_weight=X), TypeError, r"^dp_median\(\) got .* 'sample_weight'"),
+    # What was taken in silence, and had no effect.
+    (lambda: dp_sum(X, bounds=BOUNDS, population=True), TypeError, r"^dp_sum\(\).*'population'"),
+    (lambda: dp_count(X, bounds=BOUNDS), TypeError, r"^dp_count\(\) .* 'bounds'; it takes eps"),
+    (lambda: dp_count(X, one=True), TypeError, r"^dp_count\(\) .* 'one'"),
+    (lambda: dp_histogram(X, [0, 1], bounds=(5, 6)), ValueError, "edges of bins are bounds al"),
     (lambda: dp_mean(X, population="yes"), ValueError, "population="),
     (lambda: dp_mean(X, epsilon=0), ValueError, "epsilon=0")])
 def test_what_has_no_answer_is_refused_before_noise_is_drawn_and_without_a_value(
@@ -156,6 +162,14 @@ def test_what_has_no_answer_is_refused_before_noise_is_drawn_and_without_a_value
     with PrivacyBudget(1.0, 1e-5) as budget, pytest.raises(error, match=match) as caught:
         call()
     assert not budget.charges and "12345" not in str(caught.value)
+
+
+def test_a_gap_is_refused_whichever_rows_stand_for_groups():
+    numbers = np.column_stack([X, GAPS])[:20]
+    numbers[:, 1] = [np.nan, *range(19)]
+    for seed in range(4):
+        with pytest.raises(ValueError, match="contains NaN"):
+            dp_covariance(numbers, groups=np.arange(20) // 2, random_state=seed)
 
 
 def test_multiples_and_sums_with_numbers_keep_an_uneven_interval():
