@@ -8,6 +8,7 @@ import numpy as np
 
 from dpsk._data.errors import discreetly, quietly
 from dpsk._privacy.certificate import Enforced
+from dpsk._statistics.decimals import decimal_points
 from dpsk.statistics._plan import CountedPoints, Points
 from dpsk.statistics._reading import Columns, check_options, estimated
 
@@ -92,4 +93,8 @@ def between(columns, points, certificate):
         columns.edges().T, (-np.inf, np.inf), strict=True))
     found = np.clip(np.moveaxis(points, 0, -1), low, high)
     begin, end = found[..., 0, :], found[..., 1, :]
-    return estimated(columns, 0.5 * begin + 0.5 * end, begin, end, (low, high), certificate)
+    value = 0.5 * begin + 0.5 * end
+    # The last points stand for all that is beyond them.
+    last = decimal_points().first[-1]
+    begin, end = np.where(begin <= -last, low, begin), np.where(end >= last, high, end)
+    return estimated(columns, value, begin, end, (low, high), certificate)

@@ -153,6 +153,7 @@ def test_an_empty_column_is_unknown_and_a_constant_one_is_not():
     # What was taken in silence, and had no effect.
     (lambda: dp_sum(X, bounds=BOUNDS, population=True), TypeError, r"^dp_sum\(\).*'population'"),
     (lambda: dp_count(X, bounds=BOUNDS), TypeError, r"^dp_count\(\) .* 'bounds'; it takes eps"),
+    (lambda: dp_count(np.ma.masked_less(X, 5.0)), TypeError, "masked array, whose mask would"),
     (lambda: dp_count(X, one=True), TypeError, r"^dp_count\(\) .* 'one'"),
     (lambda: dp_histogram(X, [0, 1], bounds=(5, 6)), ValueError, "edges of bins are bounds al"),
     (lambda: dp_mean(X, population="yes"), ValueError, "population="),
@@ -162,6 +163,16 @@ def test_what_has_no_answer_is_refused_before_noise_is_drawn_and_without_a_value
     with PrivacyBudget(1.0, 1e-5) as budget, pytest.raises(error, match=match) as caught:
         call()
     assert not budget.charges and "12345" not in str(caught.value)
+
+
+@pytest.mark.parametrize("bounds", [None, (1e13, 2e13)])
+def test_the_interval_of_a_quantile_beyond_all_points_has_no_end_but_the_bound(bounds):
+    numbers = np.linspace(1.2e13, 1.8e13, N)
+    low, high = dp_median(numbers, bounds=bounds, random_state=NoiseSeed(0)).interval()
+    assert low < 1.5e13 < high
+    low, high = dp_median(-numbers, bounds=bounds and (-2e13, -1e13),
+                          random_state=NoiseSeed(0)).interval()
+    assert low < -1.5e13 < high
 
 
 def test_a_gap_is_refused_whichever_rows_stand_for_groups():
