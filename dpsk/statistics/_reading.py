@@ -14,6 +14,7 @@ from dpsk._data.tables import Table, read_table
 from dpsk._estimator import warn_of_weak_budget
 from dpsk._fit import Method, run_private
 from dpsk._parameters import check_flag
+from dpsk._privacy.certificate_fields import ONE_ROW_EACH
 from dpsk._problem import Budget
 from dpsk.metrics._estimate import between
 from dpsk.metrics._table import checked_budget
@@ -95,7 +96,8 @@ class Columns:
         return run_private(
             method, what, self.budget, mechanism, self.rows, data, verbose=0,
             random_state=self.random_state, enforced=enforced, released=[what],
-            public=[f"{unit} and of columns, their names, and dtypes", "all parameters"])
+            public=[f"{unit} and of columns, their names, and dtypes with the categories that "
+                    "these hold", "all parameters", *[ONE_ROW_EACH] * self.budget.grouped])
 
     def shaped(self, array):
         """Return an array with an entry a column, or that of the only one."""

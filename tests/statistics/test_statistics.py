@@ -118,13 +118,21 @@ def test_everybody_counts_once_and_the_certificate_says_so():
     people = np.arange(N) // 2
     found = dp_mean(X, bounds=BOUNDS, groups=people, random_state=NoiseSeed(0))
     assert found.privacy_.relation == GROUP_RELATION and found.privacy_.delta == (N / 2)**-2
-    assert found.standard_error > dp_mean(X, bounds=BOUNDS).standard_error
+    assert any("stands for its group" in fact for fact in found.privacy_.public)
+    alone = dp_mean(X, bounds=BOUNDS)
+    assert found.standard_error > alone.standard_error
+    assert not any("group" in fact for fact in alone.privacy_.public)
 
 
 def test_sampling_error_is_in_intervals_about_the_population():
     both = [np.ptp(call(X, population=whole, epsilon=4.0, random_state=NoiseSeed(0)).interval())
             for call in (CALLS["mean"][0], dp_median) for whole in (False, True)]
     assert both[0] < both[1] and both[2] < both[3]
+
+
+def test_categories_of_a_dtype_are_on_the_certificate_as_public():
+    counts, names = dp_value_counts(FRAME["job"].astype("category"), epsilon=8.0)
+    assert names == ["a", "b", "c"] and "categories that" in counts.privacy_.public[0]
 
 
 def test_an_empty_column_is_unknown_and_a_constant_one_is_not():
