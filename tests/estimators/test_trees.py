@@ -178,6 +178,23 @@ def test_leaves_paths_and_predictions_agree(cls):
 
 
 @every_tree_model
+@pytest.mark.parametrize("bounds", [(1.0, 1.0 + 2**-52), (1e10, 1e10 + 1e-5), (0.0, 1e-99)])
+def test_bounds_may_be_as_close_as_numbers_are_told_apart(cls, bounds):
+    X = np.repeat(bounds, 200)[:, None]
+    y = np.repeat([0, 1], 200)
+    model = cls(50.0, columns={0: bounds}, max_depth=1, random_state=NoiseSeed(0)).fit(X, y)
+    assert model.score(X, y) > 0.9
+
+
+@every_tree_model
+@pytest.mark.parametrize("params", [{"decimals": "a"}, {"decimals": -1}, {"max_depth": -1}])
+def test_a_text_of_no_levels_or_digits_is_refused_by_name(cls, params):
+    model = make(cls, max_depth=1).fit(np.arange(40.0)[:, None], np.arange(40) % 2)
+    with pytest.raises(ValueError, match=next(iter(params))):
+        export_text(model, **params)
+
+
+@every_tree_model
 def test_the_text_shows_every_leaf_with_its_noise(cls):
     X = table(400)
     model = make(cls).fit(X, targets(cls, X))
