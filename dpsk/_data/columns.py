@@ -8,12 +8,12 @@ from scipy import sparse
 
 from dpsk._data.errors import discreetly
 
-__all__ = ["Column", "bin_edges", "check_columns", "described", "encoded", "is_frame",
-           "refuse_dates", "refuse_twins"]
+__all__ = ["LEAST_WIDTH", "Column", "bin_edges", "check_columns", "described", "encoded",
+           "is_frame", "refuse_dates", "refuse_twins"]
 
 
 #: Maps to [-1, 1] divide by half the distance of two bounds.
-_LEAST_WIDTH = 1e-100
+LEAST_WIDTH = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +217,7 @@ def _are_edges(edges):
     except (TypeError, ValueError):
         return False
     return numbers.ndim == 1 and len(numbers) > 1 and bool(
-        np.all(np.abs(numbers) <= 1e30) and np.all(np.diff(numbers) >= _LEAST_WIDTH))
+        np.all(np.abs(numbers) <= 1e30) and np.all(np.diff(numbers) >= LEAST_WIDTH))
 
 
 def _are_categories(categories):

@@ -164,6 +164,9 @@ def _as_rows(estimator, X, reset):
         raise TypeError(f"X is a sparse matrix; {name} takes tables of columns. Use "
                         "'.toarray()', or give sparse rows to a linear model.")
     refuse_source("X", X)
+    if isinstance(X, np.ma.MaskedArray):
+        raise TypeError("X is a masked array, whose mask would be lost; mark what is missing as "
+                        "NaN, such as by 'X.astype(float).filled(np.nan)'.")
     if is_dask(X) and is_frame(X):
         raise TypeError(f"X is not in memory; {name} takes a DataFrame of pandas, or an array. "
                         "Use '.compute()', or give it to a linear model.")

@@ -11,6 +11,7 @@ from sklearn.utils.validation import FLOAT_DTYPES, check_array, check_is_fitted
 
 from dpsk._data.columns import check_columns, is_frame
 from dpsk._data.errors import discreetly, quietly
+from dpsk._data.polars_frames import is_polars
 from dpsk._data.tables import read_next_table, read_table
 from dpsk._docs import documented
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, number
@@ -206,6 +207,9 @@ def truths(X):
     if is_frame(X):
         return [name for name, dtype in zip(X.columns, X.dtypes, strict=True)
                 if getattr(dtype, "kind", "O") == "b"]
+    if is_polars(X):
+        return [name for name, dtype in zip(X.columns, X.dtypes, strict=True)
+                if str(dtype) == "Boolean"]
     if getattr(getattr(X, "dtype", None), "kind", "O") == "b" and X.ndim == 2:
         return list(range(X.shape[1]))
     return []

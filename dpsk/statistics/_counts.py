@@ -22,6 +22,7 @@ from dpsk.statistics._reading import Columns
 __all__ = ["cell_bound", "counted", "dp_histogram", "dp_value_counts"]
 
 _MOST_BINS = 100_000
+_BINS = f"an int in [1, {_MOST_BINS}], or two or more increasing edges, all finite"
 
 
 @quietly
@@ -54,14 +55,15 @@ def dp_histogram(x: Any, bins: Any = 10, **options: Any) -> tuple[Estimate, Any]
     (True, [0.0, 5.0, 10.0])
     """
     if isinstance(bins, Integral):
-        check_integer("bins", bins, low=1, high=_MOST_BINS,
-                      remedy=f"an int in [1, {_MOST_BINS}], or increasing edges")
+        check_integer("bins", bins, low=1, high=_MOST_BINS, remedy=_BINS)
         even = np.linspace(0.0, 1.0, int(bins) + 1)
     else:
-        given = tuple(bins) if np.ndim(bins) == 1 else bins
-        check_columns("bins", {"edges": given})
+        given = _declared("bins", bins, tuple, _BINS)
+        if options.get("bounds") is not None:
+            raise ValueError("bounds: edges of bins are bounds already; leave bounds=None, or "
+                             "give a number of bins.")
         even, options = None, {**options, "bounds": (float(given[0]), float(given[-1]))}
-    columns = Columns.of("dp_histogram", x, one=True, **options)
+    columns = Columns.of("dp_histogram", x, options, "bounds", one=True)
 
     def edges(low, high):
         return np.array(given, dtype=float) if even is None else low + (high - low) * even
@@ -106,10 +108,11 @@ def dp_value_counts(x: Any, categories: list[Any] | None = None,
     >>> bool(abs(counts.value - [2000, 1000]).max() < 20), names
     (True, ['yes', 'no'])
     """
-    categories = None if categories is None else list(categories)
-    check_columns("categories", None if categories is None else {"x": categories})
-    columns = Columns.of("dp_value_counts", x, one=True, only="words", categories=categories,
-                         **options)
+    if categories is not None:
+        categories = _declared("categories", categories, list,
+                               "None, or a list of categories, each once")
+    columns = Columns.of("dp_value_counts", x, options, one=True, only="words",
+                         categories=categories)
     names = list(columns.table.columns[0].categories)
     if not names:
         raise ValueError("categories=None: the dtype has none, and which occur is data; declare "
@@ -119,6 +122,19 @@ def dp_value_counts(x: Any, categories: list[Any] | None = None,
         enforced=[cell_bound(1)])
     noise = count_noise(1, mu_of(certificate.noise_multiplier))
     return counted(found[0], noise, columns, certificate), names
+
+
+def _declared(name, given, kind, remedy):
+    """Return edges or categories as columns are described by them; a ValueError if they are not.
+    """
+    try:
+        found = kind(given)
+        check_columns(name, {0: found})
+    except (TypeError, ValueError):
+        found = None
+    if found is None or isinstance(given, str):
+        raise ValueError(f"{name}={given!r}: must be {remedy}.")
+    return found
 
 
 def counted(counts, noise, columns, certificate):

@@ -67,8 +67,12 @@ def describe(X: Any, epsilon: float = 1.0, *, delta: float | None = None,
     >>> bool(abs(found[0]["mean"] - 44.5) < 1.0), found.privacy_.epsilon
     (True, 8.0)
     """
-    given = Columns.of("describe", X, epsilon=epsilon, delta=delta, groups=groups,
-                       random_state=random_state, only=None, columns=columns)
+    for name, own in columns.items() if isinstance(columns, dict) else ():
+        if isinstance(own, tuple) and len(own) != 2:
+            raise ValueError(f"columns: {name!r} has {own!r}; must be a tuple of two numbers, its "
+                             "bounds, or a list of categories. dp_histogram has edges of bins.")
+    options = {"epsilon": epsilon, "delta": delta, "groups": groups, "random_state": random_state}
+    given = Columns.of("describe", X, options, only=None, columns=columns)
     coded = np.array([each.categories is not None for each in given.table.columns])
     numbers, words = _part(given, ~coded), _part(given, coded)
     kinds = {each.name: list(each.categories) or [_ANY] for each in words.table.columns}

@@ -43,7 +43,7 @@ def dp_count(X: Any, **options: Any) -> Estimate:
     count : Estimate
         With its standard error, and the certificate in `privacy_`.
     """
-    columns = Columns.of("dp_count", X, only=None, **options)
+    columns = Columns.of("dp_count", X, options, only=None)
     values = columns.table.values
     coded = np.array([each.categories is not None for each in columns.table.columns])
     there = np.where(coded, values >= 0.0, ~np.isnan(values))
@@ -68,7 +68,7 @@ def dp_sum(X: Any, *, bounds: Any = None, **options: Any) -> Estimate:
     total : Estimate
         With its standard error, and the certificate in `privacy_`.
     """
-    columns = Columns.of("dp_sum", X, bounds=bounds, **options)
+    columns = Columns.of("dp_sum", X, {**options, "bounds": bounds}, "bounds")
     edges = columns.edges()
     if np.isnan(edges).any():
         raise ValueError("bounds: a column has none, and the noise on a sum follows from them; "
@@ -119,8 +119,9 @@ def dp_mean(X: Any, *, epsilon: float = 1.0, delta: float | None = None, bounds:
     >>> low < mean < high, mean.privacy_.epsilon
     (True, 8.0)
     """
-    return _moments("dp_mean", X, epsilon=epsilon, delta=delta, bounds=bounds, groups=groups,
-                    random_state=random_state, population=population).mean(population)
+    options = {"epsilon": epsilon, "delta": delta, "bounds": bounds, "groups": groups,
+               "random_state": random_state, "population": population}
+    return _moments("dp_mean", X, options, "population").mean(population)
 
 
 def dp_var(X: Any, **options: Any) -> Estimate:
@@ -139,7 +140,7 @@ def dp_var(X: Any, **options: Any) -> Estimate:
         That of the rows, divided by their number; the interval has no sampling error. NaN where
         noise hides how many numbers there are.
     """
-    return _moments("dp_var", X, **options).var()
+    return _moments("dp_var", X, options).var()
 
 
 def dp_std(X: Any, **options: Any) -> Estimate:
@@ -157,7 +158,7 @@ def dp_std(X: Any, **options: Any) -> Estimate:
     deviation : Estimate
         The root of the variance, as are the ends of its interval; without sampling error.
     """
-    return _moments("dp_std", X, **options).std()
+    return _moments("dp_std", X, options).std()
 
 
 @quietly
@@ -174,9 +175,9 @@ def _summed(columns, values, low, high, what):
 
 
 @quietly
-def _moments(name, X, **options):
+def _moments(name, X, options, *more):
     """Return released moments of columns."""
-    columns = Columns.of(name, X, **options)
+    columns = Columns.of(name, X, options, "bounds", *more)
     plan, data = within(columns)
     (ranges, sums, mu), certificate = columns.released(
         "moments", plan, data, enforced=[entry_bound()])

@@ -41,7 +41,7 @@ def dp_covariance(X: Any, **options: Any) -> Estimate:
         Of shape (n_columns, n_columns), divided by n; `DPEmpiricalCovariance` brings such a
         matrix to the nearest covariance. Intervals have no sampling error.
     """
-    return _Pairs("dp_covariance", X, **options).covariance()
+    return _Pairs("dp_covariance", X, options).covariance()
 
 
 @quietly
@@ -61,17 +61,14 @@ def dp_corrcoef(X: Any, **options: Any) -> Estimate:
         Of shape (n_columns, n_columns), NaN where noise hides the variance of a column. Intervals
         have no sampling error.
     """
-    return _Pairs("dp_corrcoef", X, **options).correlation()
+    return _Pairs("dp_corrcoef", X, options).correlation()
 
 
 class _Pairs:
     """A noisy second moment of columns within ranges, and what follows from it."""
 
-    def __init__(self, name, X, **options):
-        columns = Columns.of(name, X, **options)
-        if np.isnan(columns.table.values).any():
-            raise ValueError("X contains NaN; leave out what is missing, or impute it, such as "
-                             "with DPSimpleImputer.")
+    def __init__(self, name, X, options):
+        columns = Columns.of(name, X, options, "bounds", whole=True)
         plan, data = within(columns, _second_moment)
         (ranges, moment, mu), self._certificate = columns.released(
             "second moment", plan, data, enforced=[entry_bound()])

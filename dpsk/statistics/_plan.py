@@ -112,7 +112,8 @@ class Points(Mechanism):
         are whole, whose intervals end at whole ones.
         """
         if noise_multiplier:
-            self._warn_of_few_rows(len(data[0]), min(data[2]), self._choices.each(noise_multiplier))
+            price = self._choices.each(noise_multiplier)
+            self._warn_of_few_rows(len(data[0]), min(data[2]), price)
         return self._choices.run(data, session, noise_multiplier)
 
     @property

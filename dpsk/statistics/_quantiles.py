@@ -8,8 +8,9 @@ import numpy as np
 
 from dpsk._data.errors import discreetly, quietly
 from dpsk._privacy.certificate import Enforced
+from dpsk._statistics.decimals import decimal_points
 from dpsk.statistics._plan import CountedPoints, Points
-from dpsk.statistics._reading import Columns, estimated
+from dpsk.statistics._reading import Columns, check_options, estimated
 
 if TYPE_CHECKING:
     from typing import Any
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from dpsk.metrics._estimate import Estimate
 
 __all__ = ["between", "dp_median", "dp_quantile", "rank_bound"]
+
+#: What they take beside what all functions do.
+_ALSO = ("bounds", "population")
 
 
 @quietly
@@ -49,7 +53,7 @@ def dp_quantile(X: Any, q: Any, **options: Any) -> Estimate:
     q = discreetly("q", np.asarray, q, np.float64)
     if q.ndim > 1 or not q.size or not ((q >= 0.0) & (q <= 1.0)).all():
         raise ValueError("q: must be a number in [0, 1], or a list of some.")
-    columns = Columns.of("dp_quantile", X, **options)
+    columns = Columns.of("dp_quantile", X, options, *_ALSO)
     points = Points(len(columns.full), tuple(np.atleast_1d(q).tolist()),
                     options.get("population", False))
     found, certificate = columns.released(
@@ -74,6 +78,7 @@ def dp_median(X: Any, **options: Any) -> Estimate:
     median : Estimate
         The middle of an interval that covers it; the certificate is in `privacy_`.
     """
+    check_options("dp_median", options, *_ALSO)
     return dp_quantile(X, 0.5, **options)
 
 
@@ -88,4 +93,8 @@ def between(columns, points, certificate):
         columns.edges().T, (-np.inf, np.inf), strict=True))
     found = np.clip(np.moveaxis(points, 0, -1), low, high)
     begin, end = found[..., 0, :], found[..., 1, :]
-    return estimated(columns, 0.5 * begin + 0.5 * end, begin, end, (low, high), certificate)
+    value = 0.5 * begin + 0.5 * end
+    # The last points stand for all that is beyond them.
+    last = decimal_points().first[-1]
+    begin, end = np.where(begin <= -last, low, begin), np.where(end >= last, high, end)
+    return estimated(columns, value, begin, end, (low, high), certificate)

@@ -14,12 +14,16 @@ from dpsk._data.tables import Table, read_table
 from dpsk._estimator import warn_of_weak_budget
 from dpsk._fit import Method, run_private
 from dpsk._parameters import check_flag
+from dpsk._privacy.certificate_fields import ONE_ROW_EACH
 from dpsk._problem import Budget
 from dpsk.metrics._estimate import between
 from dpsk.metrics._table import checked_budget
 from dpsk.preprocessing._numeric import check_bounds, check_pair, truths
 
-__all__ = ["Columns", "estimated"]
+__all__ = ["Columns", "check_options", "estimated"]
+
+#: What every function takes by keyword.
+_OPTIONS = ("epsilon", "delta", "groups", "random_state")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +43,18 @@ class Columns:
     random_state: object
 
     @classmethod
-    def of(cls, name, X, *, epsilon=1.0, delta=None, groups=None, random_state=None, bounds=None,
-           population=False, only="numbers", columns=None, categories=None, one=False):
+    def of(cls, name, X, options, *more, only="numbers", columns=None, categories=None, one=False,
+           whole=False):
         """Return columns that were checked; no noise has been drawn.
 
-        `columns` describes them as transformers have it, `bounds` those of numbers, and
-        `categories` all of them; with `one` there may be no other.
+        `options` are what a function was given by keyword, of which it takes `more` than all do.
+        `columns` describes columns as transformers have it, `categories` all of them; with `one`
+        there may be no other, and with `whole` no number that is missing.
         """
-        check_flag("population", population)
+        check_options(name, options, *more)
+        epsilon, delta, groups, random_state = map({"epsilon": 1.0, **options}.get, _OPTIONS)
+        bounds = options.get("bounds")
+        check_flag("population", options.get("population", False))
         X, single = _in_columns(X)
         if only == "numbers":
             columns = _declared(X, bounds)
@@ -56,6 +64,10 @@ class Columns:
         table = read_table(type(name, (BaseEstimator,), {})(), X, columns, only)
         if one and len(table.columns) != 1:
             raise ValueError(f"x has {len(table.columns)} columns; give one of them at a time.")
+        # Of all rows, before some of them stand for groups: what is refused must not be drawn.
+        if whole and np.isnan(table.values).any():
+            raise ValueError("X contains NaN; leave out what is missing, or impute it, such as "
+                             "with DPSimpleImputer.")
         members = groups_of(groups, len(table.values))
         budget = checked_budget(*table.values.shape, epsilon, delta, random_state, members)
         if members is not None:
@@ -84,11 +96,21 @@ class Columns:
         return run_private(
             method, what, self.budget, mechanism, self.rows, data, verbose=0,
             random_state=self.random_state, enforced=enforced, released=[what],
-            public=[f"{unit} and of columns, their names, and dtypes", "all parameters"])
+            public=[f"{unit} and of columns, their names, and dtypes with the categories that "
+                    "these hold", "all parameters", *[ONE_ROW_EACH] * self.budget.grouped])
 
     def shaped(self, array):
         """Return an array with an entry a column, or that of the only one."""
         return array[..., 0] if self.single else array
+
+
+def check_options(name, options, *more):
+    """Raise a TypeError for what a function does not take, of options by keyword."""
+    taken = (*_OPTIONS, *more)
+    for each in options:
+        if each not in taken:
+            raise TypeError(f"{name}() got an unexpected keyword argument {each!r}; it takes "
+                            f"{', '.join(taken)}.")
 
 
 def estimated(columns, value, low, high, bounds, certificate):

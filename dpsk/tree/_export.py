@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
+from dpsk._parameters import check_integer, optional
 from dpsk.tree._nodes import OneTree
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def export_text(decision_tree: OneTree, *, max_depth: int = 10, decimals: int = 
     |--- feature_0 >= 0.5
     |   |--- class: True (1.0 ± 0.0, 200 rows)
     """
+    check_integer("max_depth", max_depth, low=0, remedy="an int >= 0")
     nodes, lines = _nodes(decision_tree, decimals), []
 
     def write(node, indent):
@@ -88,6 +90,8 @@ def plot_tree(decision_tree: OneTree, *, max_depth: int | None = None, decimals:
     check_matplotlib_support("plot_tree")
     import matplotlib.pyplot as plt
 
+    optional(lambda *given: check_integer(*given, low=0, remedy="None, or an int >= 0"))(
+        "max_depth", max_depth)
     nodes = _nodes(decision_tree, decimals)
     values, noise = decision_tree._node_values()
     if ax is None:
@@ -130,6 +134,7 @@ def _nodes(model, decimals):
     if not isinstance(model, OneTree):
         raise TypeError(f"decision_tree of type {type(model).__name__}: must be a "
                         "DPDecisionTreeClassifier or a DPDecisionTreeRegressor.")
+    check_integer("decimals", decimals, low=0, high=99, remedy="an int in [0, 99]")
     tree = model._fitted_tree()
     values, noise = model._node_values()
     found = []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from dpsk._data.columns import LEAST_WIDTH
 from dpsk._data.errors import quietly
 from dpsk._defaults.trees import BINS_SHARE, EVEN_BINS, MOST_LEVELS, TARGET_SHARE, n_levels
 from dpsk._parameters import check_integer, optional
@@ -38,8 +39,7 @@ class SumTrees(TableTrees):
     @property
     def _declared(self):
         # Between public bounds even bins are public, and cost nothing.
-        return {name: tuple(np.linspace(*given, EVEN_BINS + 1).tolist())
-                if isinstance(given, tuple) and len(given) == 2 else given
+        return {name: _even_bins(*given) if isinstance(given, tuple) and len(given) == 2 else given
                 for name, given in self.columns.items()} if self.columns else self.columns
 
     @property
@@ -83,6 +83,12 @@ class SumTrees(TableTrees):
         bins = self._binned(X)
         found = sum(tree.means[tree.leaves(bins)] for tree in self._trees)
         return found / len(self._trees)
+
+
+def _even_bins(low, high):
+    """Return edges of even bins, fewer where doubles tell no more apart; else the bounds."""
+    edges = np.unique(np.linspace(low, high, EVEN_BINS + 1))
+    return tuple(edges.tolist()) if np.diff(edges).min() > 2.0 * LEAST_WIDTH else (low, high)
 
 
 class OneTree(SumTrees):

@@ -4,7 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsk import DPAdditiveClassifier, DPLogisticRegression, DPPipeline, DPTableVectorizer
+from dpsk import (
+    DPAdditiveClassifier,
+    DPLogisticRegression,
+    DPMinMaxScaler,
+    DPPipeline,
+    DPTableVectorizer,
+)
+from dpsk.statistics import dp_mean
+from dpsk.testing import NoiseSeed
 from tests.data import polars_like
 
 N = 400
@@ -82,6 +90,15 @@ def test_pipelines_take_them(make):
     model = DPPipeline([("table", DPTableVectorizer(columns=DECLARED)),
                         ("linear", DPLogisticRegression())], epsilon=4.0).fit(make(), Y)
     assert model.predict(make()).shape == (N,)
+
+
+@frames
+def test_truths_are_numbers_of_known_bounds(make):
+    columns = {"flag": ("Boolean", [None, *COLUMNS["flag"][1][1:]]), "age": COLUMNS["age"]}
+    mean = dp_mean(make({"flag": columns["flag"]}), epsilon=8.0, random_state=NoiseSeed(0))
+    assert abs(mean.value[0] - np.mean(columns["flag"][1][1:])) < 0.05
+    scaler = DPMinMaxScaler(epsilon=8.0, columns={"age": (0, 100)}).fit(make(columns))
+    assert scaler.data_max_.tolist() == [1.0, 100.0]
 
 
 def test_steps_return_them():

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpsk import (
@@ -19,9 +20,10 @@ from dpsk import (
     DPGridSearchCV,
     DPStandardScaler,
     DPTunedThresholdClassifier,
+    PrivacyBudget,
     make_dp_pipeline,
 )
-from dpsk.exceptions import PrivacyWarning
+from dpsk.exceptions import BudgetExceededError, PrivacyWarning
 from dpsk.testing import NoiseSeed
 from dpsk.tree import export_text, plot_tree
 from tests.contracts.tapes import taped
@@ -175,6 +177,43 @@ def test_leaves_paths_and_predictions_agree(cls):
             <= dense[:, :7]).all()
     same = np.unique(leaves, return_index=True)[1][np.searchsorted(np.unique(leaves), leaves)]
     np.testing.assert_array_equal(model.predict(X), model.predict(X)[same])
+
+
+@every_tree_model
+@pytest.mark.parametrize("bounds", [(1.0, 1.0 + 2**-52), (1e10, 1e10 + 1e-5), (0.0, 1e-99)])
+def test_bounds_may_be_as_close_as_numbers_are_told_apart(cls, bounds):
+    X = np.repeat(bounds, 200)[:, None]
+    y = np.repeat([0, 1], 200)
+    model = cls(50.0, columns={0: bounds}, max_depth=1, random_state=NoiseSeed(0)).fit(X, y)
+    assert model.score(X, y) > 0.9
+
+
+@every_tree_model
+@pytest.mark.parametrize("params", [{"decimals": "a"}, {"decimals": -1}, {"max_depth": -1}])
+def test_a_text_of_no_levels_or_digits_is_refused_by_name(cls, params):
+    model = make(cls, max_depth=1).fit(np.arange(40.0)[:, None], np.arange(40) % 2)
+    with pytest.raises(ValueError, match=next(iter(params))):
+        export_text(model, **params)
+
+
+@every_tree_model
+def test_a_fit_that_is_broken_off_leaves_no_model_under_an_older_certificate(cls, monkeypatch):
+    X, y, params = squares(cls, 100)
+    model = cls(**params, max_depth=1).fit(X, y)
+    with monkeypatch.context() as patch:
+        patch.setattr(cls, "_growth", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            model.fit(X, y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    assert not hasattr(model, "privacy_")
+    with PrivacyBudget(0.5, 1e-4) as budget, pytest.raises(BudgetExceededError):
+        model.fit(X, y).fit(X, y)
+    assert not budget.charges and not hasattr(model, "privacy_")
+    older = model.fit(X, y).privacy_
+    with PrivacyBudget(0.5, 1e-4), pytest.raises(BudgetExceededError):
+        model.fit(X, y)
+    assert model.privacy_ is older and len(model.predict(X)) == 100
 
 
 @every_tree_model

@@ -118,13 +118,21 @@ def test_everybody_counts_once_and_the_certificate_says_so():
     people = np.arange(N) // 2
     found = dp_mean(X, bounds=BOUNDS, groups=people, random_state=NoiseSeed(0))
     assert found.privacy_.relation == GROUP_RELATION and found.privacy_.delta == (N / 2)**-2
-    assert found.standard_error > dp_mean(X, bounds=BOUNDS).standard_error
+    assert any("stands for its group" in fact for fact in found.privacy_.public)
+    alone = dp_mean(X, bounds=BOUNDS)
+    assert found.standard_error > alone.standard_error
+    assert not any("group" in fact for fact in alone.privacy_.public)
 
 
 def test_sampling_error_is_in_intervals_about_the_population():
     both = [np.ptp(call(X, population=whole, epsilon=4.0, random_state=NoiseSeed(0)).interval())
             for call in (CALLS["mean"][0], dp_median) for whole in (False, True)]
     assert both[0] < both[1] and both[2] < both[3]
+
+
+def test_categories_of_a_dtype_are_on_the_certificate_as_public():
+    counts, names = dp_value_counts(FRAME["job"].astype("category"), epsilon=8.0)
+    assert names == ["a", "b", "c"] and "categories that" in counts.privacy_.public[0]
 
 
 def test_an_empty_column_is_unknown_and_a_constant_one_is_not():
@@ -147,8 +155,19 @@ def test_an_empty_column_is_unknown_and_a_constant_one_is_not():
     (lambda: dp_covariance(FRAME[["age", "pay"]]), ValueError, "contains NaN"),
     (lambda: dp_histogram(FRAME[["age", "pay"]]), ValueError, "one of them at a time"),
     (lambda: dp_histogram(X, 0), ValueError, "bins=0"),
-    (lambda: dp_mean(X, sample_weight=X), TypeError, "sample_weight"),
-    (lambda: dp_std(X, sample_weight=X), TypeError, "sample_weight"),
+    (lambda: dp_histogram(X, "auto"), ValueError, "^bins='auto': must be an int in .* edges"),
+    (lambda: dp_histogram(X, [5]), ValueError, r"^bins=\[5\]: must be an int in"),
+    (lambda: dp_value_counts(X, [1, 1]), ValueError, r"^categories=\[1, 1\]: must be None, or a"),
+    (lambda: describe(FRAME, columns={"age": (0, 50, 99)}), ValueError, "'age' has .* bounds,"),
+    (lambda: dp_mean(X, sample_weight=X), TypeError, r"^dp_mean\(\) got .* 'sample_weight'"),
+    (lambda: dp_std(X, sample_weight=X), TypeError, r"^dp_std\(\) got .* 'sample_weight'"),
+    (lambda: dp_median(X, sample_weight=X), TypeError, r"^dp_median\(\) got .* 'sample_weight'"),
+    # What was taken in silence, and had no effect.
+    (lambda: dp_sum(X, bounds=BOUNDS, population=True), TypeError, r"^dp_sum\(\).*'population'"),
+    (lambda: dp_count(X, bounds=BOUNDS), TypeError, r"^dp_count\(\) .* 'bounds'; it takes eps"),
+    (lambda: dp_count(np.ma.masked_less(X, 5.0)), TypeError, "masked array, whose mask would"),
+    (lambda: dp_count(X, one=True), TypeError, r"^dp_count\(\) .* 'one'"),
+    (lambda: dp_histogram(X, [0, 1], bounds=(5, 6)), ValueError, "edges of bins are bounds al"),
     (lambda: dp_mean(X, population="yes"), ValueError, "population="),
     (lambda: dp_mean(X, epsilon=0), ValueError, "epsilon=0")])
 def test_what_has_no_answer_is_refused_before_noise_is_drawn_and_without_a_value(
@@ -156,6 +175,24 @@ def test_what_has_no_answer_is_refused_before_noise_is_drawn_and_without_a_value
     with PrivacyBudget(1.0, 1e-5) as budget, pytest.raises(error, match=match) as caught:
         call()
     assert not budget.charges and "12345" not in str(caught.value)
+
+
+@pytest.mark.parametrize("bounds", [None, (1e13, 2e13)])
+def test_the_interval_of_a_quantile_beyond_all_points_has_no_end_but_the_bound(bounds):
+    numbers = np.linspace(1.2e13, 1.8e13, N)
+    low, high = dp_median(numbers, bounds=bounds, random_state=NoiseSeed(0)).interval()
+    assert low < 1.5e13 < high
+    low, high = dp_median(-numbers, bounds=bounds and (-2e13, -1e13),
+                          random_state=NoiseSeed(0)).interval()
+    assert low < -1.5e13 < high
+
+
+def test_a_gap_is_refused_whichever_rows_stand_for_groups():
+    numbers = np.column_stack([X, GAPS])[:20]
+    numbers[:, 1] = [np.nan, *range(19)]
+    for seed in range(4):
+        with pytest.raises(ValueError, match="contains NaN"):
+            dp_covariance(numbers, groups=np.arange(20) // 2, random_state=seed)
 
 
 def test_multiples_and_sums_with_numbers_keep_an_uneven_interval():
