@@ -178,13 +178,16 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
                 plan = less
         return plan
 
-    def _opened_session(self, plan, table):
-        """Charge open budgets; return what names the fit, its releases and their stream."""
+    def _opened_session(self, plan, table, parts=()):
+        """Charge open budgets; return what names the fit, its releases and their stream.
+
+        `parts` are those of a split that follows from no parameter.
+        """
         warn_of_weak_budget(plan.budget)
         method = Method(type(self).__name__, f"{type(self).__module__}.{type(self).__qualname__}",
                         self._key(), None, self._carried)
         session, stream = opened_stream(
-            method, (plan, f"{self._kind}, {plan}"), _key_rows(self.random_state, table),
+            method, (plan, f"{self._kind}, {plan}"), _key_rows(self.random_state, table, *parts),
             plan.event, random_state=self.random_state, verbose=self.verbose,
             of_groups=plan.grouped,
             public=(*facts_of_wholes(plan.grouped), self._split_fact(plan),
@@ -302,13 +305,17 @@ def _has_price(estimator):
     return isinstance(estimator, Budgeted)
 
 
-def _key_rows(random_state, table):
+def _key_rows(random_state, *tables):
     """Return what keys noise that repeats: a row that digests all rows, if any does."""
     digest = np.zeros(32)
     if isinstance(random_state, NoiseSeed):
-        # Whatever holds the same numbers keys the same noise.
-        plain = table.X if hasattr(table.X, "tocsr") else np.ascontiguousarray(table.X)
-        groups = () if table.members is None else (table.members.codes,)
-        text = joblib.hash((plain, np.ascontiguousarray(table.y), *groups)).encode()
+        text = joblib.hash(tuple(part for table in tables for part in _plain(table))).encode()
         digest = np.frombuffer(hashlib.sha256(text).digest(), dtype=np.uint8).astype(np.float64)
     return Rows(digest[None], np.zeros(1))
+
+
+def _plain(table):
+    """Return what a table holds: whatever holds the same numbers keys the same noise."""
+    plain = table.X if hasattr(table.X, "tocsr") else np.ascontiguousarray(table.X)
+    groups = () if table.members is None else (table.members.codes,)
+    return plain, np.ascontiguousarray(table.y), *groups

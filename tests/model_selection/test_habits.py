@@ -21,6 +21,7 @@ from dpsk import (
 from dpsk.accounting import BestOf
 from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics import dp_cross_validate
+from dpsk.model_selection import _search
 from dpsk.testing import NoiseSeed
 from tests.events import tally
 from tests.model_selection.test_searches import grid, rows
@@ -44,6 +45,19 @@ def test_runs_beside_each_other_are_charged_once_and_give_the_same(backend):
         found.append((search.best_estimator_.coef_.tolist(), search.best_params_,
                       search.cv_results_["std_test_score"].tolist(), budget.spent))
     np.testing.assert_equal(*found)
+
+
+def test_what_joblib_is_told_to_print_does_not_count_the_runs(capfd):
+    with joblib.parallel_config(backend="threading", verbose=50):
+        short(n_jobs=2, n_iter=4, random_state=NoiseSeed(3)).fit(*rows())
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_model_of_an_earlier_search_is_not_kept_beside_what_is_told_of_the_next():
+    search = short(random_state=NoiseSeed(3)).fit(*rows())
+    search.set_params(refit=False).fit(*rows())
+    assert not hasattr(search, "best_estimator_")
+    assert "best_estimator_" not in search.privacy_.released
 
 
 @pytest.mark.parametrize("outer", [
@@ -92,6 +106,25 @@ def test_a_split_by_index_may_be_given():
             with pytest.raises((TypeError, ValueError), match=match):
                 short(cv=cv).fit(X, y, groups=groups)
     assert not budget.charges
+
+
+def test_noise_of_scores_under_a_seed_is_another_for_another_split(monkeypatch):
+    """By one sum of the same noise two scores would tell by how much rows differ."""
+    noises = []
+
+    def noted(models, plan, scorers, after, asks, held):
+        found = scored(models, plan, scorers, after, asks, held)
+        exact = scorers["score"].losses(models[0], held.X, held.y)
+        noises.append(found[-1][0][0].item() - np.mean(0.5 - exact))
+        return found
+
+    scored = _search.scored
+    monkeypatch.setattr(_search, "scored", noted)
+    X, y = rows()
+    for seed in (0, 0, None, None):
+        short(n_iter=1, random_state=NoiseSeed(3), cv=ShuffleSplit(1, random_state=seed)).fit(X, y)
+    assert noises[0] == pytest.approx(noises[1], abs=1e-12)
+    assert abs(noises[2] - noises[3]) > 1e-9
 
 
 def test_settings_that_are_refused_by_their_values_may_be_left_out():
