@@ -200,7 +200,7 @@ class BaseSearch(HoldoutModel):
         model.privacy_ = certificate
         self.best_params_ = {**params, **chosen}
         # What an earlier fit has kept is of no search that is told of here.
-        vars(self).pop("best_estimator_", None)
+        self.__dict__.pop("best_estimator_", None)
         if self.refit is not False:
             self.best_estimator_ = model
         self._tell(scorers, plan, means, place, self._public_settings(params))
