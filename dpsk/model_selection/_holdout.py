@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from dpsk._budgeted import Budgeted
+from dpsk._budgeted import Budgeted, asked
 from dpsk._charging import Carries, open_budgets, paid_for
 from dpsk._data.errors import discreetly, without_warnings
 from dpsk._data.labels import encode_labels, labels_fact
@@ -178,10 +178,19 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
                 plan = less
         return plan
 
-    def _opened_session(self, plan, table, parts=()):
+    def _trusted_facts(self) -> list[str]:
+        return self._trusted_of([self.estimator])
+
+    def _trusted_of(self, models: Any) -> list[str]:
+        """Return what is taken on trust where these models are trained."""
+        return list(dict.fromkeys(
+            fact for model in models for fact in asked(model)._trusted_facts()))
+
+    def _opened_session(self, plan, table, models, parts=()):
         """Charge open budgets; return what names the fit, its releases and their stream.
 
-        `parts` are those of a split that follows from no parameter.
+        `models` stand for all that may be trained, and `parts` are those of a split that follows
+        from no parameter.
         """
         warn_of_weak_budget(plan.budget)
         method = Method(type(self).__name__, f"{type(self).__module__}.{type(self).__qualname__}",
@@ -191,7 +200,7 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
             plan.event, random_state=self.random_state, verbose=self.verbose,
             of_groups=plan.grouped,
             public=(*facts_of_wholes(plan.grouped), self._split_fact(plan),
-                    *self._label_facts(table.y, len(table.y))))
+                    *self._label_facts(table.y, len(table.y)), *self._trusted_of(models)))
         return method, session, stream
 
     def _label_facts(self, y: Any, n_samples: int) -> list[str]:

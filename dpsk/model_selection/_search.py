@@ -165,7 +165,7 @@ class BaseSearch(HoldoutModel):
         plan = self._checked_plan(probes, plan, table)
         parts = self._parts(plan, table)
         method, session, stream = self._opened_session(
-            plan, table, () if self.cv is None else parts)
+            plan, table, probes, () if self.cv is None else parts)
         best: Any = None
         # Budgets have paid for all runs, and neither they nor callbacks may learn how many.
         with ExitStack() as stack:
@@ -274,6 +274,9 @@ class BaseSearch(HoldoutModel):
             raise ValueError(f"scoring={binary[0]!r}: is of two classes, and there are "
                              f"{len(classes)}; use 'balanced_accuracy' or 'neg_log_loss'.")
         return found
+
+    def _trusted_of(self, models):
+        return [*trusted_facts(self._scorers()), *super()._trusted_of(models)]
 
     def _tell(self, scorers, plan, means, place, params):
         """Set what is told of the best scores, and what of the others: that they stay secret."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ShuffleSplit, StratifiedKFold
+from sklearn.preprocessing import FunctionTransformer
 
 from dpsk import (
     DPGridSearchCV,
@@ -125,6 +126,24 @@ def test_noise_of_scores_under_a_seed_is_another_for_another_split(monkeypatch):
         short(n_iter=1, random_state=NoiseSeed(3), cv=ShuffleSplit(1, random_state=seed)).fit(X, y)
     assert noises[0] == pytest.approx(noises[1], abs=1e-12)
     assert abs(noises[2] - noises[3]) > 1e-9
+
+
+def _right(model, X, y):
+    return float(model.predict(X)[0] == y[0])
+
+
+@pytest.mark.parametrize("made, trusted", [
+    (lambda: short(scoring=_right, score_bound=(0, 1)), "by nothing of rows before"),
+    (lambda: make_dp_pipeline(FunctionTransformer(), short().estimator), "each row by itself"),
+    (lambda: DPTunedThresholdClassifier(
+        make_dp_pipeline(FunctionTransformer(), short().estimator)), "each row by itself")],
+    ids=["scorer", "step", "step of another"])
+def test_what_is_taken_on_trust_is_in_the_record_of_a_budget_too(made, trusted):
+    with PrivacyBudget(30.0, 1e-3) as budget:
+        model = made().fit(*rows())
+    (charge,) = budget.charges
+    for facts in (charge.public, model.privacy_.public):
+        assert sum(trusted in fact for fact in facts) == 1
 
 
 def test_settings_that_are_refused_by_their_values_may_be_left_out():
