@@ -44,6 +44,10 @@ class Budgeted:
         """Return what is taken as public of labels, where there are any."""
         return []
 
+    def _trusted_facts(self) -> list[str]:
+        """Return what a fit takes on trust of code that others wrote, and cannot check."""
+        return []
+
     def _check_fit(self, n_samples: int, y: Any) -> Any:
         """Raise what a fit to so many rows would at this budget, whatever the columns."""
 

@@ -52,6 +52,11 @@ class ScoreClassifier(ClassifierMixin):
         """Return whether scores are to be those of even classes."""
         return self._balances and is_balanced(self.class_weight)
 
+    def _forget_shares(self):
+        """Drop the shares of classes of an earlier fit, which are of another certificate."""
+        if not self._is_balanced():
+            vars(self).pop("class_shares_", None)
+
     def _label_facts(self, y: Any, n_samples: int) -> list[str]:
         """Return what is taken as public of labels."""
         name = type(self).__name__

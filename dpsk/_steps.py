@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpsk._charging import Carried, admit, paid_for
+from dpsk._charging import Carried, admit, paid_for, stating
 from dpsk._fit import certify, opened_stream
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
@@ -76,7 +76,7 @@ class Steps:
         # None: the last is all there is, and pays for itself.
         self._declared = _declared(whole, chance) if budget.is_private else NotPrivate()
         self._fixed_price = None
-        self._admission = None
+        self._admission, self._trusted = None, ()
 
     def mu(self, share):
         """Return the mu that a share of mu^2 allows; infinite without a budget."""
@@ -140,9 +140,12 @@ class Steps:
         self._note(certificate)
         return model
 
-    def alone(self):
-        """Let the last step be all that is released, and charged for what it declares."""
-        self._declared = None
+    def alone(self, trusted):
+        """Let the last step be all that is released, and charged for what it declares.
+
+        Beside what it takes as public itself, charges state what is `trusted` of others.
+        """
+        self._declared, self._trusted = None, tuple(trusted)
 
     def last_price(self, share, part=OTHER_KINDS):
         """Return the (epsilon, delta) of a last step of any kind at a part of its mu."""
@@ -232,7 +235,7 @@ class Steps:
         """Return a model fitted at an (epsilon, delta), and the certificate that it left."""
         epsilon, delta = price
         with paid_for(make(epsilon=epsilon, delta=delta, **self._options),
-                      self._prepaid(affords)) as model:
+                      self._prepaid(affords)) as model, stating(*self._trusted):
             model = model.fit(*args, **fit_params)
         return model, _certificate(model, self._budget.grouped)
 

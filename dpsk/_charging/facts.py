@@ -19,7 +19,8 @@ _STATED: ContextVar[tuple[tuple[str, ...], tuple[tuple[str, str], ...]]] = Conte
 @contextmanager
 def stating(*facts: str, instead: Iterable[tuple[str, str]] = ()) -> Iterator[None]:
     """Let charges of this thread state more facts, and the second of two words for the first."""
-    token = _STATED.set((facts, tuple(instead)))
+    before, others = _STATED.get()
+    token = _STATED.set(((*before, *facts), (*others, *instead)))
     try:
         yield
     finally:

@@ -125,6 +125,7 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
         model = self._fit_table(X, y, sample_weight, groups)
         self.classes_, self.coef_, self.intercept_ = model.classes_, model.coef_, model.intercept_
         self.temperature_ = model.temperature_
+        self._forget_shares()
         if self._is_balanced():
             self.class_shares_ = model.class_shares_
         return self

@@ -177,7 +177,9 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
 
     def _scores(self, raw):
         """Return raw predictions as scores of classes."""
-        scores = raw - log_odds(self.class_shares_) if self._is_balanced() else raw.copy()
+        # As it was fitted, whatever parameters have been set since.
+        shares = getattr(self, "class_shares_", None)
+        scores = raw.copy() if shares is None else raw - log_odds(shares)
         return scores[:, 0] if raw.shape[1] == 1 else scores
 
     def _additive(self, **params):
@@ -189,6 +191,7 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
         return balance_share(2**int(self.max_depth)) if self._is_balanced() else 0.0
 
     def _release_more(self, steps, rows):
+        self._forget_shares()
         share = self._balance_share()
         if share:
             counted = Share(Statistic(noisy_class_shares), share)

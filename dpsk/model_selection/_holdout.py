@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from dpsk._budgeted import Budgeted
+from dpsk._budgeted import Budgeted, asked
 from dpsk._charging import Carries, open_budgets, paid_for
 from dpsk._data.errors import discreetly, without_warnings
 from dpsk._data.labels import encode_labels, labels_fact
@@ -178,17 +178,29 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
                 plan = less
         return plan
 
-    def _opened_session(self, plan, table):
-        """Charge open budgets; return what names the fit, its releases and their stream."""
+    def _trusted_facts(self) -> list[str]:
+        return self._trusted_of([self.estimator])
+
+    def _trusted_of(self, models: Any) -> list[str]:
+        """Return what is taken on trust where these models are trained."""
+        return list(dict.fromkeys(
+            fact for model in models for fact in asked(model)._trusted_facts()))
+
+    def _opened_session(self, plan, table, models, parts=()):
+        """Charge open budgets; return what names the fit, its releases and their stream.
+
+        `models` stand for all that may be trained, and `parts` are those of a split that follows
+        from no parameter.
+        """
         warn_of_weak_budget(plan.budget)
         method = Method(type(self).__name__, f"{type(self).__module__}.{type(self).__qualname__}",
                         self._key(), None, self._carried)
         session, stream = opened_stream(
-            method, (plan, f"{self._kind}, {plan}"), _key_rows(self.random_state, table),
+            method, (plan, f"{self._kind}, {plan}"), _key_rows(self.random_state, table, *parts),
             plan.event, random_state=self.random_state, verbose=self.verbose,
             of_groups=plan.grouped,
             public=(*facts_of_wholes(plan.grouped), self._split_fact(plan),
-                    *self._label_facts(table.y, len(table.y))))
+                    *self._label_facts(table.y, len(table.y)), *self._trusted_of(models)))
         return method, session, stream
 
     def _label_facts(self, y: Any, n_samples: int) -> list[str]:
@@ -302,13 +314,17 @@ def _has_price(estimator):
     return isinstance(estimator, Budgeted)
 
 
-def _key_rows(random_state, table):
+def _key_rows(random_state, *tables):
     """Return what keys noise that repeats: a row that digests all rows, if any does."""
     digest = np.zeros(32)
     if isinstance(random_state, NoiseSeed):
-        # Whatever holds the same numbers keys the same noise.
-        plain = table.X if hasattr(table.X, "tocsr") else np.ascontiguousarray(table.X)
-        groups = () if table.members is None else (table.members.codes,)
-        text = joblib.hash((plain, np.ascontiguousarray(table.y), *groups)).encode()
+        text = joblib.hash(tuple(part for table in tables for part in _plain(table))).encode()
         digest = np.frombuffer(hashlib.sha256(text).digest(), dtype=np.uint8).astype(np.float64)
     return Rows(digest[None], np.zeros(1))
+
+
+def _plain(table):
+    """Return what a table holds: whatever holds the same numbers keys the same noise."""
+    plain = table.X if hasattr(table.X, "tocsr") else np.ascontiguousarray(table.X)
+    groups = () if table.members is None else (table.members.codes,)
+    return plain, np.ascontiguousarray(table.y), *groups

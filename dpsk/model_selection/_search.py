@@ -164,7 +164,8 @@ class BaseSearch(HoldoutModel):
         probes = without_warnings(self._probed, name)
         plan = self._checked_plan(probes, plan, table)
         parts = self._parts(plan, table)
-        method, session, stream = self._opened_session(plan, table)
+        method, session, stream = self._opened_session(
+            plan, table, probes, () if self.cv is None else parts)
         best: Any = None
         # Budgets have paid for all runs, and neither they nor callbacks may learn how many.
         with ExitStack() as stack:
@@ -198,6 +199,8 @@ class BaseSearch(HoldoutModel):
         state_as_whole(model, certificate, self)
         model.privacy_ = certificate
         self.best_params_ = {**params, **chosen}
+        # What an earlier fit has kept is of no search that is told of here.
+        self.__dict__.pop("best_estimator_", None)
         if self.refit is not False:
             self.best_estimator_ = model
         self._tell(scorers, plan, means, place, self._public_settings(params))
@@ -215,7 +218,8 @@ class BaseSearch(HoldoutModel):
             while models:
                 yield trained_run(*given, models.pop())
             return
-        with Parallel(n_jobs=n_jobs) as parallel:
+        # What joblib may be told to print would count the runs.
+        with Parallel(n_jobs=n_jobs, verbose=0) as parallel:
             while models:
                 some = [models.pop() for _ in range(min(n_jobs, len(models)))]
                 yield from without_warnings(parallel, [
@@ -269,6 +273,9 @@ class BaseSearch(HoldoutModel):
             raise ValueError(f"scoring={binary[0]!r}: is of two classes, and there are "
                              f"{len(classes)}; use 'balanced_accuracy' or 'neg_log_loss'.")
         return found
+
+    def _trusted_of(self, models):
+        return [*trusted_facts(self._scorers()), *super()._trusted_of(models)]
 
     def _tell(self, scorers, plan, means, place, params):
         """Set what is told of the best scores, and what of the others: that they stay secret."""

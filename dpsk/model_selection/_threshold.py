@@ -201,7 +201,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
         table, thresholds = Part.of(X, y, groups, n_samples), self._grid()
         plan = replace(self.plan(table.n_units(n_samples)), grouped=table.members is not None)
         plan = self._checked_plan([self.estimator], plan, table)
-        method, session, stream = self._opened_session(plan, table)
+        method, session, stream = self._opened_session(plan, table, [self.estimator])
         (asks,) = session.runs(plan.event, plan.holdout_event)
         model = self._at_budget(clone(self.estimator), session, classes, plan)
         train, held = self._parts(plan, table)

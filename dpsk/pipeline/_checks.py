@@ -19,7 +19,7 @@ from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk._rehearsal import rehearse
 from dpsk.pipeline._composition import NOTHING
 from dpsk.pipeline._known import is_private, takes
-from dpsk.pipeline._parts import every_part
+from dpsk.pipeline._parts import every_part, trusted_facts
 
 __all__ = ["check_fit", "check_parameters", "check_prices", "check_shares", "is_seeded",
            "public_facts", "routed"]
@@ -51,12 +51,9 @@ def check_fit(steps, private, params, y, n_samples):
 
 def public_facts(steps, private, y, n_samples, grouped=False):
     """Return what all steps take as public, as far as it is known before the first is fitted."""
-    facts = facts_of_wholes(grouped)
-    for part, step in steps.items():
-        if part not in private:
-            if step not in NOTHING:
-                facts.append(f"{part}: that it maps each row by itself, and all it holds")
-        elif hasattr(step, "steps"):
+    facts = [*facts_of_wholes(grouped), *trusted_facts(list(steps.items()))]
+    for part, step in ((part, steps[part]) for part in private):
+        if hasattr(step, "steps"):
             inner = public_facts(dict(every_part(step.steps)), step._check_steps(), y, n_samples,
                                  grouped)
             facts += [f"{part}: {fact}" for fact in inner[len(facts_of_wholes(grouped)):]]

@@ -10,12 +10,14 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._indexing import _get_column_indices
 from sklearn.utils.validation import check_array
 
+from dpsk._budgeted import asked
 from dpsk._data.errors import discreetly
 from dpsk._data.validation import check_in_memory
+from dpsk.pipeline._composition import NOTHING
 from dpsk.pipeline._known import is_private, seed_draws
 
 __all__ = ["every_part", "fit_parts", "has_parts", "named_parts",
-           "rows_of_parts"]
+           "rows_of_parts", "trusted_facts"]
 
 
 def has_parts(step):
@@ -36,6 +38,18 @@ def every_part(steps):
         step._validate_transformers()
         found += [(f"{name}__{part}", each) for part, each in named_parts(step)
                   if not isinstance(each, str)]
+    return found
+
+
+def trusted_facts(steps):
+    """Return what is taken on trust of steps that others wrote, those inside of others included.
+    """
+    found = []
+    for name, step in every_part(steps):
+        if is_private(step):
+            found += [f"{name}: {fact}" for fact in asked(step)._trusted_facts()]
+        elif step not in NOTHING:
+            found.append(f"{name}: that it maps each row by itself, and all it holds")
     return found
 
 

@@ -30,7 +30,7 @@ from dpsk.pipeline._checks import (
 )
 from dpsk.pipeline._composition import NOTHING, Composition
 from dpsk.pipeline._known import configured, is_private, learns_nothing, stand_in
-from dpsk.pipeline._parts import every_part, fit_parts, has_parts, rows_of_parts
+from dpsk.pipeline._parts import every_part, fit_parts, has_parts, rows_of_parts, trusted_facts
 from dpsk.pipeline._rows import mapped, transformed
 from dpsk.pipeline._tables import check_tables
 
@@ -204,7 +204,7 @@ class DPPipeline(Composition):
                                            params)
         # Verified first: a fit that fails leaves what an earlier one left.
         own = {name: step.privacy_ for name, step in fitted.items()}
-        certificate = self._certificate(releases, parts, own, members is not None)
+        certificate = self._certificate(releases, own, members is not None)
         # A share alone would not tell what else was released.
         state_as_whole(steps, certificate, self)
         self.steps_, self.privacy_, self.step_certificates_ = steps, certificate, own
@@ -219,8 +219,7 @@ class DPPipeline(Composition):
         fitted : dict
             The private steps and parts by name.
         """
-        chance = self._disclosed_share * budget.delta
-        n_samples = count_rows("DPPipeline", X)
+        n_samples, chance = count_rows("DPPipeline", X), self._disclosed_share * budget.delta
         method = Method(type(self).__name__, type(self).__module__, "", None, self._carried)
         releases = Steps(method, budget, chance, random_state=self.random_state,
                          verbose=self.verbose, is_seeded=any(map(is_seeded, parts.values())),
@@ -228,7 +227,7 @@ class DPPipeline(Composition):
         last = private[-1]
         of_any_kind = shares.get(last, 0) > 0 and not asked(parts[last])._is_gaussian
         if last not in shares:
-            releases.alone()
+            releases.alone(trusted_facts(self.steps))
         # A step of share 0 releases nothing, and is told the budget.
         prices = {name: releases.budget(share) if share else (budget.epsilon, budget.delta)
                   for name, share in {last: 0, **shares}.items()}
@@ -275,6 +274,9 @@ class DPPipeline(Composition):
 
     def _check_params(self):
         self._check_steps()
+
+    def _trusted_facts(self):
+        return trusted_facts(self.steps)
 
     def _check_inside(self, y, n_samples):
         check_fit(dict(every_part(self.steps)), self._check_steps(), {}, y, n_samples)
@@ -354,16 +356,14 @@ class DPPipeline(Composition):
             shares[last] = left
         return shares
 
-    def _certificate(self, releases, steps, own, grouped):
+    def _certificate(self, releases, own, grouped):
         """Return the certificate of all steps, which names each of them."""
-        fixed = [name for name, step in steps.items() if not (name in own or step in NOTHING)]
         size = "number of groups of rows, and not that of rows" if grouped else "number of rows"
-        public = [size, "all parameters"]
-        public += [f"{name}: {fact}" for name, each in own.items() for fact in each.public]
-        public += [f"{each}: that it maps each row by itself, and all it holds" for each in fixed]
+        facts = [f"{name}: {fact}" for name, each in own.items() for fact in each.public]
+        public = dict.fromkeys([size, "all parameters", *facts, *trusted_facts(self.steps)])
         return releases.certificate(
             "; ".join(f"{name}: {each.solver}" for name, each in own.items()), enforced=[],
-            public=public, released=[f"{name}.{attribute}" for name, each in own.items()
+            public=tuple(public), released=[f"{name}.{attribute}" for name, each in own.items()
                                      for attribute in each.released])
 
 

@@ -64,6 +64,18 @@ def test_scores_are_less_the_logarithms_of_shares(cls):
     np.testing.assert_allclose(shift, np.log(rare / usual), atol=0.05)
 
 
+@every_balancing_class
+def test_shares_are_those_of_the_last_fit(cls):
+    X, y = rows(600)
+    model = fitted(cls, X, y)
+    scores = model.decision_function(X)
+    model.set_params(class_weight=None)
+    assert (model.decision_function(X) == scores).all()
+    model.fit(X, y)
+    assert not hasattr(model, "class_shares_")
+    assert "class_shares_" not in model.privacy_.released
+
+
 def test_it_is_the_last_step_of_a_pipeline():
     X, y = rows(600)
     model = make_dp_pipeline(DPStandardScaler(), DPLogisticRegression(class_weight="balanced"),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ShuffleSplit, StratifiedKFold
+from sklearn.preprocessing import FunctionTransformer
 
 from dpsk import (
     DPGridSearchCV,
@@ -44,6 +45,19 @@ def test_runs_beside_each_other_are_charged_once_and_give_the_same(backend):
         found.append((search.best_estimator_.coef_.tolist(), search.best_params_,
                       search.cv_results_["std_test_score"].tolist(), budget.spent))
     np.testing.assert_equal(*found)
+
+
+def test_what_joblib_is_told_to_print_does_not_count_the_runs(capfd):
+    with joblib.parallel_config(backend="threading", verbose=50):
+        short(n_jobs=2, n_iter=4, random_state=NoiseSeed(3)).fit(*rows())
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_model_of_an_earlier_search_is_not_kept_beside_what_is_told_of_the_next():
+    search = short(random_state=NoiseSeed(3)).fit(*rows())
+    search.set_params(refit=False).fit(*rows())
+    assert not hasattr(search, "best_estimator_")
+    assert "best_estimator_" not in search.privacy_.released
 
 
 @pytest.mark.parametrize("outer", [
@@ -92,6 +106,36 @@ def test_a_split_by_index_may_be_given():
             with pytest.raises((TypeError, ValueError), match=match):
                 short(cv=cv).fit(X, y, groups=groups)
     assert not budget.charges
+
+
+def _half(model, X, y):
+    return 0.5
+
+
+def test_noise_of_scores_under_a_seed_is_another_for_another_split():
+    """By one sum of the same noise two scores would tell by how much rows differ."""
+    scores = [short(n_iter=1, random_state=NoiseSeed(3), cv=ShuffleSplit(1, random_state=seed),
+                    scoring=_half, score_bound=(0, 1)).fit(*rows()).best_score_
+              for seed in (0, 0, None, None)]
+    assert scores[0] == scores[1] and scores[2] != scores[3]
+
+
+def _right(model, X, y):
+    return float(model.predict(X)[0] == y[0])
+
+
+@pytest.mark.parametrize("made, trusted", [
+    (lambda: short(scoring=_right, score_bound=(0, 1)), "by nothing of rows before"),
+    (lambda: make_dp_pipeline(FunctionTransformer(), short().estimator), "each row by itself"),
+    (lambda: DPTunedThresholdClassifier(
+        make_dp_pipeline(FunctionTransformer(), short().estimator)), "each row by itself")],
+    ids=["scorer", "step", "step of another"])
+def test_what_is_taken_on_trust_is_in_the_record_of_a_budget_too(made, trusted):
+    with PrivacyBudget(30.0, 1e-3) as budget:
+        model = made().fit(*rows())
+    (charge,) = budget.charges
+    for facts in (charge.public, model.privacy_.public):
+        assert sum(trusted in fact for fact in facts) == 1
 
 
 def test_settings_that_are_refused_by_their_values_may_be_left_out():
