@@ -19,7 +19,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from dpsk._budgeted import asked
 from dpsk._charging import in_secret
 from dpsk._data.errors import quietly, without_warnings
-from dpsk._parameters import check_real
+from dpsk._parameters import check_integer, check_real
 from dpsk._privacy.certificate_fields import HANDED_OVER
 from dpsk._progress import watching
 from dpsk._whole import state_as_whole
@@ -52,6 +52,7 @@ __all__ = ["BaseSearch"]
 #: Parameters of candidates that are the search's to set.
 _OWN = ("epsilon", "delta", "random_state", "verbose")
 _TIES = 1 << 53
+_JOBS = "None, or an int in [-1024, 1024] other than 0"
 
 
 class BaseSearch(HoldoutModel):
@@ -306,6 +307,9 @@ class BaseSearch(HoldoutModel):
             raise ValueError(f"error_score={self.error_score!r}: must be 'raise'"
                              f"{' or nan' if self._may_leave_out else ''}; a number would rank "
                              "runs by what rows made fail.")
+        if self.n_jobs is not None and not check_integer(
+                "n_jobs", self.n_jobs, low=-1024, high=1024, remedy=_JOBS):
+            raise ValueError(f"n_jobs={self.n_jobs!r}: must be {_JOBS}.")
         if not isinstance(self.refit, (bool, str)):
             raise ValueError(f"refit={self.refit!r}: must be True, False or the name of a score; "
                              "a function would choose by the scores of all runs, which stay "
