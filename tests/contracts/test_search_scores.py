@@ -281,7 +281,7 @@ def test_scorers_of_scikit_learn_are_taken_by_what_they_are():
     assert chosen_scorers(make_scorer(f1_score), None, model)["score"] == LabelScore("f1")
     for other in (make_scorer(f1_score, pos_label=0),
                   make_scorer(accuracy_score, greater_is_better=False), dp_scorer("dp_f1")):
-        with pytest.raises(ValueError, match="row by row"):
+        with pytest.raises(ValueError, match="one row at a time"):
             chosen_scorers(other, None, model)
     with config_context(enable_metadata_routing=True):
         weighted = make_scorer(f1_score).set_score_request(sample_weight=True)

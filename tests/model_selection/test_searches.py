@@ -140,6 +140,7 @@ def test_runs_of_another_kind_are_covered_by_a_gaussian(model, settings):
     assert epsilon(Gaussian(0.99 * mu), own.delta) <= search.plan_.run_epsilon
 
 
+@pytest.mark.thorough
 def test_a_run_that_is_not_like_a_gaussian_gets_less():
     X, y = rows()
     found = grid(DPLogisticRegression(solver="objective_perturbation")).fit(X, y)
@@ -157,7 +158,7 @@ def test_a_run_that_is_not_like_a_gaussian_gets_less():
     (DPLinearSVC(solver="sgd"), {"alpha": np.geomspace(1e-5, 1, 6)}),
     (DPMLPClassifier(hidden_layer_sizes=(3,)), {"max_iter": [1, 2, 3, 4, 5, 6]}),
     (DPAdditiveClassifier(), {"n_knots": [2, 3, 5, 9, 17, 33]})], ids=str)
-@pytest.mark.parametrize("n", [500, 1500])
+@pytest.mark.parametrize("n", [500, pytest.param(1500, marks=pytest.mark.thorough)])
 def test_a_budget_holds_searches_of_six_candidates_of_any_kind(model, settings, n):
     X, y = rows(n)
     budget = PrivacyBudget(3.0, 1e-6)
