@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -78,11 +78,13 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
     errors: tuple | None = None
 
     def __repr__(self) -> str:
-        shown = {field.name: getattr(self, field.name) for field in fields(self)}
-        for name in ("privacy_", "errors"):
-            if shown[name] is None:
-                del shown[name]
-        return f"Estimate({', '.join(f'{name}={one!r}' for name, one in shown.items())})"
+        shown = [f"{name}={getattr(self, name)!r}"
+                 for name in ("value", "standard_error", "bounds", "errors")
+                 if getattr(self, name) is not None]
+        if self.privacy_ is not None:
+            # All of a certificate would hide the number.
+            shown.append(f"privacy_=<{self.privacy_.guarantee}>")
+        return f"Estimate({', '.join(shown)})"
 
     def __iter__(self) -> Any:
         return iter((self.value, self.standard_error))

@@ -151,7 +151,8 @@ class Points(Mechanism):
                if 0.0 < level < 1.0):
             warnings.warn(
                 f"n={n_samples} rows are too few for these quantiles within the budget: intervals "
-                "may be far from all rows; declare bounds, raise epsilon, or ask for fewer.",
+                "may be wide, and without declared bounds far from all rows; declare these, raise "
+                "epsilon, or ask for fewer.",
                 PrivacyWarning, stacklevel=2)
 
 
