@@ -42,14 +42,16 @@ def export_text(decision_tree: OneTree, *, max_depth: int = 10, decimals: int = 
     --------
     >>> import numpy as np
     >>> from dpsk import DPDecisionTreeClassifier
+    >>> from dpsk.testing import NoiseSeed
     >>> from dpsk.tree import export_text
     >>> X = np.linspace(0, 1, 400)[:, None]
-    >>> model = DPDecisionTreeClassifier(50.0, max_depth=1, columns={0: (0, 1)}, random_state=0)
+    >>> model = DPDecisionTreeClassifier(50.0, max_depth=1, columns={0: (0, 1)},
+    ...                                  random_state=NoiseSeed(0))
     >>> print(export_text(model.fit(X, X[:, 0] >= 0.5), decimals=1))
     |--- feature_0 < 0.5
-    |   |--- class: False (1.0 ± 0.0, 200 rows)
+    |   |--- class: False (1.0 ± 0.0, 199 rows)
     |--- feature_0 >= 0.5
-    |   |--- class: True (1.0 ± 0.0, 200 rows)
+    |   |--- class: True (1.0 ± 0.0, 199 rows)
     """
     check_integer("max_depth", max_depth, low=0, remedy="an int >= 0")
     nodes, lines = _nodes(decision_tree, decimals), []
