@@ -213,8 +213,8 @@ def between(value, low, high, bounds):
     low, high = (np.clip(end, *bounds) for end in (low, high))
     value = np.clip(value, low, high)
     below, above = (_number(side / REACH) for side in (value - low, high - value))
-    return Estimate(_number(value), _number(np.maximum(below, above)), bounds,
-                    errors=(below, above))
+    return Estimate(_number(value), _number(np.maximum(below, above)),
+                    tuple(map(_number, bounds)), errors=(below, above))
 
 
 def check_level(level):

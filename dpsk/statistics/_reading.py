@@ -116,13 +116,9 @@ def check_options(name, options, *more):
 def estimated(columns, value, low, high, bounds, certificate):
     """Return the Estimate of an entry a column, with the ends of its intervals of 95 %."""
     value, low, high, *bounds = (
-        _plain(columns.shaped(np.asarray(each, dtype=np.float64))) for each in (
+        columns.shaped(np.asarray(each, dtype=np.float64)) for each in (
             value, low, high, *(np.broadcast_to(end, np.shape(value)) for end in bounds)))
-    return replace(between(value, low, high, tuple(bounds)), privacy_=certificate)
-
-
-def _plain(value):
-    return float(value) if np.ndim(value) == 0 else value
+    return replace(between(value, low, high, bounds), privacy_=certificate)
 
 
 def _in_columns(X):

@@ -90,7 +90,7 @@ class NodeSums(Composite):
         classes = targets.shape[1] > 1
         weighed = targets * weights[:, None]
         # One of signs counts as one row; of several classes the indicators are counts themselves.
-        sizes = weighed if classes else np.repeat(weights[:, None], 1, axis=1)
+        sizes = weighed if classes else weights[:, None]
         inner, leaves = (
             None if ask is None else _Sums(Slopes(weighed, sizes, 1.0, event), ask,
                                            derived_scale(event, REPLACE_ONE), classes)
@@ -124,7 +124,7 @@ class NodeSums(Composite):
 def _center(bins, targets, weights, mean, spread):
     """Return the released mean of targets, and how far from it they are clipped."""
     (ask, event), (ask_square, _) = mean, spread
-    own = Slopes(targets * weights[:, None], np.repeat(weights[:, None], 1, axis=1), 1.0, event)
+    own = Slopes(targets * weights[:, None], weights[:, None], 1.0, event)
     sums, counts = ask(own.at(np.zeros(bins.shape[1], np.uint8)), 1, 1.0, own.unit)
     middle = float(np.clip(sums[0, 0] / max(counts[0, 0], 1.0), -1.0, 1.0))
     square = ask_square(Rows(bins.T, np.abs(targets[:, 0] - middle) * np.sqrt(weights)))
