@@ -1,5 +1,7 @@
 """Public bounds on regression targets, and what a loss takes of targets within them."""
 
+from typing import Any
+
 import numpy as np
 
 from dpsk._data.errors import discreetly
@@ -59,9 +61,10 @@ def numeric_targets(y):
     return numbers
 
 
-def middle_of(low, high):
-    """Return what targets between bounds are mapped by: the middle, and half the width."""
-    return 0.5 * (low + high), 0.5 * (high - low)
+def middle_of(low: Any, high: Any) -> tuple[Any, Any]:
+    """Return what numbers between bounds are mapped by: the middle, and half the width."""
+    # Halves first, as a width may be no number.
+    return 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
 
 
 def largest_of(low, high):

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpsk._data.targets import middle_of
 from dpsk._mechanism.sensitivity import Sensitivity
 from dpsk._privacy.events import gaussian
 from dpsk._privacy.noise.grids import exact_bits
@@ -74,8 +75,7 @@ def _sums(rows: RowSource, low: FloatArray, high: FloatArray,
           unit: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return counts, and sums and sums of squares in whole units."""
     counts, sums, squares = np.zeros((3, len(low)))
-    # Halves first: the width of the widest range is no double.
-    middle, half = 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
+    middle, half = middle_of(low, high)
     for part in rows.blocks(_PART):
         block = rows.take(part).X
         present = ~np.isnan(block)

@@ -9,7 +9,7 @@ import numpy as np
 from dpsk._callbacks import private_fit
 from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
-from dpsk._data.targets import numeric_targets
+from dpsk._data.targets import centered, middle_of, numeric_targets
 from dpsk._docs import documented
 from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
 from dpsk._objective.losses import Squared
@@ -161,8 +161,8 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
 
     def _targets(self, raw):
         low, high = self.target_bounds_
-        middle = 0.5 * low + 0.5 * high
-        return np.clip(middle + self._unit * raw[:, 0], low, high)
+        middle, half = middle_of(low, high)
+        return np.clip(middle + half * raw[:, 0], low, high)
 
     def _check_combination(self):
         super()._check_combination()
@@ -185,12 +185,11 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
 
     @property
     def _unit(self):
-        low, high = self.target_bounds_
-        return 0.5 * high - 0.5 * low
+        return middle_of(*self.target_bounds_)[1]
 
     def _scaled(self, numbers):
         low, high = self.target_bounds_
-        return (np.clip(numbers, low, high) - (0.5 * low + 0.5 * high)) / self._unit
+        return centered(np.clip(numbers, low, high), low, high)
 
     def _start(self, values, n_outputs):
         if not self.init:

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from scipy.special import ndtri
 
+from dpsk._data.targets import middle_of
 from dpsk._defaults.budgets import TARGET_REACH
 from dpsk._mechanism.core import Choices, Composite, Mechanism, Share, Statistic, mu_of
 from dpsk._privacy.closed_forms import bounded_range_epsilon
@@ -172,8 +173,8 @@ class Moments(Composite):
         noise = math.sqrt(0.5) * moment_noise(len(low), mu_of(summed.own(noise_multiplier)))
         least = np.minimum(np.maximum(2.0 * noise / counts, _LEAST_VARIANCE), 1.0)
         variances = np.clip(squares / counts - means**2, least, 1.0)
-        half = 0.5 * high - 0.5 * low
-        return 0.5 * low + 0.5 * high + half * means, half * np.sqrt(variances), ranges
+        middle, half = middle_of(low, high)
+        return middle + half * means, half * np.sqrt(variances), ranges
 
     def _ranges(self, table, centers, spreads):
         """Return the ranges of columns, declared or learnt, shape (n_columns, 2)."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpsk._data.errors import quietly
 from dpsk._data.source import Rows
+from dpsk._data.targets import centered
 from dpsk._models import LinearModel
 from dpsk._statistics.moments import mean_noise, noisy_second_moment, second_moment_noise
 from dpsk.metrics._estimate import Estimate
@@ -117,6 +118,6 @@ def _model(n_columns):
 def _second_moment(rows, low, high, mu, session):
     """Return the noisy second moment of numbers in half their range from its middle."""
     X = rows.take(slice(0, len(rows))).X
-    z = (np.clip(X, low, high) - (0.5 * low + 0.5 * high)) / (0.5 * high - 0.5 * low)
+    z = centered(np.clip(X, low, high), low, high)
     return noisy_second_moment(_model(len(low)), Rows(np.clip(z, -1.0, 1.0), np.zeros(len(z))), mu,
                                session)

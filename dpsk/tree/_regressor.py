@@ -9,7 +9,7 @@ import numpy as np
 from dpsk._callbacks import private_fit
 from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
-from dpsk._data.targets import numeric_targets
+from dpsk._data.targets import middle_of, numeric_targets
 from dpsk._docs import documented
 from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
 from dpsk._privacy.certificate import Enforced
@@ -75,13 +75,13 @@ class TreeTargets(BoundedRegressor):
 
     def _as_targets(self, numbers, n_outputs):
         low, high = self.target_bounds_
-        # Halves first, as a width may be no number.
-        middle, unit = 0.5 * high + 0.5 * low, 0.5 * high - 0.5 * low
+        middle, unit = middle_of(low, high)
         return (np.clip(numbers, low, high)[:, None] - middle) / (unit if unit > 0.0 else 1.0)
 
     def _unscaled(self, means):
         low, high = self.target_bounds_
-        return np.clip(0.5 * high + 0.5 * low + (0.5 * high - 0.5 * low) * means, low, high)
+        middle, unit = middle_of(low, high)
+        return np.clip(middle + unit * means, low, high)
 
 
 @documented
@@ -180,5 +180,5 @@ class DPDecisionTreeRegressor(TreeTargets, OneTree):
         return self._fit_table(X, y, sample_weight)
 
     def _node_values(self):
-        low, high = self.target_bounds_
-        return self._unscaled(self.tree_.means), (0.5 * high - 0.5 * low) * self.tree_.noise
+        unit = middle_of(*self.target_bounds_)[1]
+        return self._unscaled(self.tree_.means), unit * self.tree_.noise
