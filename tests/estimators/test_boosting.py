@@ -52,7 +52,7 @@ def _marked(case):
 
 
 @pytest.mark.covering
-@pytest.mark.parametrize(_CHECKS.args[0], map(_marked, _CHECKS.args[1]), ids=ids_of(_CHECKS))
+@pytest.mark.parametrize(_CHECKS.args[0], [*map(_marked, _CHECKS.args[1])], ids=ids_of(_CHECKS))
 def test_scikit_learn_checks(estimator, check, monkeypatch):
     run_check(estimator, check, monkeypatch)
 
