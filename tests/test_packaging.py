@@ -77,3 +77,12 @@ def test_every_public_module_is_reached_by_its_name_alone():
     code = (f"import dpsk; [getattr(dpsk, name).__name__ for name in {names}]; "
             f"assert set({names}) <= set(dir(dpsk)) and not hasattr(dpsk, 'nothing')")
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.thorough
+def test_every_audit_is_collected():
+    """`make audit` makes cases that no other run makes, and runs seldom."""
+    done = subprocess.run([sys.executable, "-m", "pytest", "--collect-only", "-qq", "-p",
+                           "no:cacheprovider", "-m", "audit and not bench", "tests"],
+                          capture_output=True, text=True, cwd=_ROOT)
+    assert done.returncode == 0, done.stdout[-2000:]

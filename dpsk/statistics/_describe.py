@@ -17,7 +17,7 @@ from dpsk.metrics._estimate import Estimate
 from dpsk.statistics._counts import cell_bound, counted
 from dpsk.statistics._moments import Moments
 from dpsk.statistics._plan import Points, Within, counts_at_least, entry_bound, within
-from dpsk.statistics._quantiles import between, rank_bound
+from dpsk.statistics._quantiles import from_points, rank_bound
 from dpsk.statistics._reading import Columns
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def _told(moments, points):
     """Return the statistics of every column of numbers by name."""
     columns = moments.columns
     count = moments.count()
-    quartiles = between(columns, points, moments.certificate)
+    quartiles = from_points(columns, points, moments.certificate)
     found = {"count": count, "missing": 1.0 - count / columns.budget.n_samples,
              "mean": moments.mean(), "std": moments.std()}
     return {column.name: {

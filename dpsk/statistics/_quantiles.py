@@ -60,7 +60,7 @@ def dp_quantile(X: Any, q: Any, **options: Any) -> Estimate:
         "quantiles", CountedPoints(points, tuple(columns.full.tolist())),
         (columns.rows, columns.edges()),
         enforced=[rank_bound()], settings=points)
-    return between(columns, found if q.ndim else found[:, 0], certificate)
+    return from_points(columns, found if q.ndim else found[:, 0], certificate)
 
 
 def dp_median(X: Any, **options: Any) -> Estimate:
@@ -87,7 +87,7 @@ def rank_bound():
     return Enforced("rank", 1.0, "derived", "how far a row moves the score of a point")
 
 
-def between(columns, points, certificate):
+def from_points(columns, points, certificate):
     """Return the Estimate of what lies between two points of columns, the first axis."""
     low, high = (np.where(np.isnan(own), end, own) for own, end in zip(
         columns.edges().T, (-np.inf, np.inf), strict=True))

@@ -43,6 +43,12 @@ def shown(name, runs):
                mu_lower_bound(runs - hits[0], runs, runs - hits[1], runs, level=LEVEL))
 
 
+@every_release
+def test_every_release_is_a_number_on_a_side_of_the_middle(name):
+    release, middle = RELEASES[name]
+    assert np.isfinite(release(HALF) - middle)
+
+
 @pytest.mark.audit
 @every_release
 def test_one_row_shows_no_more_than_the_claim(name):
