@@ -26,7 +26,8 @@ PRUNED = 0.25
 LEVELS, MOST_LEVELS = (4, 8), 8
 
 #: Of forests: the variance of means about their parents', the least share of a class, and the
-#: ``n mu`` of a class and of a tree from which on splits are chosen.
+#: ``n mu`` over the root of the number of trees from which on splits are chosen; of k classes
+#: over half of k^2.
 SPREAD, LEAST_SHARE, CHOSEN_SIGNAL = 0.5, 0.01, 140.0
 #: Share of the trees' mu^2 of the root that all trees of drawn splits have.
 ROOT_SHARE = 0.15
@@ -45,7 +46,7 @@ def n_levels(budget):
 def has_chosen_splits(budget, n_classes, count=None):
     """Return whether a forest of so many trees has splits that are chosen under noise."""
     count = count or _trees(_signal(budget), CHOSEN_TREES, TREE_SIGNAL)
-    return _signal(budget) >= CHOSEN_SIGNAL * n_classes * math.sqrt(count)
+    return _signal(budget) >= CHOSEN_SIGNAL * max(1.0, n_classes**2 / 2.0) * math.sqrt(count)
 
 
 def n_trees(budget, chosen):
