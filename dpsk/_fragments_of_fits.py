@@ -64,7 +64,7 @@ groups|table : array-like of shape (n,) or None, default=None
     each, drawn by public randomness. Their number stands for n.
 groups|trees : array-like of shape (n,) or None, default=None
     Whose row each is, to protect people instead of rows: bins are learnt from one row of each,
-    an additive model and trees from the averages of all. Their number stands for n.
+    all else from the averages of all rows of each. Their number stands for n.
 groups|model : array-like of shape (n,) or None, default=None
     As of transformers; coefficients are learnt from the averages of all rows of each.
 public_X, public_y : array-like or None

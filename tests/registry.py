@@ -49,7 +49,7 @@ from dpsk.generative._base import Sampler
 from dpsk.linear_model._base import LinearEstimator
 from dpsk.naive_bayes._base import ClassModel
 from dpsk.preprocessing._numeric import NumericTransformer
-from dpsk.tree._nodes import SumTrees
+from dpsk.tree._nodes import OneTree, SumTrees
 
 ALL_ESTIMATORS = {name: getattr(dpsk, name) for name in dpsk.__all__
                   if inspect.isclass(getattr(dpsk, name))
@@ -366,7 +366,7 @@ every_class_model = pytest.mark.parametrize("cls", [
 every_boosted_model = pytest.mark.parametrize("cls", [
     pytest.param(cls, id=name) for name, cls in sorted(BOOSTED.items())])
 every_tree_model = pytest.mark.parametrize("cls", [
-    pytest.param(cls, id=name) for name, cls in sorted(TREES.items())])
+    pytest.param(cls, id=name) for name, cls in sorted(TREES.items()) if issubclass(cls, OneTree)])
 every_sampler = pytest.mark.parametrize("cls", [
     pytest.param(cls, id=name) for name, cls in sorted(SAMPLERS.items())])
 every_public_estimator = pytest.mark.parametrize("cls", [

@@ -182,6 +182,7 @@ def test_only_oracles_and_the_fit_open_what_draws():
         ("_mechanism/", "_sums/", "_statistics/", "_queries/", "_privacy/"))}
     # Public: draws after a fit, candidates, splits, rows of audits, replays and groups, and seeds.
     assert users <= {"_fit.py", "_data/groups.py", "auditing/_tables.py", "ensemble/_base.py",
+                         "ensemble/_forest.py",
                      "additive/_noise.py", "generative/_base.py", "metrics/_table.py",
                      "linear_model/_noise.py",
                      "model_selection/_split.py", "pipeline/_known.py",

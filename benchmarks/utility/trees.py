@@ -1,4 +1,4 @@
-"""Decision trees beside diffprivlib 0.6.6, test accuracy on five tables.
+"""Decision trees and random forests beside diffprivlib 0.6.6, test accuracy on five tables.
 
     python -m benchmarks.utility.trees [--seeds 10] [--output docs/results/tables/trees.csv]
 
@@ -15,29 +15,28 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.utility.naive_bayes import EPSILONS, NAMED, bounds, split
-from dpsk import DPDecisionTreeClassifier
+from dpsk import DPDecisionTreeClassifier, DPRandomForestClassifier
 from dpsk.testing import NoiseSeed
 
 try:
-    from diffprivlib.models import DecisionTreeClassifier
+    from diffprivlib.models import DecisionTreeClassifier, RandomForestClassifier
 except ImportError:
-    DecisionTreeClassifier = None
+    DecisionTreeClassifier = RandomForestClassifier = None
 
 
-def theirs(epsilon, seed, ends, classes):
-    """Return diffprivlib's classifier, or None without it."""
-    if DecisionTreeClassifier is None:
-        return None
-    return DecisionTreeClassifier(epsilon=epsilon, bounds=tuple(ends), classes=classes,
-                                  random_state=seed)
+def theirs(cls):
+    """Return what makes one of diffprivlib's classifiers, or None without it."""
+    return lambda epsilon, seed, ends, classes: None if cls is None else cls(
+        epsilon=epsilon, bounds=tuple(ends), classes=classes, random_state=seed)
 
 
-def ours(epsilon, seed, ends, classes):
-    """Return our classifier."""
-    columns = {place: (low, high if high > low else low + 1.0)
-               for place, (low, high) in enumerate(ends.T.tolist())}
-    return DPDecisionTreeClassifier(epsilon, columns=columns, classes=classes,
-                                    random_state=NoiseSeed(seed))
+def ours(cls):
+    """Return what makes one of our classifiers."""
+    def make(epsilon, seed, ends, classes):
+        columns = {place: (low, high if high > low else low + 1.0)
+                   for place, (low, high) in enumerate(ends.T.tolist())}
+        return cls(epsilon, columns=columns, classes=classes, random_state=NoiseSeed(seed))
+    return make
 
 
 def accuracies(make, name, epsilon, seeds):
@@ -56,7 +55,10 @@ def main():
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
-    makes = {"diffprivlib tree": theirs, "tree": ours}
+    makes = {"diffprivlib tree": theirs(DecisionTreeClassifier),
+             "tree": ours(DPDecisionTreeClassifier),
+             "diffprivlib forest": theirs(RandomForestClassifier),
+             "forest": ours(DPRandomForestClassifier)}
     lines = ["table,epsilon," + ",".join(makes)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

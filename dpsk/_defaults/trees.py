@@ -4,8 +4,9 @@ import math
 
 from dpsk._defaults.budgets import mu_of_share
 
-__all__ = ["BINS_SHARE", "CLIP_WIDTH", "CUT_SHARE", "EVEN_BINS", "LEVEL_SHARE", "MOST_LEVELS",
-           "PRUNED", "REACH", "RIDGE", "SCALE_SHARE", "TARGET_SHARE", "n_levels"]
+__all__ = ["BINS_SHARE", "CLIP_WIDTH", "CUT_SHARE", "EVEN_BINS", "LEAST_SHARE", "LEVEL_SHARE",
+           "MOST_LEVELS", "PRUNED", "REACH", "RIDGE", "ROOT_SHARE", "SCALE_SHARE", "SPREAD",
+           "TARGET_SHARE", "forest_levels", "has_chosen_splits", "n_levels", "n_trees"]
 
 #: Shares of mu^2 of a fit: of bins, and of the ends of targets, where they are learnt.
 BINS_SHARE, TARGET_SHARE = 0.1, 0.1
@@ -24,11 +25,55 @@ PRUNED = 0.25
 #: The least and the largest number of levels.
 LEVELS, MOST_LEVELS = (4, 8), 8
 
+#: Of forests: the variance of means about their parents', the least share of a class, and the
+#: ``n mu`` over the root of the number of trees from which on splits are chosen; of k classes
+#: over half of k^2.
+SPREAD, LEAST_SHARE, CHOSEN_SIGNAL = 0.5, 0.01, 140.0
+#: Share of the trees' mu^2 of the root that all trees of drawn splits have.
+ROOT_SHARE = 0.15
+#: The least and the largest number of trees, and the ``n mu`` of one: of drawn and chosen splits.
+DRAWN_TREES, DRAWN_SIGNAL = (10, 40), 8.0
+CHOSEN_TREES, TREE_SIGNAL = (2, 8), 2000.0
+#: The least number of levels of drawn splits.
+DRAWN_LEVELS = 2
+
 
 def n_levels(budget):
     """Return how many questions a tree asks one after another: more where noise hides less."""
-    if not budget.is_private:
+    return _levels(_signal(budget), LEVELS[0])
+
+
+def has_chosen_splits(budget, n_classes, count=None):
+    """Return whether a forest of so many trees has splits that are chosen under noise."""
+    count = count or _trees(_signal(budget), CHOSEN_TREES, TREE_SIGNAL)
+    return _signal(budget) >= CHOSEN_SIGNAL * max(1.0, n_classes**2 / 2.0) * math.sqrt(count)
+
+
+def n_trees(budget, chosen):
+    """Return how many trees a forest has."""
+    rule = (CHOSEN_TREES, TREE_SIGNAL) if chosen else (DRAWN_TREES, DRAWN_SIGNAL)
+    return _trees(_signal(budget), *rule)
+
+
+def forest_levels(budget, n_classes, count, chosen):
+    """Return the depth of the trees of a forest."""
+    if chosen:
+        return _levels(_signal(budget) / math.sqrt(count), LEVELS[0])
+    # Noise of drawn splits averages out over trees, and each class has a part of the rows.
+    return _levels(2.0 * _signal(budget) / max(n_classes, 2), DRAWN_LEVELS)
+
+
+def _levels(signal, least):
+    if not signal < math.inf:
         return LEVELS[1]
-    least, most = LEVELS
-    signal = budget.n_samples * mu_of_share(budget, 1.0)
-    return min(most, max(least, round(0.5 * math.log2(max(signal, 1.0)))))
+    return min(MOST_LEVELS, max(least, round(0.5 * math.log2(max(signal, 1.0)))))
+
+
+def _trees(signal, bounds, of_one):
+    least, most = bounds
+    return min(most, max(least, round(min(signal / of_one, most))))
+
+
+def _signal(budget):
+    """Return ``n mu``, infinite without privacy."""
+    return budget.n_samples * mu_of_share(budget, 1.0) if budget.is_private else math.inf

@@ -23,14 +23,13 @@ if TYPE_CHECKING:
 
 __all__ = ["DPDecisionTreeClassifier", "TreeLabels"]
 
-#: Probabilities are at least this.
-_LEAST = 1e-9
-
 
 class TreeLabels(Probabilities, ScoreClassifier):
     """Mixin of classifiers by the shares of classes in leaves."""
 
     _scaled = False
+    #: Shares of classes are at least this.
+    _least = 1e-9
 
     def _predict_raw(self, X):
         return self._scores(self._averages(X))
@@ -44,13 +43,12 @@ class TreeLabels(Probabilities, ScoreClassifier):
             return 2.0 * numbers[:, None] - 1.0
         return np.equal(numbers[:, None], np.arange(n_outputs)).astype(np.float64)
 
-    @staticmethod
-    def _scores(means):
+    def _scores(self, means):
         """Return scores of classes by their shares: logits of the second one, or logarithms."""
         if means.shape[1] == 1:
-            return np.log(np.maximum(1.0 + means[:, 0], _LEAST)) - np.log(
-                np.maximum(1.0 - means[:, 0], _LEAST))
-        return np.log(np.maximum(means, _LEAST))
+            return np.log(np.maximum(1.0 + means[:, 0], self._least)) - np.log(
+                np.maximum(1.0 - means[:, 0], self._least))
+        return np.log(np.maximum(means, self._least))
 
 
 @documented
@@ -132,7 +130,7 @@ class DPDecisionTreeClassifier(TreeLabels, OneTree):
 
     @private_fit
     def fit(self, X: Table, y: Table | None = None,
-            sample_weight: ArrayLike | None = None) -> Self:
+            sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
         """Fit the model under the declared budget.
 
         Parameters
@@ -140,13 +138,14 @@ class DPDecisionTreeClassifier(TreeLabels, OneTree):
         %(X_table)s %(y_labels)s
         sample_weight : array-like of shape (n,) or None, default=None
             Factors of the rows, part of the rows; larger ones count as 1.
+        %(groups_trees)s
 
         Returns
         -------
         self : object
             The estimator, fitted.
         """
-        return self._fit_table(X, y, sample_weight)
+        return self._fit_table(X, y, sample_weight, groups)
 
     def _node_values(self):
         means, noise = self.tree_.means, self.tree_.noise

@@ -15,7 +15,9 @@ from dpsk._defaults.trees import (
     PRUNED,
     REACH,
     RIDGE,
+    ROOT_SHARE,
     SCALE_SHARE,
+    SPREAD,
 )
 from dpsk._mechanism.core import Choices, Composite, Share
 from dpsk._mechanism.sensitivity import derived_scale
@@ -51,18 +53,30 @@ class NodeSums(Composite):
     depth : int
     scaled : bool
         Whether targets are numbers, which are clipped about their released mean; else classes.
+    chosen : bool
+        Whether splits are chosen under noise; else drawn publicly.
+    n_tried : int or None
+        The number of columns, drawn publicly, that the splits of a tree are chosen among.
+    averaged : bool
+        Whether predictions of all trees are averaged, and noise with them.
     """
 
     count: int
     depth: int
     scaled: bool
+    chosen: bool = True
+    n_tried: int | None = None
+    averaged: bool = False
 
     @property
     def parts(self):
         """tuple of Share : mean and spread of targets, splits, sums of nodes and of leaves."""
         scales = SCALE_SHARE if self.scaled else 0.0
-        cuts, inner = (CUT_SHARE, LEVEL_SHARE) if self.depth else (0.0, 0.0)
-        n_levels = self.count * self.depth
+        cuts, inner, n_levels = CUT_SHARE, LEVEL_SHARE, self.count * self.depth
+        if not self.chosen:
+            cuts, inner, n_levels = 0.0, ROOT_SHARE, 1
+        if not self.depth:
+            cuts = inner = 0.0
         return (Share(Choices(Ready(noisy_leaf_sums), 1), 0.5 * scales),
                 Share(Choices(Ready(noisy_mean_square), 1), 0.5 * scales),
                 Share(Choices(Ready(best_splits), n_levels), cuts),
@@ -74,15 +88,15 @@ class NodeSums(Composite):
 
         `data` are the bins of all columns, shape (n_columns, n); the splits to choose among;
         targets, shape (n, k): numbers or signs in one column, or indicators of several classes;
-        and weights of at most 1.
+        weights of at most 1; the groups of rows, or None; and public draws.
         """
-        bins, asked, targets, weights = data
+        bins, asked, targets, weights, members, draws = data
         given = [(part.run((), session, noise_multiplier),
                   part.mechanism.each(part.own(noise_multiplier))) if part.share else (None, None)
                  for part in self.parts]
         middle, unit = 0.0, 1.0
         if self.scaled:
-            middle, unit = _center(bins, targets, weights, *given[:2])
+            middle, unit = _center(bins, targets, weights, members, *given[:2])
             targets = np.clip((targets - middle) / unit, -1.0, 1.0)
             session.enforced.append(Enforced(
                 "targets", [middle - unit, middle + unit], "released",
@@ -92,25 +106,47 @@ class NodeSums(Composite):
         # One of signs counts as one row; of several classes the indicators are counts themselves.
         sizes = weighed if classes else weights[:, None]
         inner, leaves = (
-            None if ask is None else _Sums(Slopes(weighed, sizes, 1.0, event), ask,
+            None if ask is None else _Sums(Slopes(weighed, sizes, 1.0, event, members), ask,
                                            derived_scale(event, REPLACE_ONE), classes)
             for ask, event in given[3:])
-        trees = []
+        trees, drawn = [], None if self.chosen else _DrawnSplits(asked, draws)
+        root = None if self.chosen or not self.depth else inner.of(
+            np.zeros(bins.shape[1], np.uint8), 0)
         for _ in range(self.count):
+            own = self._tried(asked, draws)
             at, splits, levels = np.zeros(bins.shape[1], np.uint8), [], []
             for level in range(self.depth):
-                levels.append(inner.of(at, level))
-                means, _, _ = _estimated(levels)
-                means = means[2**level - 1:]
-                slopes = (targets - means[at]) / self._reach(means)[at][:, None] * weights[:, None]
-                ask, event = given[2]
-                chosen = ask(Slopes(slopes, np.abs(slopes), 1.0, event), at, 2**level, bins, asked)
-                splits.append(asked[chosen])
+                if drawn is not None:
+                    # All trees have one root; of nodes below it the leaves alone tell.
+                    levels.append((np.zeros((2**level, targets.shape[1] + 1)), math.inf)
+                                  if level else root)
+                    splits.append(drawn.of(2**level))
+                else:
+                    levels.append(inner.of(at, level))
+                    means = _estimated(levels)[0][2**level - 1:]
+                    slopes = (targets - means[at]) / self._reach(means)[at][:, None]
+                    slopes *= weights[:, None]
+                    ask, event = given[2]
+                    chosen = ask(Slopes(slopes, np.abs(slopes), 1.0, event, members), at,
+                                 2**level, bins, own)
+                    splits.append(own[chosen])
                 at = below(bins, splits[-1], at)
-            means, counts, noise = _estimated([*levels, leaves.of(at, self.depth)])
-            trees.append(SplitTree(tuple(splits), _kept(means, noise, self.depth),
-                                   middle + unit * means, counts, unit * noise))
+            means, counts, noise = _estimated([*levels, leaves.of(at, self.depth)], self.averaged)
+            kept = _kept(means, noise, self.depth)
+            if drawn is not None and not self.scaled:
+                # Drawn splits tell classes apart by what all trees add up to, not on average.
+                means, noise = means[0] + self.count * (means - means[0]), self.count * noise
+            trees.append(SplitTree(tuple(splits), kept, middle + unit * means, counts,
+                                   unit * noise))
         return trees
+
+    def _tried(self, asked, draws):
+        """Return the splits that a tree may have."""
+        columns = np.unique(asked[:, 0])
+        if self.n_tried is None or self.n_tried >= len(columns):
+            return asked
+        order = np.argsort(draws.uniforms(len(columns)))
+        return asked[np.isin(asked[:, 0], columns[order[:self.n_tried]])]
 
     def _reach(self, means):
         """Return the most that a target is from the mean of each node."""
@@ -121,14 +157,36 @@ class NodeSums(Composite):
         return np.sqrt(1.0 + np.square(means).sum(axis=1) - 2.0 * means.min(axis=1))
 
 
-def _center(bins, targets, weights, mean, spread):
+def _center(bins, targets, weights, members, mean, spread):
     """Return the released mean of targets, and how far from it they are clipped."""
     (ask, event), (ask_square, _) = mean, spread
-    own = Slopes(targets * weights[:, None], weights[:, None], 1.0, event)
+    own = Slopes(targets * weights[:, None], weights[:, None], 1.0, event, members)
     sums, counts = ask(own.at(np.zeros(bins.shape[1], np.uint8)), 1, 1.0, own.unit)
     middle = float(np.clip(sums[0, 0] / max(counts[0, 0], 1.0), -1.0, 1.0))
-    square = ask_square(Rows(bins.T, np.abs(targets[:, 0] - middle) * np.sqrt(weights)))
+    square = ask_square(Rows(bins.T, np.abs(targets[:, 0] - middle) * np.sqrt(weights),
+                             groups=members))
     return middle, CLIP_WIDTH * math.sqrt(max(square, _LEAST_ROOT**2))
+
+
+class _DrawnSplits:
+    """Splits by public draws: columns in turn, and numbers near the middle of their bins."""
+
+    def __init__(self, asked, draws):
+        self._asked, self._draws, self._turns = asked, draws, np.zeros(0, int)
+        self._starts, self._sizes = np.unique(asked[:, 0], return_index=True,
+                                              return_counts=True)[1:]
+        first = asked[self._starts]
+        self._words = first[:, 2] == first[:, 1] + 1
+
+    def of(self, count):
+        """Return the next splits."""
+        while len(self._turns) < count:
+            order = np.argsort(self._draws.uniforms(len(self._starts)))
+            self._turns = np.append(self._turns, order)
+        own, self._turns = np.split(self._turns, [count])
+        drawn = self._draws.uniforms(3 * count).reshape(3, count)
+        places = np.where(self._words[own], drawn[0], drawn.mean(axis=0))
+        return self._asked[self._starts[own] + (places * self._sizes[own]).astype(int)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +209,7 @@ class _Sums:
             self.noise / math.sqrt(2.0))
 
 
-def _estimated(levels):
+def _estimated(levels, averaged=False):
     """Return means, counts and the noise on means of all nodes, by sums of some first levels.
 
     Sums of a node and of those below it tell of each other: the best unbiased estimates first
@@ -162,19 +220,21 @@ def _estimated(levels):
     for own, own_noise in reversed(levels[:-1]):
         upward.append((sums, variance))
         sums, variance = sums[::2] + sums[1::2], 2.0 * variance
-        share = variance / (variance + own_noise**2) if variance else 0.5
+        share = variance / (variance + own_noise**2) if variance + own_noise else 0.5
         sums = share * own + (1.0 - share) * sums
         variance *= 1.0 - share
     several = sums.shape[1] > 2
     start = np.full((1, sums.shape[1] - 1), 1.0 / (sums.shape[1] - 1) if several else 0.0)
-    found = [_drawn(sums, start, variance, several)]
+    draw = _linear if averaged else _drawn
+    found = [draw(sums, start, variance, several, None)]
     for part, own in reversed(upward):
         sums = part + np.repeat(0.5 * (sums - part[::2] - part[1::2]), 2, axis=0)
-        found.append(_drawn(sums, np.repeat(found[-1][0], 2, axis=0), own, several))
+        means, counts = (np.repeat(each, 2, axis=0) for each in found[-1][:2])
+        found.append(draw(sums, means, own, several, counts))
     return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
 
 
-def _drawn(sums, parents, variance, several):
+def _drawn(sums, parents, variance, several, _):
     """Return means of nodes drawn to their parents', counts, and the noise on means."""
     counts, noise = sums[:, -1], math.sqrt(variance)
     weight = RIDGE[0] + RIDGE[1] * noise
@@ -182,6 +242,20 @@ def _drawn(sums, parents, variance, several):
     own = np.maximum(sums[:, :-1], 0.0) if several else np.clip(sums[:, :-1], -inside, inside)
     whole = (own.sum(axis=1, keepdims=True) if several else inside) + weight
     return (own + weight * parents) / whole, counts, noise / whole[:, 0]
+
+
+def _linear(sums, parents, variance, several, above):
+    """Return the same, means linear in sums of targets, so that noise averages out over trees."""
+    counts, noise = sums[:, -1], math.sqrt(variance)
+    of_counts = variance * (sums.shape[1] - 1 if several else 1.0)
+    if above is not None:
+        usual = 0.5 * above
+        known = 0.25 * usual**2
+        counts = usual + known / (known + of_counts) * (counts - usual)
+    counts = np.maximum(counts, 1.0)
+    whole = counts + RIDGE[0] + of_counts / (SPREAD * counts)
+    means = parents + (sums[:, :-1] - sums[:, -1:] * parents) / whole[:, None]
+    return means, counts, noise / whole
 
 
 def _kept(means, noise, depth):

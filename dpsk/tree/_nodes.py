@@ -47,29 +47,35 @@ class SumTrees(TableTrees):
         """bool : whether the ends of targets are learnt."""
         return False
 
-    def _n_trees(self, budget):
-        """Return how many trees there are."""
-        return 1
-
     def _start_fit(self, steps, budget, plan, data, told):
         before = BINS_SHARE if plan.share else 0.0
         X, y = data
-        start = steps.fit(before, self._vectorizer, X)
+        # Bins and ends know nothing of weights.
+        told = {name: each for name, each in told.items() if name == "groups"}
+        start = steps.fit(before, self._vectorizer, X, **told)
         if self._learns_bounds:
             before += TARGET_SHARE
-            ends = steps.fit(TARGET_SHARE, DPMinMaxScaler, np.asarray(y, np.float64)[:, None])
+            ends = steps.fit(TARGET_SHARE, DPMinMaxScaler, np.asarray(y, np.float64)[:, None],
+                             **told)
             self.target_bounds_ = float(ends.data_min_[0]), float(ends.data_max_[0])
         return start, 1.0 - before
 
     def _growth(self, budget):
-        # Where no column has two bins there are no splits.
-        depth = int(self.max_depth or n_levels(budget)) if len(self._bins.splits) else 0
-        return NodeSums(self._n_trees(budget), depth, self._scaled)
+        return NodeSums(1, self._depth(n_levels(budget)), self._scaled)
+
+    def _depth(self, usual):
+        """Return the number of levels; none where no column has two bins."""
+        return int(self.max_depth or usual) if len(self._bins.splits) else 0
+
+    def _draws(self, growth):
+        """Return the public draws that trees need, or None."""
+        return None
 
     def _grown_from(self, growth, rows, n_outputs, weights):
         ones = np.ones(rows.n) if weights is None else weights
         return (self._bins.dense(rows.X), self._bins.splits,
-                self._as_targets(rows.y, n_outputs), ones)
+                self._as_targets(rows.y, n_outputs), ones, rows.groups,
+                self._draws(growth))
 
     def _told(self, start, count):
         return f"{start}, then " + ("a decision tree" if count == 1 else f"{count} decision trees")

@@ -163,7 +163,7 @@ class DPDecisionTreeRegressor(TreeTargets, OneTree):
 
     @private_fit
     def fit(self, X: Table, y: Table | None = None,
-            sample_weight: ArrayLike | None = None) -> Self:
+            sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
         """Fit the model under the declared budget.
 
         Parameters
@@ -171,13 +171,14 @@ class DPDecisionTreeRegressor(TreeTargets, OneTree):
         %(X_table)s %(y_targets)s
         sample_weight : array-like of shape (n,) or None, default=None
             Factors of the rows, part of the rows; larger ones count as 1.
+        %(groups_trees)s
 
         Returns
         -------
         self : object
             The estimator, fitted.
         """
-        return self._fit_table(X, y, sample_weight)
+        return self._fit_table(X, y, sample_weight, groups)
 
     def _node_values(self):
         unit = middle_of(*self.target_bounds_)[1]

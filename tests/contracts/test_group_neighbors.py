@@ -17,6 +17,7 @@ from dpsk import (
     DPPCA,
     DPAdditiveClassifier,
     DPAdditiveRegressor,
+    DPDecisionTreeClassifier,
     DPGaussianNB,
     DPGradientBoostingClassifier,
     DPGradientBoostingRegressor,
@@ -26,6 +27,7 @@ from dpsk import (
     DPMinMaxScaler,
     DPOneHotEncoder,
     DPPipeline,
+    DPRandomForestRegressor,
     DPSimpleImputer,
     DPStandardScaler,
     DPTableVectorizer,
@@ -175,6 +177,9 @@ JOBS = {
                      max_iter=2, max_categories=3, epsilon=40.0),
     "boosting of numbers": _fit(DPGradientBoostingRegressor, _NUMBERS, max_iter=2,
                                 init=None, target_bounds=(0.0, 1.0)),
+    "tree": _fit(DPDecisionTreeClassifier, [*_NUMBERS, *_WORDS], classes=[0, 1, 2], max_depth=2,
+                 max_categories=3, epsilon=40.0),
+    "forest of numbers": _fit(DPRandomForestRegressor, _NUMBERS, n_estimators=2, max_depth=2),
 }
 
 

@@ -36,9 +36,9 @@ _LATER = {
          "_stages/class_balance.py", "_stages/temperature_scaling.py", "linear_model/_base.py",
          "linear_model/_logistic.py", "linear_model/_regressor.py"),
         "the estimator fits a linear model by arguments of its own")),
-    "DPDecisionTree": dict.fromkeys(
+    **dict.fromkeys(("DPDecisionTree", "DPRandomForest"), dict.fromkeys(
         ("_data/columns.py", "_parameters.py", "preprocessing/_numeric.py"),
-        "the estimator learns the ends of targets by a scaler of its own"),
+        "the estimator learns the ends of targets by a scaler of its own")),
 }
 
 

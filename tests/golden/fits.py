@@ -49,7 +49,7 @@ _UNLABELED = [(name, "moments", variant) for name in sorted(UNLABELED)
 _OF_TABLES = [(name, "tables", variant) for name in sorted({**ADDITIVE, **BOOSTED})
               for variant in ("dense", "weights", "groups")]
 _TREES = [(name, "nodes", variant) for name in sorted(TREES)
-          for variant in ("dense", "single", "weights")]
+          for variant in ("dense", "single", "weights", "groups")]
 CASES = [*_cases(), *_OF_CLASSES, *_UNLABELED, *_OF_TABLES, *_TREES]
 
 
@@ -113,8 +113,11 @@ def _of_trees(cls, variant):
                 **({} if is_classifier(cls()) else {"target_bounds": (-1.0, 1.0)}))
     X, y = training_rows(model, n=_ROWS)
     weights = np.linspace(0.5, 1.0, _ROWS) if variant == "weights" else None
+    groups = np.arange(_ROWS) // 2 if variant == "groups" else None
+    if "n_estimators" in model.get_params():
+        model.set_params(random_state=0)
     with fixed_streams():
-        model.fit(X.astype(np.float32 if variant == "single" else np.float64), y, weights)
+        model.fit(X.astype(np.float32 if variant == "single" else np.float64), y, weights, groups)
     return np.concatenate([np.ravel(part) for tree in model._trees
                            for part in (*tree.splits, tree.means, tree.counts, tree.noise)])
 

@@ -1,0 +1,295 @@
+"""Random forests of a raw table with differential privacy."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, ClassVar
+
+from sklearn.base import is_classifier
+
+from dpsk._callbacks import private_fit
+from dpsk._defaults.trees import LEAST_SHARE, forest_levels, has_chosen_splits, n_trees
+from dpsk._docs import documented
+from dpsk._parameters import check_integer
+from dpsk._privacy.noise.public import PublicDraws
+from dpsk.tree._classifier import TreeLabels
+from dpsk.tree._growth import NodeSums
+from dpsk.tree._nodes import NODE_CONSTRAINTS, SumTrees
+from dpsk.tree._regressor import TreeTargets
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
+    from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import Table
+
+__all__ = ["DPRandomForestClassifier", "DPRandomForestRegressor", "Forest"]
+
+
+def _check_count(name, value):
+    """Raise a ValueError unless `value` is "auto" or a number of trees."""
+    if not (isinstance(value, str) and value == "auto"):
+        check_integer(name, value, low=1, high=1000, remedy="'auto', or an int in [1, 1000]")
+
+
+def _check_features(name, value):
+    """Raise a ValueError unless `value` is None, a known word, or a number or share of columns."""
+    integer = isinstance(value, Integral) and not isinstance(value, bool) and value >= 1
+    share = isinstance(value, Real) and not isinstance(value, Integral) and 0.0 < value <= 1.0
+    if not (value is None or integer or share or (
+            isinstance(value, str) and value in ("sqrt", "log2"))):
+        raise ValueError(f"{name}={value!r}: must be None, 'sqrt', 'log2', an int of at least 1 "
+                         "or a float in (0, 1].")
+
+
+class Forest(SumTrees):
+    """Base of random forests."""
+
+    _constraints: ClassVar[dict] = {**NODE_CONSTRAINTS, "n_estimators": _check_count,
+                                    "max_features": _check_features}
+    _released: ClassVar[tuple[str, ...]] = ("trees_", "feature_importances_")
+
+    @property
+    def trees_(self) -> list[Any]:
+        """list : the trees, each with its splits and noisy means and counts, as released."""
+        return self._trees
+
+    def _growth(self, budget):
+        n_classes = len(self.classes_) if is_classifier(self) else 1
+        count = None if isinstance(self.n_estimators, str) else int(self.n_estimators)
+        chosen = has_chosen_splits(budget, n_classes, count)
+        count = count or n_trees(budget, chosen)
+        depth = self._depth(forest_levels(budget, n_classes, count, chosen))
+        return NodeSums(count, depth, self._scaled, chosen, self._n_tried(), averaged=True)
+
+    def _draws(self, growth):
+        return PublicDraws(self.random_state, "splits of trees", growth)
+
+    def _n_tried(self):
+        """Return the number of columns of a tree, None: all."""
+        given, count = self.max_features, len(self._columns)
+        if isinstance(given, str):
+            return max(1, int(math.sqrt(count) if given == "sqrt" else math.log2(count)))
+        if given is None or isinstance(given, Integral):
+            return given
+        return max(1, int(given * count))
+
+
+@documented
+class DPRandomForestClassifier(TreeLabels, Forest):
+    r"""Differentially private random forest of a raw table, for classes.
+
+    Trees are grown on all rows, and their noisy class frequencies are averaged. Pass the raw
+    table, with categorical and missing values and features of any scale.
+
+    Parameters
+    ----------
+    %(epsilon)s %(delta_gaussian)s
+    n_estimators : "auto" or int, default="auto"
+        Number of trees, which divide the budget. "auto": 10 to 40 for small tables, 2 to 8 for
+        large ones, by the number of rows and the budget.
+    max_depth : int or None, default=None
+        Most splits from the root to a leaf, at most 8. None: 2 to 8, larger for more rows and
+        budget.
+    max_features : "sqrt", "log2", int, float or None, default=None
+        Features that the splits of a tree are chosen among, drawn publicly for each tree. None:
+        all.
+    %(columns)s
+        Between declared bounds a column has 32 bins of equal width, at no privacy cost.
+    %(max_categories)s
+    class_weight : dict or None, default=None
+        Public weights of the classes. "balanced" is refused: class counts are data.
+    %(classes)s %(random_state)s %(verbose)s
+
+    Attributes
+    ----------
+    trees_ : list
+        The trees, each with its `splits`, `means`, noisy `counts` of rows and `noise` on means.
+    %(classes_)s
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Fraction of the variance that splits on a column explain; computed from released numbers.
+    %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
+
+    %(raises_classes)s
+
+    See Also
+    --------
+    DPGradientBoostingClassifier : More accurate where rows are many.
+    DPDecisionTreeClassifier : One tree, to be read.
+
+    Notes
+    -----
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
+    attributes are (epsilon, delta)-indistinguishable. Released: bins of columns that are not
+    declared; for every tree noisy counts of the classes in its leaves, and in large tables for
+    every level the splits of its nodes, chosen under noise, with noisy counts in these. In small
+    ones splits are drawn from public randomness. The number of rows decides, and it is public, as
+    are names and dtypes of columns, labels of classes and all parameters. Weights beyond 1 count
+    as 1.
+
+    References
+    ----------
+    Geurts, Ernst, Wehenkel (2006), "Extremely randomized trees"; Fletcher, Islam (2019),
+    "Decision tree classification with differential privacy: a survey".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from dpsk import DPRandomForestClassifier
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> X, columns = X[["alcohol", "hue"]], {"alcohol": (11, 15), "hue": (0.4, 1.8)}
+    >>> model = DPRandomForestClassifier(epsilon=4.0, columns=columns, classes=[0, 1, 2])
+    >>> model.fit(X, y).predict_proba(X).shape
+    (178, 3)
+    """
+
+    # Sums of what trees say may be beyond 0 or 1.
+    _least = LEAST_SHARE
+
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 n_estimators: int | str = "auto", max_depth: int | None = None,
+                 max_features: float | str | None = None, columns: dict[Any, Any] | None = None,
+                 max_categories: int | None = None,
+                 class_weight: dict[Any, float] | None = None, classes: ArrayLike | None = None,
+                 random_state: RandomState | None = None, verbose: int = 0) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_estimators = n_estimators
+        self.max_depth = max_depth
+        self.max_features = max_features
+        self.columns = columns
+        self.max_categories = max_categories
+        self.class_weight = class_weight
+        self.classes = classes
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @private_fit
+    def fit(self, X: Table, y: Table | None = None,
+            sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
+        """Fit the model under the declared budget.
+
+        Parameters
+        ----------
+        %(X_table)s %(y_labels)s
+        sample_weight : array-like of shape (n,) or None, default=None
+            Factors of the rows, part of the rows; larger ones count as 1.
+        %(groups_trees)s
+
+        Returns
+        -------
+        self : object
+            The estimator, fitted.
+        """
+        return self._fit_table(X, y, sample_weight, groups)
+
+
+@documented
+class DPRandomForestRegressor(TreeTargets, Forest):
+    r"""Differentially private random forest of a raw table, for numbers.
+
+    Trees are grown on all rows, and their noisy means are averaged. Pass the raw table, with
+    categorical and missing values and features of any scale.
+
+    Parameters
+    ----------
+    %(epsilon)s %(delta_gaussian)s
+    target_bounds : "auto" or (float, float), default="auto"
+        Public bounds of the targets, which are clipped to them. "auto": a tenth of the budget goes
+        to two extreme quantiles, as `DPMinMaxScaler` has them.
+    n_estimators : "auto" or int, default="auto"
+        Number of trees, which divide the budget. "auto": 10 to 40 for small tables, 2 to 8 for
+        large ones, by the number of rows and the budget.
+    max_depth : int or None, default=None
+        Most splits from the root to a leaf, at most 8. None: 2 to 8, larger for more rows and
+        budget.
+    max_features : "sqrt", "log2", int, float or None, default=None
+        Features that the splits of a tree are chosen among, drawn publicly for each tree. None:
+        all.
+    %(columns)s
+        Between declared bounds a column has 32 bins of equal width, at no privacy cost.
+    %(max_categories)s %(random_state)s %(verbose)s
+
+    Attributes
+    ----------
+    trees_ : list
+        The trees, each with its `splits`, `means`, noisy `counts` of rows and `noise` on means.
+    %(target_bounds_)s
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Fraction of the variance that splits on a column explain; computed from released numbers.
+    %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
+
+    %(raises)s
+
+    See Also
+    --------
+    DPGradientBoostingRegressor : More accurate where rows are many.
+    DPDecisionTreeRegressor : One tree, to be read.
+
+    Notes
+    -----
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
+    attributes are (epsilon, delta)-indistinguishable. Released: bins of columns and bounds of
+    targets that are not declared; mean and spread of the targets; for every tree noisy sums of
+    targets and counts in its leaves, and in large tables for every level the splits of its nodes,
+    chosen under noise, with noisy sums in these. In small ones splits are drawn from public
+    randomness. The number of rows decides, and it is public, as are names and dtypes of columns
+    and all parameters. Weights beyond 1 count as 1.
+
+    References
+    ----------
+    Geurts, Ernst, Wehenkel (2006), "Extremely randomized trees".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from dpsk import DPRandomForestRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = DPRandomForestRegressor(epsilon=8.0, target_bounds=(25, 350),
+    ...                                 columns={"bmi": (-0.1, 0.2)})
+    >>> model.fit(X[["bmi"]], y).predict(X[["bmi"]]).shape
+    (442,)
+    """
+
+    _constraints: ClassVar[dict] = {**TreeTargets._constraints, **Forest._constraints}
+    _released = (*Forest._released, "target_bounds_")
+
+    def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
+                 target_bounds: tuple[float, float] | str = "auto",
+                 n_estimators: int | str = "auto", max_depth: int | None = None,
+                 max_features: float | str | None = None, columns: dict[Any, Any] | None = None,
+                 max_categories: int | None = None, random_state: RandomState | None = None,
+                 verbose: int = 0) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.target_bounds = target_bounds
+        self.n_estimators = n_estimators
+        self.max_depth = max_depth
+        self.max_features = max_features
+        self.columns = columns
+        self.max_categories = max_categories
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @private_fit
+    def fit(self, X: Table, y: Table | None = None,
+            sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
+        """Fit the model under the declared budget.
+
+        Parameters
+        ----------
+        %(X_table)s %(y_targets)s
+        sample_weight : array-like of shape (n,) or None, default=None
+            Factors of the rows, part of the rows; larger ones count as 1.
+        %(groups_trees)s
+
+        Returns
+        -------
+        self : object
+            The estimator, fitted.
+        """
+        return self._fit_table(X, y, sample_weight, groups)

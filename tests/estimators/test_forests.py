@@ -1,0 +1,152 @@
+"""Random forests: drawn splits in small tables, chosen ones in large ones, at the stated price."""
+
+import inspect
+import math
+import pickle
+import warnings
+from collections import Counter
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier
+
+from dpsk import DPRandomForestClassifier, DPRandomForestRegressor
+from dpsk.exceptions import PrivacyWarning
+from dpsk.testing import NoiseSeed
+from tests.contracts.tapes import taped
+from tests.estimators.raw_tables import table, targets
+from tests.events import tally, total_mu
+from tests.instruments import watched_ledgers
+
+every_forest = pytest.mark.parametrize("cls", [DPRandomForestClassifier, DPRandomForestRegressor])
+
+
+def squares(cls, n=4000, **params):
+    """Return rows whose targets follow the product of two signs, and a forest of them."""
+    X = np.random.default_rng(0).uniform(-1, 1, size=(n, 2))
+    y = np.sign(X[:, 0] * X[:, 1] + 0.3 * X[:, 0])
+    bounds = {} if is_classifier(cls()) else {"target_bounds": (-1, 1)}
+    return X, y, cls(**{"columns": {0: (-1, 1), 1: (-1, 1)}, "random_state": NoiseSeed(0),
+                        **bounds, **params})
+
+
+@every_forest
+@pytest.mark.parametrize("name, value", [
+    ("n_estimators", 0), ("n_estimators", 1001), ("n_estimators", 2.0), ("n_estimators", "all"),
+    ("max_features", 0), ("max_features", 1.5), ("max_features", True), ("max_features", "all"),
+    ("max_depth", 9)])
+def test_a_bad_value_is_refused_before_rows_are_looked_at(cls, name, value, silent):
+    with pytest.raises(ValueError, match=name):
+        cls(**{name: value}).fit(object(), None)
+
+
+@every_forest
+@pytest.mark.parametrize("epsilon", [0.5, 20.0])
+def test_the_certificate_is_what_was_released_and_within_the_budget(cls, epsilon):
+    X = table()
+    bounds = {} if is_classifier(cls()) else {"target_bounds": (-2.0, 3.0)}
+    with watched_ledgers() as ledgers, taped() as tape:
+        model = cls(epsilon, delta=1e-4, max_categories=24, random_state=NoiseSeed(1),
+                    **bounds).fit(X, targets(cls, X))
+    certificate = model.privacy_
+    assert sum((tally(ledger.spent) for ledger in ledgers), Counter()) == tally(certificate.event)
+    assert 0.9 * certificate.delta <= certificate.delta_at(epsilon) <= certificate.delta == 1e-4
+    assert all(part.scale > 0 for parts in tape.parts for part in parts)
+    assert certificate.solver.endswith(f"then {len(model.trees_)} decision trees")
+    attributes = inspect.getdoc(cls).partition("Attributes")[2].partition("Raises")[0]
+    shown = {name for name in vars(model) if name.endswith("_")}
+    assert all(f"\n{name} :" in attributes for name in {*shown, *certificate.released})
+
+
+@every_forest
+@pytest.mark.parametrize("epsilon", [0.5, 20.0])
+def test_prices_and_shapes_follow_from_public_facts_alone(cls, epsilon):
+    found = []
+    for seed in range(2):
+        X = np.random.default_rng(seed).normal(size=(300, 2))
+        y = (X[:, 0] > seed).astype(int)
+        bounds = {} if is_classifier(cls()) else {"target_bounds": (0, 1)}
+        model = cls(epsilon, random_state=0, columns={0: (-3, 3), 1: (-3, 3)}, **bounds).fit(X, y)
+        events = [total_mu(each) for each in model.privacy_.event.events]
+        found.append((events, [len(tree.means) for tree in model.trees_]))
+    assert found[0] == found[1]
+
+
+@every_forest
+def test_few_rows_have_drawn_splits_and_many_chosen_ones(cls):
+    """Where splits are drawn an int repeats them, and noise stays fresh."""
+    X, y, model = squares(cls, 300, epsilon=0.5, random_state=0)
+    one, two = (clone(model).fit(X, each).trees_ for each in (y, -y))
+    assert all((a == b).all() for left, right in zip(one, two, strict=True)
+               for a, b in zip(left.splits, right.splits, strict=True))
+    assert not (one[0].means == two[0].means).all()
+    X, y, model = squares(cls, 1000, epsilon=20.0, random_state=0, max_depth=2)
+    one, two = (clone(model).fit(X, each).trees_ for each in (y, np.sign(X[:, 1] - 0.7)))
+    assert {int(tree.splits[0][0, 0]) for tree in two} == {1} and one[0].splits[0][0, 0] == 0
+
+
+@every_forest
+def test_it_learns_what_it_can_tell_apart(cls):
+    X, y, model = squares(cls, epsilon=4.0)
+    assert model.fit(X, y).score(X, y) > 0.55
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+
+
+def test_drawn_splits_add_up_to_several_classes():
+    rng = np.random.default_rng(1)
+    y = rng.integers(4, size=1500)
+    X = rng.normal(size=(1500, 12)) + 1.2 * (y[:, None] == np.arange(12) % 4)
+    model = DPRandomForestClassifier(2.0, columns=dict.fromkeys(range(12), (-4, 5)),
+                                     classes=[0, 1, 2, 3], random_state=NoiseSeed(0))
+    assert model.fit(X[:1000], y[:1000]).score(X[1000:], y[1000:]) > 0.6
+    assert len(model.trees_) > 5
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
+@every_forest
+@pytest.mark.parametrize("value", [1, "sqrt"])
+def test_splits_of_a_tree_are_chosen_among_some_columns(cls, value):
+    X, y, model = squares(cls, 800, epsilon=50.0, max_features=value, max_depth=2)
+    trees = model.fit(X, y).trees_
+    assert all(len(np.unique(np.concatenate(tree.splits)[:, 0])) == 1 for tree in trees)
+
+
+@every_forest
+def test_without_noise_predictions_are_averages_of_trees(cls):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)
+        X, y, model = squares(cls, 1000, epsilon=math.inf, n_estimators=3, max_depth=3)
+        model.fit(X, y)
+    bins = model._binned(X)
+    mean = np.mean([tree.means[tree.leaves(bins)] for tree in model.trees_], axis=0)[:, 0]
+    found = (2.0 * model.predict_proba(X)[:, 1] - 1.0 if is_classifier(model)
+             else model.predict(X))
+    np.testing.assert_allclose(found, np.clip(mean, -1.0, 1.0), atol=0.03)
+
+
+@every_forest
+def test_people_are_protected_by_groups(cls):
+    X, y, model = squares(cls, 900, epsilon=4.0, n_estimators=2)
+    model.fit(X, y, groups=np.arange(900) // 3)
+    assert "group" in model.privacy_.relation
+    assert all(tree.counts[0] < 600 for tree in model.trees_)
+
+
+@pytest.mark.thorough
+@every_forest
+def test_pickles_clones_float32_and_memory_maps(cls, tmp_path):
+    X, y, model = squares(cls, 500)
+    X = X.astype(np.float32)
+    np.save(tmp_path / "X.npy", X)
+    expected = model.fit(X, y).predict(X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    for other in (pickle.loads(pickle.dumps(model)), clone(model).fit(mapped, y),
+                  clone(model).fit(X.astype(np.float64), y)):
+        np.testing.assert_array_equal(other.predict(X), expected)
+
+
+@pytest.mark.thorough
+def test_bounds_of_targets_are_learnt():
+    X, y, model = squares(DPRandomForestRegressor, 2000, epsilon=4.0, target_bounds="auto")
+    low, high = model.fit(X, 100 + 5 * y).target_bounds_
+    assert 90 < low < high < 110 and model.score(X, 100 + 5 * y) > 0.2
