@@ -68,7 +68,8 @@ def place_of(parameter: str, columns: Any, name: Any) -> int:
     names = [column.name for column in columns]
     if name in names:
         return names.index(name)
-    if isinstance(name, Integral) and not isinstance(name, bool) and int(name) in range(len(names)):
+    is_whole = isinstance(name, Integral) and not isinstance(name, bool)
+    if is_whole and int(name) in range(len(names)):
         return int(name)
     raise ValueError(f"{parameter} has {name!r}, which is no column; use the names of a "
                      "DataFrame, or positions.")

@@ -84,7 +84,7 @@ def test_what_cannot_be_kept_is_refused_before_anything_is_drawn(cls, given, mat
 
 @pytest.mark.parametrize("cls", [DPAdditiveClassifier, DPGradientBoostingClassifier])
 def test_more_than_two_classes_are_refused(cls, silent):
-    with pytest.raises(ValueError, match="monotonic_cst.*two classes"):
+    with pytest.raises(ValueError, match=r"monotonic_cst.*two classes"):
         cls(monotonic_cst=[1, 0, 0]).fit(X, np.arange(len(X)) % 3)
 
 
