@@ -233,7 +233,9 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
         """Return what names this method and its parameters in keys and certificates."""
         params = self.get_params(deep=False)
         settings = repr([(key, _plain(value)) for key, value in sorted(params.items())
-                         if key not in ("random_state", "verbose")])
+                         if key not in ("random_state", "verbose")
+                         # Without constraints seeds repeat what they gave before there were any.
+                         and not (key == "monotonic_cst" and value is None)])
         return Method(type(self).__name__, f"{type(self).__module__}.{type(self).__qualname__}",
                       settings, getattr(self, "clip_norm", None), self._carried)
 

@@ -160,6 +160,8 @@ INDEPENDENCE_SIGNAL = 20.0
 #: square; and the share, and the most, of the main directions.
 CLUSTER_ROUNDS, FEW_CLUSTER_ROUNDS = (3, 1, 2), (1, 1, 1)
 CLUSTERS_AT_FIRST, CLUSTER_REACH = 2, 1.5
+#: The most clusters that are looked for where their number is not given.
+MOST_CLUSTERS = 20
 CLUSTER_SUBSPACE_SHARE, MOST_CLUSTER_DIRECTIONS = 0.12, 16
 
 

@@ -104,8 +104,9 @@ def leaves_after(bins: IntArray, cuts: IntArray, before: IntArray | None = None)
     """Return the leaf of every row after some cuts, uint8, of leaves `before` or of the root."""
     leaves: IntArray = np.zeros(bins.shape[1], np.uint8) if before is None else before.copy()
     for column, cut in cuts:
-        leaves <<= 1
-        leaves |= bins[column] >= cut
+        # Sums of bytes are much faster than shifts, and nothing is converted.
+        leaves += leaves
+        leaves += (bins[column] >= int(cut)).view(np.uint8)
     return leaves
 
 

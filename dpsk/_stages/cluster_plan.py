@@ -15,6 +15,7 @@ from dpsk._defaults.budgets import (
     CLUSTERS_AT_FIRST,
     FEW_CLUSTER_ROUNDS,
     MOST_CLUSTER_DIRECTIONS,
+    MOST_CLUSTERS,
 )
 from dpsk._mechanism.core import Share, Statistic, mu_of
 from dpsk._models.clipping import shortened
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from dpsk._models.ranges import RangedRows
     from dpsk._problem import Budget
 
-__all__ = ["ClusterFit", "ClusterPlan"]
+__all__ = ["ClusterFit", "ClusterPlan", "most_clusters"]
 
 #: Rows farther from the mean than so many bounds are scaled down to that.
 _FAR = 4.0
@@ -76,7 +77,8 @@ class ClusterPlan(RangedComposite):
     Parameters
     ----------
     budget : Budget
-    n_clusters : int
+    n_clusters : int or None
+        None: as many as stand apart by released moments, of `most_clusters`.
     learns_ranges : bool
         Whether ranges of the columns are learnt, from two quantiles each.
     norm, spread : float or None
@@ -84,7 +86,7 @@ class ClusterPlan(RangedComposite):
     """
 
     budget: Budget
-    n_clusters: int
+    n_clusters: int | None
     learns_ranges: bool
     norm: float | None
     spread: float | None
@@ -140,7 +142,9 @@ class ClusterPlan(RangedComposite):
                                 session, noise_multiplier)
             laws = ClusterLaws.released(released, points, bound)
             splits = place < self._usual_rounds[0] - 1
-            laws = laws.rearranged(self.n_clusters * (CLUSTERS_AT_FIRST if splits else 1))
+            laws = laws.rearranged(self._count * (CLUSTERS_AT_FIRST if splits else 1))
+            if self.n_clusters is None and place == inside - 1:
+                laws = laws.told_apart(released)
             points, bound = laws.means, reach(laws.spread)
         if basis is not None:
             points, bound = points @ basis.T, reach(laws.spread + rest)
@@ -150,8 +154,12 @@ class ClusterPlan(RangedComposite):
             inertia = float(np.sum(found.squares - 2.0 * np.einsum("ij,ij->i", shifts, found.sums)
                                    + found.counts * np.einsum("ij,ij->i", shifts, shifts)))
             points = shortened(points + shifts, _FAR * first)
-        return ClusterFit(row_map, points / scale, np.maximum(found.counts, 0.0),
-                          max(0.0, inertia), radius)
+        sizes = np.maximum(found.counts, 0.0)
+        if self.n_clusters is None:
+            # Those whose counts are noise now are no clusters either.
+            kept = (sizes >= least_counts(found)) | (sizes == sizes.max())
+            points, sizes = points[kept], sizes[kept]
+        return ClusterFit(row_map, points / scale, sizes, max(0.0, inertia), radius)
 
     @property
     def n_rounds(self) -> int:
@@ -159,9 +167,14 @@ class ClusterPlan(RangedComposite):
         return sum(self._rounds)
 
     @property
+    def _count(self):
+        """int : the number of clusters, or the most of them."""
+        return most_clusters(self.budget) if self.n_clusters is None else self.n_clusters
+
+    @property
     def _width(self):
         """int : the number of main directions."""
-        return min(self.budget.n_columns, self.n_clusters + 2, MOST_CLUSTER_DIRECTIONS)
+        return min(self.budget.n_columns, self._count + 2, MOST_CLUSTER_DIRECTIONS)
 
     @property
     def _reduces(self):
@@ -176,10 +189,19 @@ class ClusterPlan(RangedComposite):
     @property
     def _usual_rounds(self):
         """(int, int, int) : more where noise on counts is less than those of usual clusters."""
-        usual = self.budget.signal_to_noise * self.budget.n_columns / (
-            CLUSTERS_AT_FIRST * self.n_clusters)
-        noise = _COUNT_NOISE * math.sqrt(sum(CLUSTER_ROUNDS))
-        return CLUSTER_ROUNDS if usual > noise else FEW_CLUSTER_ROUNDS
+        return CLUSTER_ROUNDS if _usual_clusters(self.budget) > self._count else FEW_CLUSTER_ROUNDS
+
+
+def most_clusters(budget: Budget) -> int:
+    """Return how many clusters are looked for where their number is not given, by public facts."""
+    usual = min(_usual_clusters(budget), MOST_CLUSTERS)
+    return min(budget.n_samples, max(2, math.floor(usual)))
+
+
+def _usual_clusters(budget):
+    """Return how many clusters there are whose counts are usually beyond noise."""
+    noise = _COUNT_NOISE * math.sqrt(sum(CLUSTER_ROUNDS))
+    return budget.signal_to_noise * budget.n_columns / (CLUSTERS_AT_FIRST * noise)
 
 
 def _shifts(found, basis):

@@ -25,6 +25,7 @@ are the best such candidate by the same law: so a level costs what one choice do
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,6 +38,7 @@ from dpsk._privacy.noise.grids import exact_bits
 from dpsk._privacy.sensitivity import REPLACE_ONE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from dpsk._data.source import RowSource
@@ -52,6 +54,10 @@ _SQUARE_UNIT = 2.0**-20
 _PART = 1 << 16
 #: Leaves are numbered in eight bits.
 _MOST_LEAVES = 256
+#: Leaves of candidates that are summed over at once.
+_JOINT_LEAVES = 1 << 12
+#: Entries a row, of blocks that are summed over.
+_WIDTH = 4
 
 
 class Slopes:
@@ -136,8 +142,7 @@ def best_cuts(slopes: Slopes, leaves: Any, event: Elementary,
     n_outputs = len(slopes.whole) // 2
 
     def scores(batch: Batch) -> FloatArray:
-        found = [_lengths(_sums(slopes.at(own), n_leaves, n_outputs)).sum()
-                 for own, n_leaves in leaves]
+        found = [_lengths(sums).sum() for sums in _sums_of_each(slopes, leaves, n_outputs)]
         return slopes.unit * np.array(found)
 
     return int(session(event, scores, _of_scores(slopes), select=np.argmax))
@@ -214,6 +219,36 @@ def noisy_leaf_sums(rows: RowSource, n_leaves: int, clip: float, unit: float, ev
 def _sums(rows: RowSource, n_leaves: int, count: int | None) -> FloatArray:
     """Return the sums of so many targets in every leaf, shape (count, n_leaves)."""
     block = rows.take(slice(0, len(rows)))
-    # One conversion for all of them.
-    places = block.X[:, 0].astype(np.intp)
-    return np.stack([np.bincount(places, each, n_leaves) for each in block.y.T[:count]])
+    targets = block.y.T[:count]
+    found = np.zeros((len(targets), n_leaves))
+    # Sums are exact, so that blocks change none.
+    for part in row_blocks(len(rows), _WIDTH):
+        # One conversion for all of them.
+        places = block.X[part, 0].astype(np.intp)
+        for own, each in zip(found, targets, strict=True):
+            own += np.bincount(places, each[part], n_leaves)
+    return found
+
+
+def _sums_of_each(slopes: Slopes, leaves: Any, count: int) -> Iterator[FloatArray]:
+    """Yield the sums of so many targets over the leaves of every candidate.
+
+    Several candidates are one whose leaves are those of all, and each has sums of its sums.
+    """
+    sizes: list[int] = []
+    joint: Any = None
+    for own, n_leaves in leaves:
+        if sizes and math.prod(sizes) * n_leaves > _JOINT_LEAVES:
+            yield from _parted(_sums(slopes.at(joint), math.prod(sizes), count), sizes)
+            sizes = []
+        joint = joint.astype(np.uint16) * np.uint16(n_leaves) + own if sizes else own
+        sizes.append(n_leaves)
+    yield from _parted(_sums(slopes.at(joint), math.prod(sizes), count), sizes)
+
+
+def _parted(sums: FloatArray, sizes: list[int]) -> Iterator[FloatArray]:
+    """Yield for every size the sums over all others."""
+    table = sums.reshape(-1, *sizes)
+    for place in range(len(sizes)):
+        others = tuple(axis for axis in range(1, table.ndim) if axis != place + 1)
+        yield table.sum(axis=others)

@@ -21,6 +21,7 @@ from dpsk._data.weights import check_weights
 from dpsk._defaults.columns import DISCLOSURE_SHARE, FIRST_SHARE, PairRule
 from dpsk._estimator import DPEstimator
 from dpsk._mechanism.core import Choices, Share
+from dpsk._models.monotone import check_monotonic, constrained
 from dpsk._models.products import product_by_row
 from dpsk._parameters import check_integer
 from dpsk._privacy.certificate import Enforced
@@ -56,7 +57,8 @@ class AdditiveModel(DPEstimator):
     _pair_rule: ClassVar[PairRule]
     _constraints: ClassVar[dict] = {
         **TABLE_CONSTRAINTS,
-        "interactions": lambda name, value: _check_interactions(name, value)}
+        "interactions": lambda name, value: _check_interactions(name, value),
+        "monotonic_cst": check_monotonic}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -97,7 +99,7 @@ class AdditiveModel(DPEstimator):
         weights = check_weights(sample_weight, table.values, np.float64,
                                 narrow=np.float32)
         numbers = self._check_fit(n_rows, y)
-        self._declared_pairs(table.columns)
+        self._check_columns(table.columns)
         members = groups_of(groups, n_rows)
         chosen = slice(None)
         if members is not None:
@@ -117,8 +119,9 @@ class AdditiveModel(DPEstimator):
         model = steps.fit(left, partial(self._linear, data_norm=code.norm), features,
                           **told.of_fit)
         self._columns, self._code = columns, code.for_next_rows()
-        self._row_shares, self._centered = centered_values(model, self._code)
-        self._noise = ShapeNoise(model, self._code)
+        self._signs = constrained(self.monotonic_cst, columns)
+        self._row_shares, self._centered = centered_values(model, self._code, self._signs)
+        self._noise = ShapeNoise(model, self._code, self._signs)
         self.n_iter_ = model.n_iter_
         self.privacy_ = steps.certificate(
             f"knots, then {model.privacy_.solver}",
@@ -151,7 +154,7 @@ class AdditiveModel(DPEstimator):
         return budget, table, plan, steps, facts
 
     def _check_table(self, X, y):
-        self._declared_pairs(read_table(self, X, self.columns).columns)
+        self._check_columns(read_table(self, X, self.columns).columns)
 
     def _check_share(self, n_samples, y, epsilon, delta):
         """Raise a ValueError where a model at a part of the budget would, before any release."""
@@ -185,9 +188,9 @@ class AdditiveModel(DPEstimator):
         features = code.features(values)
         rule = self._pair_rule
         count = self._count(budget)
-        widths = code.narrow
+        widths, signs = code.narrow, constrained(self.monotonic_cst, columns)
         candidates = [(one, other) for other in range(len(widths)) for one in range(other)
-                      if min(widths[one], widths[other]) > 1
+                      if min(widths[one], widths[other]) > 1 and not signs[[one, other]].any()
                       and widths[one] * widths[other] <= rule.largest(budget)]
         if not count:
             return code, features, left
@@ -208,6 +211,14 @@ class AdditiveModel(DPEstimator):
             code = replace(code, pairs=tuple(pairs))
             features = code.features(values)
         return code, features, left
+
+    def _check_columns(self, columns):
+        """Raise a ValueError where parameters name columns that there are not."""
+        signs = constrained(self.monotonic_cst, columns)
+        for pair in self._declared_pairs(columns) or ():
+            if signs[list(pair)].any():
+                raise ValueError("interactions has a column of monotonic_cst, of which there are "
+                                 "no products; leave it out of one of them.")
 
     def _declared_pairs(self, columns):
         """Return the places of pairs of columns that are named, or None."""
@@ -252,9 +263,18 @@ class AdditiveModel(DPEstimator):
         columns = coef.reshape(len(coef), -1)
         raw = np.empty((len(values), *coef.shape[1:]))
         for part in row_blocks(len(values), self._code.width):
-            features = self._code.features(values[part]).astype(np.float64)
+            features = self._features(values[part])
             raw[part] = product_by_row(features, columns).reshape(raw[part].shape)
         return raw + self.intercept_
+
+    def _features(self, values):
+        """Return features to predict by, float64."""
+        if not self._signs.any():
+            return self._code.features(values).astype(np.float64)
+        # Curves that are monotonic stay so where the weights of knots have all their digits.
+        features = np.empty((len(values), self._code.width))
+        self._code.dense(values, features)
+        return features
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from dpsk._data.weights import class_factors
 from dpsk._defaults.columns import CLASS_PAIRS
 from dpsk._docs import documented
 from dpsk._mixins import Probabilities, ScoreClassifier
+from dpsk._models.monotone import refuse_several
 from dpsk._parameters import with_implied_norm
 from dpsk.additive._base import AdditiveModel
 from dpsk.linear_model import DPLogisticRegression
@@ -46,7 +47,7 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s %(columns)s %(n_knots)s %(max_categories)s
-    %(interactions)s
+    %(interactions)s %(monotonic_cst)s
     %(class_weight_balanced)s %(classes)s %(random_state)s %(verbose)s
 
     Attributes
@@ -94,6 +95,7 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
                  columns: dict[Any, Any] | None = None, n_knots: str | int = "auto",
                  max_categories: int | None = None,
                  interactions: str | int | Sequence[tuple[Any, Any]] = "auto",
+                 monotonic_cst: ArrayLike | dict[Any, int] | None = None,
                  class_weight: dict[Any, float] | str | None = None,
                  classes: ArrayLike | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
@@ -103,6 +105,7 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
         self.n_knots = n_knots
         self.max_categories = max_categories
         self.interactions = interactions
+        self.monotonic_cst = monotonic_cst
         self.class_weight = class_weight
         self.classes = classes
         self.random_state = random_state
@@ -149,6 +152,7 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
 
     def _check_fit(self, n_samples, y):
         classes, codes = encode_labels(y, self.classes, type(self).__name__)
+        refuse_several(self.monotonic_cst, len(classes))
         if self.class_weight is not None:
             class_factors(self.class_weight, classes, self._balances)
         return codes

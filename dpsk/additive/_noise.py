@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import nnls
 
+from dpsk._models.monotone import monotone_curves
 from dpsk._models.table_code import LinearSplineBasis
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk.additive._terms import centering, level_shares
@@ -59,10 +60,12 @@ class ShapeNoise:
         Of features, fitted.
     code : TableCode
         What made them, for next rows.
+    signs : ndarray of int
+        Of every column, how its curve is constrained.
     """
 
-    def __init__(self, model: Any, code: Any) -> None:
-        self._model, self._code = model, code
+    def __init__(self, model: Any, code: Any, signs: Any) -> None:
+        self._model, self._code, self._signs = model, code, signs
 
     @property
     def unknown(self) -> str | None:
@@ -81,14 +84,21 @@ class ShapeNoise:
     @cached_property
     def _found(self):
         unknown = _why_unknown(self._model)
-        return unknown or _deviations(self._model, self._code)
+        return unknown or _deviations(self._model, self._code, self._signs)
 
 
-def centered_values(model: Any, code: Any) -> tuple[list[FloatArray], FloatArray]:
-    """Return the shares of rows at levels as a model has them, and its centered values."""
+def centered_values(model: Any, code: Any,
+                    signs: Any) -> tuple[list[FloatArray], FloatArray]:
+    """Return the shares of rows at levels as a model has them, and its centered values.
+
+    The coefficients of the model are brought to what constraints allow.
+    """
     means = None if model.preconditioner_ is None else [
         feature_moment(model)[-1, where] for where in code.slices]
     shares = level_shares(code, means)
+    if signs.any():
+        model.coef_ = monotone_curves(np.ravel(model.coef_), code, shares, signs).reshape(
+            np.shape(model.coef_))
     coef = np.asarray(model.coef_, np.float64)
     columns = coef.T if coef.ndim == 2 and len(coef) > 1 else coef.reshape(-1)
     return shares, centering(code, shares) @ columns
@@ -108,7 +118,7 @@ def _why_unknown(model):
     return why_unknown(model)
 
 
-def _deviations(model, code):
+def _deviations(model, code, signs):
     """Return the standard deviations of centered values over fits, or why they are not known.
 
     NaN at levels of which noise hides how many rows are there, or whether they are collinear.
@@ -122,10 +132,11 @@ def _deviations(model, code):
     rows, directions, collinear = _with_moment(rows, moment, square_std)
     X = rows.astype(code.dtype)
     size, fits = sized_replays(model, X, epsilon, _DRAWS, draws)
+    values = [centered_values(fit, code, signs)[1] for fit in fits]
     differ = why_replays_differ(model, X, [fit.coef_ for fit in fits], size)
     if differ is not None:
         return differ
-    found = np.std([centered_values(fit, code)[1] for fit in fits], axis=0, ddof=1)
+    found = np.std(values, axis=0, ddof=1)
     shares = level_shares(code, [moment[-1, where] for where in code.slices])
     parts = np.square(centering(code, shares) @ directions)
     hidden = parts[:, collinear].sum(axis=1) > _MOST_HIDDEN * parts.sum(axis=1)

@@ -46,7 +46,7 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s %(target_bounds)s %(columns)s %(n_knots)s
-    %(max_categories)s %(interactions)s %(random_state)s %(verbose)s
+    %(max_categories)s %(interactions)s %(monotonic_cst)s %(random_state)s %(verbose)s
 
     Attributes
     ----------
@@ -92,6 +92,7 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
                  columns: dict[Any, Any] | None = None, n_knots: str | int = "auto",
                  max_categories: int | None = None,
                  interactions: str | int | Sequence[tuple[Any, Any]] = "auto",
+                 monotonic_cst: ArrayLike | dict[Any, int] | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -100,6 +101,7 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
         self.n_knots = n_knots
         self.max_categories = max_categories
         self.interactions = interactions
+        self.monotonic_cst = monotonic_cst
         self.random_state = random_state
         self.verbose = verbose
 

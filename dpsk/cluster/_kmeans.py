@@ -23,7 +23,7 @@ from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, check_intege
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk._ranged import RANGED_CONSTRAINTS, Ranged
-from dpsk._stages.cluster_plan import ClusterPlan
+from dpsk._stages.cluster_plan import ClusterPlan, most_clusters
 
 if TYPE_CHECKING:
     from typing import Any
@@ -48,8 +48,10 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters.
+    n_clusters : int or "auto", default=8
+        Number of clusters. "auto": as many as stand apart by released moments, at most 20 or what
+        the budget can tell apart. Pairs whose centers are closer than twice the sum of their
+        standard deviations, on the line between them, are merged.
     %(epsilon)s %(delta_gaussian)s
     %(feature_range)s
         Distances are those of rows as they came.
@@ -108,10 +110,11 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
     _auto_is_gaussian: ClassVar[bool] = True
     _constraints: ClassVar[dict] = {
         **PARAMETER_CONSTRAINTS, **RANGED_CONSTRAINTS, "delta": GAUSSIAN_DELTA,
-        "n_clusters": lambda name, value: check_integer(name, value, low=1,
-                                                        remedy="an int >= 1")}
+        "n_clusters": lambda name, value: _is_auto(value) or check_integer(
+            name, value, low=1, remedy="'auto', or an int >= 1")}
 
-    def __init__(self, n_clusters: int = 8, *, epsilon: float = 1.0, delta: float | None = None,
+    def __init__(self, n_clusters: int | str = 8, *, epsilon: float = 1.0,
+                 delta: float | None = None,
                  feature_range: tuple[float, float] | str | None = None,
                  data_norm: float | str | None = "auto",
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
@@ -154,7 +157,7 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
         budget = Budget(*X.shape, *self._budget(len(X)))
         warn_of_weak_budget(budget)
         (learns_ranges, norm, spread, _), data = self._begins(rows, budget)
-        plan = ClusterPlan(budget, int(self.n_clusters), learns_ranges, norm, spread)
+        plan = ClusterPlan(budget, self._known_count, learns_ranges, norm, spread)
         enforced = self._enforced(plan)
         if rows.is_weighted:
             enforced.append(Enforced("sample_weight", 1.0, "default",
@@ -241,6 +244,11 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
         return -total
 
     @property
+    def _known_count(self):
+        """int or None : the number of clusters, where it is given."""
+        return None if _is_auto(self.n_clusters) else int(self.n_clusters)
+
+    @property
     def _n_features_out(self):
         return len(self.cluster_centers_)
 
@@ -255,7 +263,7 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
     def _checked(self, X):
         """Return training rows as an array; a ValueError where they are too few."""
         X = check_unlabeled_rows(self, X, dtype=FLOATS)
-        if self.n_clusters > len(X):
+        if (self._known_count or 0) > len(X):
             raise ValueError(f"n_clusters={self.n_clusters!r}: must be at most the number of "
                              f"rows, n_samples={len(X)}.")
         return X
@@ -267,9 +275,15 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
         """Return rows of zeros with the columns that come out, from public facts of X."""
         if _get_output_config("transform", self)["dense"] != "default":
             return None
-        return np.zeros((discreetly("X", np.shape, X)[0], self.n_clusters))
+        n_samples, n_columns = discreetly("X", np.shape, X)
+        budget = Budget(n_samples, n_columns, *self._budget(n_samples))
+        return np.zeros((n_samples, self._known_count or most_clusters(budget)))
 
     def _check_fit(self, n_samples, y):
         """Raise a ValueError where a fit to n rows would, whatever the columns."""
         self._bounds(Budget(n_samples, 1, *self._budget(n_samples)),
                      self.feature_range is not None)
+
+
+def _is_auto(value):
+    return isinstance(value, str) and value == "auto"

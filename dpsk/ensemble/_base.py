@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import replace
 from itertools import combinations
-from numbers import Integral
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -18,6 +17,7 @@ from dpsk._defaults.boosting import (
     boosted_share,
     n_trees,
 )
+from dpsk._models.monotone import check_monotonic, constrained, place_of
 from dpsk._models.trees import along
 from dpsk._parameters import check_integer, number, optional
 from dpsk._privacy.noise.public import PublicDraws
@@ -52,6 +52,7 @@ class BoostedTrees(TableTrees):
         "init": _check_init,
         "interaction_cst": lambda name, value: _check_sets(name, value),
         "learning_rate": number("a number in (0, 1]", low=0, open_low=True, high=1),
+        "monotonic_cst": check_monotonic,
         "max_depth": lambda name, value: check_integer(
             name, value, low=1, high=8, remedy="an int in [1, 8]"),
         "max_iter": optional(lambda name, value: check_integer(
@@ -76,6 +77,7 @@ class BoostedTrees(TableTrees):
 
     def _check_columns(self, columns):
         self._known_sets(columns)
+        constrained(self.monotonic_cst, columns)
 
     def _start_fit(self, steps, budget, plan, data, told):
         (share, count), balance = self._shared(budget), self._balance_share()
@@ -95,7 +97,8 @@ class BoostedTrees(TableTrees):
 
     def _growth(self, budget):
         return Growth(self._shared(budget)[1], int(self.max_depth), float(self.learning_rate),
-                      self._loss, self._counts, self._known_sets(self._columns))
+                      self._loss, self._counts, self._known_sets(self._columns),
+                      tuple(constrained(self.monotonic_cst, self._columns).tolist()))
 
     def _grown_from(self, growth, rows, n_outputs, weights):
         return (self._bins.dense(rows.X), self._bins.sizes, self._scaled(rows.y), weights,
@@ -135,7 +138,8 @@ class BoostedTrees(TableTrees):
         """Return what is fitted before the trees."""
         if self.init is None:
             return self._vectorizer(**params)
-        params = {**params, "columns": self.columns, "max_categories": self.max_categories}
+        params = {**params, "columns": self.columns, "max_categories": self.max_categories,
+                  "monotonic_cst": self.monotonic_cst}
         if self.interaction_cst is not None:
             # What columns may do together is left to the trees.
             params["interactions"] = 0
@@ -216,22 +220,12 @@ class BoostedTrees(TableTrees):
         if isinstance(given, str):
             return tuple(combinations(every, 2)) if given == "pairwise" and len(columns) > 1 else (
                 tuple((place,) for place in every))
-        sets = tuple(tuple(sorted({_place("interaction_cst", columns, name) for name in each}))
+        sets = tuple(tuple(sorted({place_of("interaction_cst", columns, name)
+                                  for name in each}))
                      for each in given)
         # As scikit-learn has it: columns that are in no set are one by themselves.
         left = tuple(place for place in every if not any(place in each for each in sets))
         return (*sets, left) if left else sets
-
-
-def _place(parameter, columns, name):
-    """Return the place of a column by its name or position."""
-    names = [column.name for column in columns]
-    if name in names:
-        return names.index(name)
-    if isinstance(name, Integral) and not isinstance(name, bool) and 0 <= name < len(names):
-        return int(name)
-    raise ValueError(f"{parameter} has {name!r}, which is no column; use the names of a "
-                     "DataFrame, or positions.")
 
 
 def _check_sets(name, value):

@@ -11,6 +11,7 @@ from dpsk._defaults.budgets import balance_share
 from dpsk._docs import documented
 from dpsk._mechanism.core import Share, Statistic
 from dpsk._mixins import Probabilities, ScoreClassifier
+from dpsk._models.monotone import refuse_several
 from dpsk._models.scores import best_class, probabilities
 from dpsk._objective.losses import Logistic, Multinomial
 from dpsk._stages.class_balance import log_odds, noisy_class_shares
@@ -48,6 +49,7 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
     %(epsilon)s %(delta_gaussian)s
     %(init)s %(max_iter_trees)s %(max_depth)s %(learning_rate_trees)s
     %(columns)s %(max_categories)s %(interaction_cst)s
+    %(monotonic_cst)s
     %(class_weight_balanced)s %(classes)s %(random_state)s %(verbose)s
 
     Attributes
@@ -84,6 +86,7 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
                  learning_rate: float = 0.7, columns: dict[Any, Any] | None = None,
                  max_categories: int | None = None,
                  interaction_cst: str | Sequence[Any] | None = None,
+                 monotonic_cst: ArrayLike | dict[Any, int] | None = None,
                  class_weight: dict[Any, float] | str | None = None,
                  classes: ArrayLike | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
@@ -96,6 +99,7 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
         self.columns = columns
         self.max_categories = max_categories
         self.interaction_cst = interaction_cst
+        self.monotonic_cst = monotonic_cst
         self.class_weight = class_weight
         self.classes = classes
         self.random_state = random_state
@@ -200,6 +204,7 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
 
     def _read_targets(self, n_samples, y, weights):
         classes, codes, weights = weighed_labels(self, y, weights)
+        refuse_several(self.monotonic_cst, len(classes))
         self.classes_, self._n_outputs = classes, 1 if len(classes) == 2 else len(classes)
         self._loss = Logistic() if len(classes) == 2 else Multinomial()
         return codes, self._n_outputs, weights

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from dpsk._defaults.boosting import (
 )
 from dpsk._mechanism.core import Choices, Composite, Share
 from dpsk._mechanism.sensitivity import derived_scale
+from dpsk._models.monotone import monotone_leaves
 from dpsk._models.trees import Tree, along, blended, leaves_after
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.sensitivity import REPLACE_ONE
@@ -54,6 +55,8 @@ class Growth(Composite):
         Whether the curvature of a row is its weight, as that of squares is; else its slope says.
     together : tuple of tuple of int, or None
         Columns that a tree may ask for together; None: all.
+    signs : tuple of int
+        Of every column, 1 or -1 where values must not fall, or not rise, along it.
     """
 
     count: int
@@ -62,6 +65,8 @@ class Growth(Composite):
     loss: object
     counts: bool
     together: tuple | None
+    # The same cuts are drawn with any.
+    signs: tuple = field(repr=False)
 
     @property
     def parts(self):
@@ -103,7 +108,7 @@ class Growth(Composite):
             noise = derived_scale(sum_event, REPLACE_ONE * clip)
             sums, sized = leaves(own.at(at), 2**self.depth, clip, own.unit)
             draw.gained(asked, sums, noise)
-            values = self._values(sums, sized, clip, noise) * self._fading(place)
+            values = self._values(sums, sized, clip, noise, asked) * self._fading(place)
             trees.append(Tree(asked, values))
             raw += values[at]
         session.enforced.append(Enforced(
@@ -128,7 +133,7 @@ class Growth(Composite):
             slopes, sizes = slopes * weights[:, None], sizes * weights[:, None]
         return slopes, sizes
 
-    def _values(self, sums, sized, clip, noise):
+    def _values(self, sums, sized, clip, noise, asked):
         """Return what every leaf adds, from noisy sums: a damped Newton step."""
         # A slope y - p has size 2 p (1 - p) on average, twice the curvature.
         scale = clip if self.counts else 2.0
@@ -137,7 +142,8 @@ class Growth(Composite):
         curvature = np.maximum(curvature, 0.0)
         curvature += (RIDGE * curvature.mean(axis=0)
                       + max(SIGNAL_RIDGE * likeness * noise / scale, 1e-9))
-        return np.clip(step / curvature, -_MOST_STEP, _MOST_STEP) * self.learning_rate
+        values = np.clip(step / curvature, -_MOST_STEP, _MOST_STEP)
+        return monotone_leaves(values, curvature, asked, np.array(self.signs)) * self.learning_rate
 
     def _fading(self, place):
         """Return what the values of a tree count for."""

@@ -49,6 +49,7 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
         `DPAdditiveRegressor` has it. Declared ones are needed with ``init=None``.
     %(init)s %(max_iter_trees)s %(max_depth)s %(learning_rate_trees)s
     %(columns)s %(max_categories)s %(interaction_cst)s
+    %(monotonic_cst)s
     %(random_state)s %(verbose)s
 
     Attributes
@@ -89,6 +90,7 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
                  learning_rate: float = 0.7, columns: dict[Any, Any] | None = None,
                  max_categories: int | None = None,
                  interaction_cst: str | Sequence[Any] | None = None,
+                 monotonic_cst: ArrayLike | dict[Any, int] | None = None,
                  random_state: RandomState | None = None, verbose: int = 0) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -100,6 +102,7 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
         self.columns = columns
         self.max_categories = max_categories
         self.interaction_cst = interaction_cst
+        self.monotonic_cst = monotonic_cst
         self.random_state = random_state
         self.verbose = verbose
 

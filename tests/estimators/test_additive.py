@@ -63,6 +63,7 @@ _BAD = {
     "max_categories": [0, -1, 1.5, "all", True],
     "interactions": [-1, 1.5, "all", None, True, [("a",)], [("a", "a")], ("a", "b"),
                      [("a", "b", "c")]],
+    "monotonic_cst": [1, "up", [2], [True], [0.5], [None], {"number": 3}, [[1]]],
     "random_state": [-1, 1.5, "seed", np.random.default_rng(0)],
     "verbose": ["yes", -1, None]}
 every_bad_value = in_a_row("name, value", [

@@ -44,8 +44,9 @@ def test_scikit_learns_checks(estimator, check, monkeypatch):
 
 
 @pytest.mark.parametrize("name, value", [
-    ("n_clusters", 0), ("n_clusters", 1.5), ("n_clusters", "auto"), ("feature_range", (1, 0)),
-    ("data_norm", 0.0), ("epsilon", 0), ("delta", 0.0), ("verbose", -1)])
+    ("n_clusters", 0), ("n_clusters", 1.5), ("n_clusters", "many"), ("n_clusters", None),
+    ("feature_range", (1, 0)), ("data_norm", 0.0), ("epsilon", 0), ("delta", 0.0),
+    ("verbose", -1)])
 def test_a_bad_value_is_refused_before_rows_are_looked_at(name, value):
     with pytest.raises(ValueError, match=f"{name}=.*must be"):
         DPKMeans(**{name: value}).fit(object())
@@ -74,6 +75,25 @@ def test_clusters_that_are_apart_are_found(seed, params):
     np.testing.assert_allclose(model.cluster_sizes_, 1500, rtol=0.15)
     assert model.inertia_ == pytest.approx(-model.score(rows()), rel=0.2)
     assert sorted(model.predict(CENTERS)) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("width, count", [(3, 4), (10, 7)])
+def test_the_number_of_clusters_is_found_where_they_stand_apart(width, count):
+    """The seed is fixed; eight others found as many."""
+    X = rows() if count == 4 else make_blobs(10000, width, centers=count, random_state=0)[0]
+    model = fitted(X, n_clusters="auto", epsilon=8.0)
+    assert len(model.cluster_centers_) == len(model.cluster_sizes_) == count
+    assert model.transform(X[:2]).shape == (2, count)
+    assert -model.score(X) < 1.1 * KMeans(count, n_init=4, random_state=0).fit(X).inertia_
+    assert model.privacy_.delta_at(8.0) <= model.privacy_.delta
+
+
+@without_noise
+def test_rows_that_do_not_fall_apart_are_one_cluster():
+    X = np.random.default_rng(0).normal(size=(3000, 2))
+    for epsilon in (np.inf, 8.0):
+        assert len(fitted(X, n_clusters="auto", epsilon=epsilon).cluster_centers_) == 1
+    assert len(fitted(X[:2], n_clusters="auto", data_norm=9.0).cluster_centers_) <= 2
 
 
 @without_noise
@@ -120,12 +140,13 @@ def test_few_rows_fall_back_to_a_constant_or_are_refused():
         fitted(rows(60), epsilon=0.1, data_norm=None)
 
 
-def test_all_that_a_fit_shows_follows_from_its_releases(capfd):
+@pytest.mark.parametrize("n_clusters", [4, "auto"])
+def test_all_that_a_fit_shows_follows_from_its_releases(n_clusters, capfd):
     """What releases answered for one table, handed back in a fit to another."""
     def shown(X, answers=None):
         with warnings.catch_warnings(record=True) as warned, taped(answers) as tape:
             warnings.simplefilter("always")
-            model = fitted(X, random_state=None, verbose=1)
+            model = fitted(X, n_clusters=n_clusters, random_state=None, verbose=1)
         return (pickle.dumps(vars(model)), model.privacy_.to_json(), capfd.readouterr(),
                 tape.public, [str(one.message) for one in warned]), tape
 
