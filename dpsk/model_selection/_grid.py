@@ -39,11 +39,11 @@ class DPGridSearchCV(BaseSearch):
         Expected number of candidates, at least 1; some points of the grid may be drawn twice, and
         others not at all. None: the size of the grid.
     scoring : str, callable, list, dict or None, default=None
-        "accuracy", "balanced_accuracy", "f1", "roc_auc", "neg_brier_score" or
-        "neg_log_loss" for classifiers; "neg_mean_squared_error", "neg_mean_absolute_error" or "r2"
-        for regressors; the first by default. Also scikit-learn's scorers of these names. Other
-        scorers need ``score_bound=(low, high)``, and are called on one row at a time. With a list
-        or a dict of several scores, `refit` names the one that chooses.
+        "accuracy", "balanced_accuracy", "f1", "roc_auc", "average_precision", "neg_brier_score"
+        or "neg_log_loss" for classifiers; "neg_mean_squared_error", "neg_mean_absolute_error" or
+        "r2" for regressors; the first by default. Also scikit-learn's scorers of these names.
+        Other scorers need ``score_bound=(low, high)``, and are called on one row at a time. With a
+        list or a dict of several scores, `refit` names the one that chooses.
     score_bound : float, (float, float) or None, default=None
         The value at which the loss of a row is clipped. None: 4.6 for "neg_log_loss", and for
         regressors as the declared `target_bounds` imply. A pair: bounds on a callable's scores.

@@ -16,11 +16,14 @@ F1                  predicted
 area under ROC      one of B corners: the bin of the score; then        sqrt(2); 1
                     (sqrt(3), 2 F - 1) / 2 of positives, 0 of others
 R2                  1/2 - loss; then (u, u^2) / 2, u in [-1, 1]         1; 1
+average precision   corners of 3 tables: label and cell of the score;   sqrt(6); sqrt(2)
+                    then one of 2 B corners: label and bin
 ==================  ==================================================  =============
 
 F is the share of rows with lower scores by the released bins, so that the area under the curve is
 1/2 plus the mean of F - 1/2 over positives, over the share of the negatives. Points (u, u^2) and
-(v, v^2) are ``|u - v| sqrt(1 + (u + v)^2)`` apart, which is largest at 1 and -1.
+(v, v^2) are ``|u - v| sqrt(1 + (u + v)^2)`` apart, which is largest at 1 and -1. Average precision
+is that of a private evaluation: bins follow the first counts, and errors are by simulation.
 """
 
 from __future__ import annotations
@@ -32,7 +35,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from scipy.special import logit
 
+from dpsk._data.errors import without_warnings
+from dpsk._defaults.evaluation import JOINED, WIDTHS, WIDTHS_SHARE, bins_at
 from dpsk.metrics import _curves
+from dpsk.metrics._score_cells import ScoreCells
+from dpsk.metrics._score_release import ScoreRelease
+from dpsk.metrics._score_table import ScoreTable
+from dpsk.metrics._scores import ScoreBins, codes_of
 from dpsk.model_selection._candidates import responses
 
 if TYPE_CHECKING:
@@ -41,7 +50,7 @@ if TYPE_CHECKING:
 
     from dpsk._typing import FloatArray
 
-__all__ = ["R2", "AreaUnderROC", "LabelScore", "Score"]
+__all__ = ["R2", "AreaUnderROC", "AveragePrecision", "LabelScore", "Score"]
 
 _CORNERS = math.sqrt(2.0)
 #: Bins of scores by their logit, which ranks follow from.
@@ -73,8 +82,8 @@ class Score:
         """(float, float) : what the score can be."""
         return 0.0, 1.0
 
-    def released(self, ask: Callable[..., FloatArray], model: Any, X: Any,
-                 targets: Any) -> list[FloatArray]:
+    def released(self, ask: Callable[..., FloatArray], model: Any, X: Any, targets: Any,
+                 n_rows: int, noises: list[float]) -> list[Any]:
         """Return the noisy means over rows that the score follows from.
 
         Parameters
@@ -85,10 +94,14 @@ class Score:
         model : fitted estimator
         X : array-like or table of n rows
         targets : ndarray of shape (n,)
+        n_rows : int
+            How many rows, or groups of rows.
+        noises : list of float
+            Deviations of the noise on means, by place.
         """
         raise NotImplementedError
 
-    def value(self, means: list[FloatArray], n_rows: int) -> float:
+    def value(self, means: list[Any], n_rows: int) -> float:
         """Return the score of so many rows for what `released` gave, which may be out of range.
         """
         raise NotImplementedError
@@ -101,7 +114,8 @@ class Score:
     def exact(self, model: Any, X: Any, targets: Any) -> float:
         """Return the score of rows without noise."""
         means = self.released(lambda place, columns: np.array(
-            [each.mean() for each in columns]), model, X, targets)
+            [each.mean() for each in columns]), model, X, targets, len(targets),
+            [0.0] * len(self.shares))
         return float(self.value(means, len(targets)))
 
     def error(self, means: list[FloatArray], noises: list[float], n_rows: int) -> float:
@@ -127,11 +141,11 @@ class LabelScore(Score):
         """bool : whether it is of two classes only."""
         return self.name == "f1"
 
-    def released(self, ask, model, X, targets):
+    def released(self, ask, model, X, targets, n_rows, noises):
         classes = np.asarray(model.classes_)
         right = np.asarray(model.predict(X)) == targets
         codes = 2 * np.searchsorted(classes, targets) + right
-        return [ask(0, _Corners(codes, 2 * len(classes)))]
+        return [ask(0, _Corners((codes, 2 * len(classes))))]
 
     def value(self, means, n_rows):
         wrong, right = _counts(means[0], n_rows).reshape(-1, 2).T
@@ -148,7 +162,7 @@ class AreaUnderROC(Score):
     diameters: ClassVar[tuple[float, ...]] = (_CORNERS, 1.0)
     binary: ClassVar[bool] = True
 
-    def released(self, ask, model, X, targets):
+    def released(self, ask, model, X, targets, n_rows, noises):
         codes, rows = _ranked(ask, model, X)
         place = _places(rows)[codes] - 0.5
         positive = np.asarray(targets) == model.classes_[1]
@@ -177,6 +191,50 @@ class AreaUnderROC(Score):
 
 
 @dataclass(frozen=True)
+class AveragePrecision(Score):
+    """Average precision of noisy counts by label and bin, with bins that follow the scores."""
+
+    shares: ClassVar[tuple[float, ...]] = (WIDTHS_SHARE, 1.0 - WIDTHS_SHARE)
+    diameters: ClassVar[tuple[float, ...]] = (math.sqrt(2.0 * WIDTHS), _CORNERS)
+    binary: ClassVar[bool] = True
+
+    def released(self, ask, model, X, targets, n_rows, noises):
+        mu = self.diameters[1] / (n_rows * noises[1] * math.sqrt(self.shares[1]))
+        release = ScoreRelease(ScoreBins.of("auto", None, bins_at(n_rows * mu)), True, n_rows)
+        codes = codes_of(_logits(model, X), ScoreCells.of(release.bins).edges)
+        positive = np.asarray(targets) == model.classes_[1]
+        sizes = [JOINED**(each + 1) for each in range(WIDTHS)]
+        found = ask(0, _Corners(*((codes // (JOINED**WIDTHS // size) + size * positive, 2 * size)
+                                  for size in sizes)))
+        ends = np.cumsum(np.multiply(sizes, 2))[:-1]
+        levels = [(n_rows * (each + 0.5)).reshape(2, -1) for each in np.split(found, ends)]
+        bins, joined = release.following(levels, 1.0 / mu)
+        counts = _counts(ask(1, _Corners((joined[codes] + len(bins) * positive, 2 * len(bins)))),
+                         n_rows)
+        # Its certificate is that of the search.
+        return [ScoreTable(counts.reshape(2, -1), n_rows * noises[1], n_rows, (0, 1),
+                           None, False, bins)]
+
+    def value(self, means, n_rows):
+        return float(without_warnings(means[0].average_precision).value)
+
+    def exact(self, model, X, targets):
+        from sklearn.metrics import average_precision_score
+
+        return float(average_precision_score(
+            np.asarray(targets) == model.classes_[1], _logits(model, X)))
+
+    def error(self, means, noises, n_rows):
+        (table,) = means
+        found = without_warnings(table.average_precision)
+        # Bins do not tell the order of rows within them: two errors reach all that it may be.
+        ends = [_curves.precisions(table.counts, np.array(table.bins.tied), order).sum()
+                / max(table.counts[1].sum(), 1.0) for order in (-1.0, 1.0)]
+        reach = max(ends[1] - found.value, found.value - ends[0], 0.0)
+        return math.hypot(found.standard_error, reach / 2.0)
+
+
+@dataclass(frozen=True)
 class R2(Score):
     """R2 by a noisy mean of squared errors, and the noisy variance of targets within bounds."""
 
@@ -190,8 +248,8 @@ class R2(Score):
     def range(self) -> tuple[float, float]:
         return -math.inf, 1.0
 
-    def released(self, ask, model, X, targets):
-        errors = self.errors.released(ask, model, X, targets)
+    def released(self, ask, model, X, targets, n_rows, noises):
+        errors = self.errors.released(ask, model, X, targets, n_rows, noises)
         place = np.clip((np.asarray(targets, dtype=np.float64) - self.low)
                         / (self.high - self.low), 0.0, 1.0)
         place = 2.0 * np.where(np.isnan(place), 0.5, place) - 1.0
@@ -209,24 +267,29 @@ class R2(Score):
         return self.errors.order(means[:1], n_rows)
 
 
-@dataclass(frozen=True, eq=False)
 class _Corners:
-    """The columns of a table that has a 1 in every row, where a code says, less a half."""
+    """The columns of tables that have a 1 in every row, where a code says, less a half.
 
-    codes: Any
-    size: int
+    Parameters
+    ----------
+    *tables : (ndarray of int, int)
+        Codes of rows, and how many there are.
+    """
+
+    def __init__(self, *tables: tuple[Any, int]) -> None:
+        self._tables = tables
 
     def __len__(self) -> int:
-        return self.size
+        return sum(size for _, size in self._tables)
 
     def __iter__(self) -> Iterator[FloatArray]:
-        return ((self.codes == each) - 0.5 for each in range(self.size))
+        return ((codes == each) - 0.5 for codes, size in self._tables for each in range(size))
 
 
 def _ranked(ask: Any, model: Any, X: Any) -> tuple[Any, FloatArray]:
     """Return the bins of rows, and the noisy shares of all rows in them."""
     codes = np.searchsorted(np.linspace(-_LOGIT, _LOGIT, _RANKS - 1), _logits(model, X), "right")
-    return codes, _counts(ask(0, _Corners(codes, _RANKS)), 1.0)
+    return codes, _counts(ask(0, _Corners((codes, _RANKS))), 1.0)
 
 
 def _places(rows: FloatArray) -> FloatArray:

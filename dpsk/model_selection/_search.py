@@ -30,6 +30,7 @@ from dpsk.model_selection._part import Part
 from dpsk.model_selection._plan import search_plan
 from dpsk.model_selection._runs import (
     enforced_bounds,
+    noises_of,
     scored,
     shares_of,
     told,
@@ -283,8 +284,8 @@ class BaseSearch(HoldoutModel):
         self.cv_results_, first = {"params": params}, next(iter(scorers))
         events = iter(plan.score_events)
         for name, mean in zip(scorers, means, strict=True):
-            noises = [diameter / (plan.n_holdout * next(events).mu)
-                      for diameter in scorers[name].diameters]
+            noises = noises_of(scorers[name], [next(events) for _ in scorers[name].shares],
+                               plan.n_holdout)
             score, noise = told(scorers[name], noises, mean, plan.n_holdout)
             self.cv_results_ |= {
                 f"{key}_{name}": np.where(np.arange(len(params)) == place, float(value), np.nan)
