@@ -73,7 +73,8 @@ class DPGridSearchCV(BaseSearch):
         None or an int sets the split of rows only. A `dpsk.testing.NoiseSeed` repeats the whole
         search, for tests: not private for anyone who knows the seed.
     verbose : int or bool, default=0
-        1 prints the public plan; progress stays secret.
+        1 prints the public plan before the first candidate, and nothing else: progress, by
+        `n_jobs` or a callback too, would reveal the secret number of candidates.
 
     Attributes
     ----------

@@ -13,17 +13,14 @@ score               points                                              diameter
 mean of losses      1/2 - loss, loss in [0, 1]                          1
 balanced accuracy,  one of 2 K corners: label, and whether it is        sqrt(2)
 F1                  predicted
-area under ROC      one of B corners: the bin of the score; then        sqrt(2); 1
-                    (sqrt(3), 2 F - 1) / 2 of positives, 0 of others
 R2                  1/2 - loss; then (u, u^2) / 2, u in [-1, 1]         1; 1
-average precision   corners of 3 tables: label and cell of the score;   sqrt(6); sqrt(2)
-                    then one of 2 B corners: label and bin
+ROC area, average   corners of 3 tables: label and cell of the score;   sqrt(6); sqrt(2)
+precision           then one of 2 B corners: label and bin
 ==================  ==================================================  =============
 
-F is the share of rows with lower scores by the released bins, so that the area under the curve is
-1/2 plus the mean of F - 1/2 over positives, over the share of the negatives. Points (u, u^2) and
-(v, v^2) are ``|u - v| sqrt(1 + (u + v)^2)`` apart, which is largest at 1 and -1. Average precision
-is that of a private evaluation: bins follow the first counts, and errors are by simulation.
+Points (u, u^2) and (v, v^2) are ``|u - v| sqrt(1 + (u + v)^2)`` apart, which is largest at 1 and
+-1. ROC areas and average precisions are those of a private evaluation: bins follow the first
+counts, and errors are by simulation.
 """
 
 from __future__ import annotations
@@ -50,11 +47,9 @@ if TYPE_CHECKING:
 
     from dpsk._typing import FloatArray
 
-__all__ = ["R2", "AreaUnderROC", "AveragePrecision", "LabelScore", "Score"]
+__all__ = ["R2", "LabelScore", "RankScore", "Score"]
 
 _CORNERS = math.sqrt(2.0)
-#: Bins of scores by their logit, which ranks follow from.
-_RANKS, _LOGIT = 128, 8.0
 
 
 @dataclass(frozen=True)
@@ -155,44 +150,8 @@ class LabelScore(Score):
 
 
 @dataclass(frozen=True)
-class AreaUnderROC(Score):
-    """The area under the ROC curve: where the positives are among all rows, by noisy ranks."""
-
-    shares: ClassVar[tuple[float, ...]] = (0.2, 0.8)
-    diameters: ClassVar[tuple[float, ...]] = (_CORNERS, 1.0)
-    binary: ClassVar[bool] = True
-
-    def released(self, ask, model, X, targets, n_rows, noises):
-        codes, rows = _ranked(ask, model, X)
-        place = _places(rows)[codes] - 0.5
-        positive = np.asarray(targets) == model.classes_[1]
-        found = ask(1, (math.sqrt(0.75) * (positive - 0.5), positive * place))
-        return [rows, found]
-
-    def value(self, means, n_rows):
-        share, place = means[1][0] / math.sqrt(0.75) + 0.5, means[1][1]
-        if not 0.0 < share < 1.0:
-            return math.nan
-        return float(0.5 + place / (share * (1.0 - share)))
-
-    def order(self, means, n_rows):
-        # How many are positive does not follow from the model.
-        return float(means[1][1])
-
-    def exact(self, model, X, targets):
-        from sklearn.metrics import roc_auc_score
-
-        return float(roc_auc_score(np.asarray(targets) == model.classes_[1], _logits(model, X)))
-
-    def error(self, means, noises, n_rows):
-        # A cumulative sum of bins whose total is known.
-        ranks = noises[0] * math.sqrt(_RANKS) / 2.0
-        return math.hypot(ranks, super().error(means, [0.0, noises[1]], n_rows))
-
-
-@dataclass(frozen=True)
-class AveragePrecision(Score):
-    """Average precision of noisy counts by label and bin, with bins that follow the scores."""
+class RankScore(Score):
+    """ROC area or average precision of noisy counts by label and bin; bins follow the scores."""
 
     shares: ClassVar[tuple[float, ...]] = (WIDTHS_SHARE, 1.0 - WIDTHS_SHARE)
     diameters: ClassVar[tuple[float, ...]] = (math.sqrt(2.0 * WIDTHS), _CORNERS)
@@ -216,21 +175,27 @@ class AveragePrecision(Score):
                            None, False, bins)]
 
     def value(self, means, n_rows):
-        return float(without_warnings(means[0].average_precision).value)
+        return float(self._estimate(means[0]).value)
+
+    def _estimate(self, table):
+        return without_warnings(getattr(table, self.name))
 
     def exact(self, model, X, targets):
-        from sklearn.metrics import average_precision_score
+        from sklearn import metrics
 
-        return float(average_precision_score(
-            np.asarray(targets) == model.classes_[1], _logits(model, X)))
+        exact = getattr(metrics, f"{self.name}_score")
+        return float(exact(np.asarray(targets) == model.classes_[1], _logits(model, X)))
 
     def error(self, means, noises, n_rows):
         (table,) = means
-        found = without_warnings(table.average_precision)
+        found, counts, tied = self._estimate(table), table.counts, np.array(table.bins.tied)
         # Bins do not tell the order of rows within them: two errors reach all that it may be.
-        ends = [_curves.precisions(table.counts, np.array(table.bins.tied), order).sum()
-                / max(table.counts[1].sum(), 1.0) for order in (-1.0, 1.0)]
-        reach = max(ends[1] - found.value, found.value - ends[0], 0.0)
+        if self.name == "roc_auc":
+            reach = float(np.clip(_curves.tied_pairs(counts, 1.0 - tied), 0.0, 1.0)) / 2.0
+        else:
+            ends = [_curves.precisions(counts, tied, order).sum() / max(counts[1].sum(), 1.0)
+                    for order in (-1.0, 1.0)]
+            reach = max(ends[1] - found.value, found.value - ends[0], 0.0)
         return math.hypot(found.standard_error, reach / 2.0)
 
 
@@ -284,19 +249,6 @@ class _Corners:
 
     def __iter__(self) -> Iterator[FloatArray]:
         return ((codes == each) - 0.5 for codes, size in self._tables for each in range(size))
-
-
-def _ranked(ask: Any, model: Any, X: Any) -> tuple[Any, FloatArray]:
-    """Return the bins of rows, and the noisy shares of all rows in them."""
-    codes = np.searchsorted(np.linspace(-_LOGIT, _LOGIT, _RANKS - 1), _logits(model, X), "right")
-    return codes, _counts(ask(0, _Corners((codes, _RANKS))), 1.0)
-
-
-def _places(rows: FloatArray) -> FloatArray:
-    """Return the share of rows below the middle of every bin."""
-    below = _curves.monotone(np.append(0.0, np.cumsum(rows)))
-    # To the last digit: a cumulative sum ends at 1 but for rounding.
-    return np.clip((below[1:] + below[:-1]) / 2.0, 0.0, 1.0)
 
 
 def _counts(means: FloatArray, n_rows: float) -> FloatArray:

@@ -12,13 +12,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import _safe_indexing
 
 from dpsk._parameters import check_real
-from dpsk.model_selection._score_kinds import (
-    R2,
-    AreaUnderROC,
-    AveragePrecision,
-    LabelScore,
-    Score,
-)
+from dpsk.model_selection._score_kinds import R2, LabelScore, RankScore, Score
 
 if TYPE_CHECKING:
     from typing import Any
@@ -152,8 +146,8 @@ _OF_CLASSES = ("accuracy", "balanced_accuracy", "f1", "roc_auc", "average_precis
                "neg_brier_score", "neg_log_loss")
 _OF_CHANCES = ("neg_brier_score", "neg_log_loss")
 _OF_NUMBERS = ("neg_mean_squared_error", "neg_mean_absolute_error", "r2")
-_OTHERS = {"balanced_accuracy": LabelScore, "f1": LabelScore, "roc_auc": AreaUnderROC,
-           "average_precision": AveragePrecision}
+_OTHERS = {"balanced_accuracy": LabelScore, "f1": LabelScore, "roc_auc": RankScore,
+           "average_precision": RankScore}
 
 
 def chosen_scorers(scoring, score_bound, estimator, refit=True):
