@@ -79,7 +79,8 @@ def main():
                 best, told, stated, exact = np.array([
                     once(scorer, plan, noises, *drawn(n // 5, cases, rng), rng)
                     for _ in range(repetitions)]).T
-                known = stated <= np.abs(told)
+                low, high = scorer.range
+                known = stated <= np.minimum(np.abs(told), (high - low) / 4.0)
                 off = np.abs(told - exact)[known]
                 print(f"| {n} | {cases:.0%} | {name} | {np.mean(best == 0):.2f} "
                       f"| {np.sqrt(np.mean(off**2)):.3f} | {stated[known].mean():.3f} "

@@ -86,7 +86,8 @@ class DPRandomizedSearchCV(BaseSearch):
     best_params_ : dict
     best_score_ : float
         The noisy score of the best model on the held-out part, within the range of scores. As the
-        best of several it is biased upward. NaN, with a `PrivacyWarning`, if noise exceeds it.
+        best of several it is biased upward. NaN, with a `PrivacyWarning`, if its error exceeds it
+        or a quarter of the range.
     best_score_standard_error_ : float
         Standard error of `best_score_` due to noise.
     best_index_ : int
