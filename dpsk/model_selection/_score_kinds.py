@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 __all__ = ["R2", "LabelScore", "RankScore", "Score"]
 
 _CORNERS = math.sqrt(2.0)
+#: Deviations of its noise that the number of positives is to be for their precision to be told.
+_KNOWN = 3.0
 
 
 @dataclass(frozen=True)
@@ -192,6 +194,8 @@ class RankScore(Score):
         # Bins do not tell the order of rows within them: two errors reach all that it may be.
         if self.name == "roc_auc":
             reach = float(np.clip(_curves.tied_pairs(counts, 1.0 - tied), 0.0, 1.0)) / 2.0
+        elif counts[1].sum() < _KNOWN * table.noise_scale * math.sqrt(counts.shape[1]):
+            return math.inf
         else:
             ends = [_curves.precisions(counts, tied, order).sum() / max(counts[1].sum(), 1.0)
                     for order in (-1.0, 1.0)]
