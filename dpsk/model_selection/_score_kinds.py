@@ -51,7 +51,7 @@ __all__ = ["R2", "LabelScore", "RankScore", "Score"]
 
 _CORNERS = math.sqrt(2.0)
 #: Deviations of its noise that the number of positives is to be for their precision to be told.
-_KNOWN = 3.0
+_KNOWN = 5.0
 
 
 @dataclass(frozen=True)
