@@ -41,7 +41,7 @@ _LAYERS = {"_budgeted": 11.5, "_estimator": 2, "_mixins": 2, "_ranged": 2.5, "_s
 _ESTIMATORS, _SHARED = 1, {
     "additive": {"linear_model", "preprocessing"}, "tree": {"preprocessing"},
     "ensemble": {"additive", "preprocessing", "tree"},
-    "statistics": {"metrics", "preprocessing"}, "planning": {"preprocessing"},
+    "statistics": {"metrics", "preprocessing"}, "planning": {"metrics", "preprocessing"},
     "model_selection": {"metrics"}, "audit": {"auditing"}, "auditing": {"accounting"},
     "discriminant_analysis": {"naive_bayes"},
     **{n: {"linear_model", "neural_network"} for n in ("ranking", "robust", "neural_network")}}

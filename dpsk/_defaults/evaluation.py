@@ -4,7 +4,7 @@ Bins: docs/results/evaluation.md; shares of a choice on held-out rows: docs/resu
 """
 
 __all__ = ["GROUPS", "JOINED", "LEAST_BINS", "LOSS_REACH", "LOSS_WEIGHT", "ORDER", "POWER",
-           "WIDTHS", "WIDTHS_SHARE", "histogram_bins", "holdout_shares"]
+           "WIDTHS", "WIDTHS_SHARE", "bins_at", "histogram_bins", "holdout_shares"]
 
 #: Counts of cells that bins are chosen by: so many cells are one of the next width, at so many
 #: widths, for that share of mu^2.
@@ -32,8 +32,13 @@ def histogram_bins(budget):
     About ``0.65 (n mu)^0.4``: 16 for 16,000 rows at epsilon 1. The middle of the range is an edge
     of so many public bins.
     """
+    return bins_at(budget.signal_to_noise)
+
+
+def bins_at(signal):
+    """Return the number of bins at a signal, which is ``n mu``."""
     least, most = BINS
-    wanted = min(_AT_ONE * min(budget.signal_to_noise, 1e9)**POWER, most)
+    wanted = min(_AT_ONE * min(signal, 1e9)**POWER, most)
     return max(least, 4 * round(wanted / 4))
 
 

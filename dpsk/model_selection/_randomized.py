@@ -42,11 +42,11 @@ class DPRandomizedSearchCV(BaseSearch):
     n_iter : float, default=10
         Expected number of candidates, at least 1.
     scoring : str, callable, list, dict or None, default=None
-        "accuracy", "balanced_accuracy", "f1", "roc_auc", "neg_brier_score" or
-        "neg_log_loss" for classifiers; "neg_mean_squared_error", "neg_mean_absolute_error" or "r2"
-        for regressors; the first by default. Also scikit-learn's scorers of these names. Other
-        scorers need ``score_bound=(low, high)``, and are called on one row at a time. With a list
-        or a dict of several scores, `refit` names the one that chooses.
+        "accuracy", "balanced_accuracy", "f1", "roc_auc", "average_precision", "neg_brier_score"
+        or "neg_log_loss" for classifiers; "neg_mean_squared_error", "neg_mean_absolute_error" or
+        "r2" for regressors; the first by default. Also scikit-learn's scorers of these names.
+        Other scorers need ``score_bound=(low, high)``, and are called on one row at a time. With a
+        list or a dict of several scores, `refit` names the one that chooses.
     score_bound : float, (float, float) or None, default=None
         The value at which the loss of a row is clipped. None: 4.6 for "neg_log_loss", and for
         regressors as the declared `target_bounds` imply. A pair: bounds on a callable's scores.
@@ -75,7 +75,8 @@ class DPRandomizedSearchCV(BaseSearch):
         None or an int sets the split of rows only. A `dpsk.testing.NoiseSeed` repeats the whole
         search, for tests: not private for anyone who knows the seed.
     verbose : int or bool, default=0
-        1 prints the public plan; progress stays secret.
+        1 prints the public plan before the first candidate, and nothing else: progress, by
+        `n_jobs` or a callback too, would reveal the secret number of candidates.
 
     Attributes
     ----------
@@ -85,7 +86,8 @@ class DPRandomizedSearchCV(BaseSearch):
     best_params_ : dict
     best_score_ : float
         The noisy score of the best model on the held-out part, within the range of scores. As the
-        best of several it is biased upward. NaN, with a `PrivacyWarning`, if noise exceeds it.
+        best of several it is biased upward. NaN, with a `PrivacyWarning`, if its error exceeds it
+        or a quarter of the range.
     best_score_standard_error_ : float
         Standard error of `best_score_` due to noise.
     best_index_ : int

@@ -17,7 +17,8 @@ from dpsk.model_selection._told import told_score
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["enforced_bounds", "scored", "shares_of", "told", "trained_run", "trusted_facts"]
+__all__ = ["enforced_bounds", "noises_of", "scored", "shares_of", "told", "trained_run",
+           "trusted_facts"]
 
 
 def trained_run(plan, admission, after, part, model):
@@ -66,11 +67,13 @@ def scored(models, plan, scorers, after, asks, held):
     means = []
     for scorer in scorers.values():
         own = [next(events) for _ in scorer.shares]
+        noises = noises_of(scorer, own, plan.n_holdout)
         # Alone a row stands nowhere.
         shown = models[0] if isinstance(scorer, RowScore) else placed[0]
         means.append(scorer.released(
             lambda place, columns, own=own, scorer=scorer: ask(
-                own[place], columns, scorer.diameters[place]), shown, held.X, held.y))
+                own[place], columns, scorer.diameters[place]), shown, held.X, held.y,
+            plan.n_holdout, noises))
     order = first.order(means[0], plan.n_holdout)
     # No number is below all others.
     return (-np.inf if np.isnan(order) else order), models[0], place, means
@@ -81,6 +84,12 @@ def shares_of(scorers):
     each = [1.0] if len(scorers) == 1 else [0.5] + [0.5 / (len(scorers) - 1)] * (len(scorers) - 1)
     return tuple(whole * share for whole, scorer in zip(each, scorers.values(), strict=True)
                  for share in scorer.shares)
+
+
+def noises_of(scorer, events, n_rows):
+    """Return the deviations of the noise on means over rows that a score follows from."""
+    return [diameter / (n_rows * event.mu)
+            for diameter, event in zip(scorer.diameters, events, strict=True)]
 
 
 def told(scorer, noises, means, n_rows):

@@ -13,14 +13,14 @@ score               points                                              diameter
 mean of losses      1/2 - loss, loss in [0, 1]                          1
 balanced accuracy,  one of 2 K corners: label, and whether it is        sqrt(2)
 F1                  predicted
-area under ROC      one of B corners: the bin of the score; then        sqrt(2); 1
-                    (sqrt(3), 2 F - 1) / 2 of positives, 0 of others
 R2                  1/2 - loss; then (u, u^2) / 2, u in [-1, 1]         1; 1
+ROC area, average   corners of 3 tables: label and cell of the score;   sqrt(6); sqrt(2)
+precision           then one of 2 B corners: label and bin
 ==================  ==================================================  =============
 
-F is the share of rows with lower scores by the released bins, so that the area under the curve is
-1/2 plus the mean of F - 1/2 over positives, over the share of the negatives. Points (u, u^2) and
-(v, v^2) are ``|u - v| sqrt(1 + (u + v)^2)`` apart, which is largest at 1 and -1.
+Points (u, u^2) and (v, v^2) are ``|u - v| sqrt(1 + (u + v)^2)`` apart, which is largest at 1 and
+-1. ROC areas and average precisions are those of a private evaluation: bins follow the first
+counts, and errors are by simulation.
 """
 
 from __future__ import annotations
@@ -32,7 +32,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from scipy.special import logit
 
+from dpsk._data.errors import without_warnings
+from dpsk._defaults.evaluation import JOINED, WIDTHS, WIDTHS_SHARE, bins_at
 from dpsk.metrics import _curves
+from dpsk.metrics._score_cells import ScoreCells
+from dpsk.metrics._score_release import ScoreRelease
+from dpsk.metrics._score_table import ScoreTable
+from dpsk.metrics._scores import ScoreBins, codes_of
 from dpsk.model_selection._candidates import responses
 
 if TYPE_CHECKING:
@@ -41,11 +47,11 @@ if TYPE_CHECKING:
 
     from dpsk._typing import FloatArray
 
-__all__ = ["R2", "AreaUnderROC", "LabelScore", "Score"]
+__all__ = ["R2", "LabelScore", "RankScore", "Score"]
 
 _CORNERS = math.sqrt(2.0)
-#: Bins of scores by their logit, which ranks follow from.
-_RANKS, _LOGIT = 128, 8.0
+#: Deviations of its noise that the number of positives is to be for their precision to be told.
+_KNOWN = 5.0
 
 
 @dataclass(frozen=True)
@@ -73,8 +79,8 @@ class Score:
         """(float, float) : what the score can be."""
         return 0.0, 1.0
 
-    def released(self, ask: Callable[..., FloatArray], model: Any, X: Any,
-                 targets: Any) -> list[FloatArray]:
+    def released(self, ask: Callable[..., FloatArray], model: Any, X: Any, targets: Any,
+                 n_rows: int, noises: list[float]) -> list[Any]:
         """Return the noisy means over rows that the score follows from.
 
         Parameters
@@ -85,10 +91,14 @@ class Score:
         model : fitted estimator
         X : array-like or table of n rows
         targets : ndarray of shape (n,)
+        n_rows : int
+            How many rows, or groups of rows.
+        noises : list of float
+            Deviations of the noise on means, by place.
         """
         raise NotImplementedError
 
-    def value(self, means: list[FloatArray], n_rows: int) -> float:
+    def value(self, means: list[Any], n_rows: int) -> float:
         """Return the score of so many rows for what `released` gave, which may be out of range.
         """
         raise NotImplementedError
@@ -101,7 +111,8 @@ class Score:
     def exact(self, model: Any, X: Any, targets: Any) -> float:
         """Return the score of rows without noise."""
         means = self.released(lambda place, columns: np.array(
-            [each.mean() for each in columns]), model, X, targets)
+            [each.mean() for each in columns]), model, X, targets, len(targets),
+            [0.0] * len(self.shares))
         return float(self.value(means, len(targets)))
 
     def error(self, means: list[FloatArray], noises: list[float], n_rows: int) -> float:
@@ -127,11 +138,11 @@ class LabelScore(Score):
         """bool : whether it is of two classes only."""
         return self.name == "f1"
 
-    def released(self, ask, model, X, targets):
+    def released(self, ask, model, X, targets, n_rows, noises):
         classes = np.asarray(model.classes_)
         right = np.asarray(model.predict(X)) == targets
         codes = 2 * np.searchsorted(classes, targets) + right
-        return [ask(0, _Corners(codes, 2 * len(classes)))]
+        return [ask(0, _Corners((codes, 2 * len(classes))))]
 
     def value(self, means, n_rows):
         wrong, right = _counts(means[0], n_rows).reshape(-1, 2).T
@@ -141,39 +152,55 @@ class LabelScore(Score):
 
 
 @dataclass(frozen=True)
-class AreaUnderROC(Score):
-    """The area under the ROC curve: where the positives are among all rows, by noisy ranks."""
+class RankScore(Score):
+    """ROC area or average precision of noisy counts by label and bin; bins follow the scores."""
 
-    shares: ClassVar[tuple[float, ...]] = (0.2, 0.8)
-    diameters: ClassVar[tuple[float, ...]] = (_CORNERS, 1.0)
+    shares: ClassVar[tuple[float, ...]] = (WIDTHS_SHARE, 1.0 - WIDTHS_SHARE)
+    diameters: ClassVar[tuple[float, ...]] = (math.sqrt(2.0 * WIDTHS), _CORNERS)
     binary: ClassVar[bool] = True
 
-    def released(self, ask, model, X, targets):
-        codes, rows = _ranked(ask, model, X)
-        place = _places(rows)[codes] - 0.5
+    def released(self, ask, model, X, targets, n_rows, noises):
+        mu = self.diameters[1] / (n_rows * noises[1] * math.sqrt(self.shares[1]))
+        release = ScoreRelease(ScoreBins.of("auto", None, bins_at(n_rows * mu)), True, n_rows)
+        codes = codes_of(_logits(model, X), ScoreCells.of(release.bins).edges)
         positive = np.asarray(targets) == model.classes_[1]
-        found = ask(1, (math.sqrt(0.75) * (positive - 0.5), positive * place))
-        return [rows, found]
+        sizes = [JOINED**(each + 1) for each in range(WIDTHS)]
+        found = ask(0, _Corners(*((codes // (JOINED**WIDTHS // size) + size * positive, 2 * size)
+                                  for size in sizes)))
+        ends = np.cumsum(np.multiply(sizes, 2))[:-1]
+        levels = [(n_rows * (each + 0.5)).reshape(2, -1) for each in np.split(found, ends)]
+        bins, joined = release.following(levels, 1.0 / mu)
+        counts = _counts(ask(1, _Corners((joined[codes] + len(bins) * positive, 2 * len(bins)))),
+                         n_rows)
+        # Its certificate is that of the search.
+        return [ScoreTable(counts.reshape(2, -1), n_rows * noises[1], n_rows, (0, 1),
+                           None, False, bins)]
 
     def value(self, means, n_rows):
-        share, place = means[1][0] / math.sqrt(0.75) + 0.5, means[1][1]
-        if not 0.0 < share < 1.0:
-            return math.nan
-        return float(0.5 + place / (share * (1.0 - share)))
+        return float(self._estimate(means[0]).value)
 
-    def order(self, means, n_rows):
-        # How many are positive does not follow from the model.
-        return float(means[1][1])
+    def _estimate(self, table):
+        return without_warnings(getattr(table, self.name))
 
     def exact(self, model, X, targets):
-        from sklearn.metrics import roc_auc_score
+        from sklearn import metrics
 
-        return float(roc_auc_score(np.asarray(targets) == model.classes_[1], _logits(model, X)))
+        exact = getattr(metrics, f"{self.name}_score")
+        return float(exact(np.asarray(targets) == model.classes_[1], _logits(model, X)))
 
     def error(self, means, noises, n_rows):
-        # A cumulative sum of bins whose total is known.
-        ranks = noises[0] * math.sqrt(_RANKS) / 2.0
-        return math.hypot(ranks, super().error(means, [0.0, noises[1]], n_rows))
+        (table,) = means
+        found, counts, tied = self._estimate(table), table.counts, np.array(table.bins.tied)
+        # Bins do not tell the order of rows within them: two errors reach all that it may be.
+        if self.name == "roc_auc":
+            reach = float(np.clip(_curves.tied_pairs(counts, 1.0 - tied), 0.0, 1.0)) / 2.0
+        elif counts[1].sum() < _KNOWN * table.noise_scale * math.sqrt(counts.shape[1]):
+            return math.inf
+        else:
+            ends = [_curves.precisions(counts, tied, order).sum() / max(counts[1].sum(), 1.0)
+                    for order in (-1.0, 1.0)]
+            reach = max(ends[1] - found.value, found.value - ends[0], 0.0)
+        return math.hypot(found.standard_error, reach / 2.0)
 
 
 @dataclass(frozen=True)
@@ -190,8 +217,8 @@ class R2(Score):
     def range(self) -> tuple[float, float]:
         return -math.inf, 1.0
 
-    def released(self, ask, model, X, targets):
-        errors = self.errors.released(ask, model, X, targets)
+    def released(self, ask, model, X, targets, n_rows, noises):
+        errors = self.errors.released(ask, model, X, targets, n_rows, noises)
         place = np.clip((np.asarray(targets, dtype=np.float64) - self.low)
                         / (self.high - self.low), 0.0, 1.0)
         place = 2.0 * np.where(np.isnan(place), 0.5, place) - 1.0
@@ -209,31 +236,23 @@ class R2(Score):
         return self.errors.order(means[:1], n_rows)
 
 
-@dataclass(frozen=True, eq=False)
 class _Corners:
-    """The columns of a table that has a 1 in every row, where a code says, less a half."""
+    """The columns of tables that have a 1 in every row, where a code says, less a half.
 
-    codes: Any
-    size: int
+    Parameters
+    ----------
+    *tables : (ndarray of int, int)
+        Codes of rows, and how many there are.
+    """
+
+    def __init__(self, *tables: tuple[Any, int]) -> None:
+        self._tables = tables
 
     def __len__(self) -> int:
-        return self.size
+        return sum(size for _, size in self._tables)
 
     def __iter__(self) -> Iterator[FloatArray]:
-        return ((self.codes == each) - 0.5 for each in range(self.size))
-
-
-def _ranked(ask: Any, model: Any, X: Any) -> tuple[Any, FloatArray]:
-    """Return the bins of rows, and the noisy shares of all rows in them."""
-    codes = np.searchsorted(np.linspace(-_LOGIT, _LOGIT, _RANKS - 1), _logits(model, X), "right")
-    return codes, _counts(ask(0, _Corners(codes, _RANKS)), 1.0)
-
-
-def _places(rows: FloatArray) -> FloatArray:
-    """Return the share of rows below the middle of every bin."""
-    below = _curves.monotone(np.append(0.0, np.cumsum(rows)))
-    # To the last digit: a cumulative sum ends at 1 but for rounding.
-    return np.clip((below[1:] + below[:-1]) / 2.0, 0.0, 1.0)
+        return ((codes == each) - 0.5 for codes, size in self._tables for each in range(size))
 
 
 def _counts(means: FloatArray, n_rows: float) -> FloatArray:

@@ -12,7 +12,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import _safe_indexing
 
 from dpsk._parameters import check_real
-from dpsk.model_selection._score_kinds import R2, AreaUnderROC, LabelScore, Score
+from dpsk.model_selection._score_kinds import R2, LabelScore, RankScore, Score
 
 if TYPE_CHECKING:
     from typing import Any
@@ -29,7 +29,6 @@ _INSTEAD = {
     **dict.fromkeys(("f1_macro", "f1_weighted", "f1_micro", "recall_macro"),
                     "use 'balanced_accuracy'"),
     **dict.fromkeys(("roc_auc_ovr", "roc_auc_ovo"), "use 'neg_log_loss'"),
-    "average_precision": "noise on the few highest ranks hides it; use 'roc_auc'",
     "neg_root_mean_squared_error": "'neg_mean_squared_error' orders alike"}
 
 
@@ -72,7 +71,7 @@ class Scorer(Score):
     def range(self):
         return (0.0, 1.0) if self.name == "accuracy" else (-self.bound, 0.0)
 
-    def released(self, ask, model, X, targets):
+    def released(self, ask, model, X, targets, n_rows, noises):
         # About the middle of [0, 1], so that sums are as short as they can be.
         return [ask(0, (0.5 - self.losses(model, X, targets),))]
 
@@ -143,11 +142,12 @@ def _squared(model, X, targets):
 
 SCORERS = {"accuracy": _misses, "neg_brier_score": _brier, "neg_log_loss": _log_loss,
            "neg_mean_absolute_error": _absolute, "neg_mean_squared_error": _squared}
-_OF_CLASSES = ("accuracy", "balanced_accuracy", "f1", "roc_auc", "neg_brier_score",
-               "neg_log_loss")
+_OF_CLASSES = ("accuracy", "balanced_accuracy", "f1", "roc_auc", "average_precision",
+               "neg_brier_score", "neg_log_loss")
 _OF_CHANCES = ("neg_brier_score", "neg_log_loss")
 _OF_NUMBERS = ("neg_mean_squared_error", "neg_mean_absolute_error", "r2")
-_OTHERS = {"balanced_accuracy": LabelScore, "f1": LabelScore, "roc_auc": AreaUnderROC}
+_OTHERS = {"balanced_accuracy": LabelScore, "f1": LabelScore, "roc_auc": RankScore,
+           "average_precision": RankScore}
 
 
 def chosen_scorers(scoring, score_bound, estimator, refit=True):

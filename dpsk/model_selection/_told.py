@@ -11,7 +11,9 @@ __all__ = ["told_score"]
 
 
 def told_score(name: str, score: float, noise: float, low: float, high: float) -> float:
-    """Return a noisy score within its range; NaN, with a warning, where noise is larger.
+    """Return a noisy score within its range; NaN, with a warning, where noise hides it.
+
+    It does where it is larger than the score, or where two errors to either side are the range.
 
     Parameters
     ----------
@@ -25,10 +27,11 @@ def told_score(name: str, score: float, noise: float, low: float, high: float) -
         What the score can be.
     """
     inside = min(max(score, low), high)
-    if noise <= abs(inside):
+    if noise <= min(abs(inside), (high - low) / 4.0):
         return inside
     warnings.warn(
         f"best_score_ is NaN: the noise on scoring={name!r} has a standard error of {noise:.2g}, "
-        "larger than the score itself; use a larger epsilon, more rows, or a larger test_size.",
+        "larger than the score itself or a quarter of its range; use a larger epsilon, more rows, "
+        "or a larger test_size.",
         PrivacyWarning, stacklevel=4)
     return math.nan

@@ -15,9 +15,12 @@ from dpsk._models import LinearModel
 from dpsk._objective.losses import LOSSES
 from dpsk._objective.penalties import PENALTIES
 from dpsk._parameters import check_choice, check_integer, check_real
-from dpsk._privacy.accountant import mu_beside
+from dpsk._privacy import accountant
 from dpsk._privacy.closed_forms import gaussian_epsilon, gaussian_mu
+from dpsk._privacy.filters import GaussianFilter
+from dpsk._privacy.plans import BestRuns
 from dpsk._problem import Problem
+from dpsk.metrics._plan import plan_evaluation
 from dpsk.planning._table import check_described, expansion
 
 if TYPE_CHECKING:
@@ -30,6 +33,10 @@ __all__ = ["PrivacyPlan", "plan_privacy"]
 _EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
 #: Losses that are planned for by name; each takes its defaults.
 _LOSSES = {"logistic": "logistic", "hinge": "huberized_hinge", "squared": "squared"}
+#: Parts of a budget that are planned by what they are.
+_EVALUATION, _SEARCH = "evaluation", "search"
+#: By so much a search may be below its part: each trial prices a whole search.
+_CLOSE, _MOST_TRIALS = 1e-3, 12
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,11 @@ class PrivacyPlan:
     parts : dict of str to ndarray of shape (n_epsilons,)
         The epsilon to give to every part, at `delta`, so that all of them fit in a
         `PrivacyBudget` together; empty where none were asked for.
+    candidate : ndarray of shape (n_epsilons,), or None
+        The epsilon of every candidate of the part "search", if there is one.
+    evaluation_errors : dict of str to ndarray of shape (n_epsilons,)
+        Standard errors to expect of the part "evaluation", by metric, as `plan_evaluation` says
+        them of all rows; empty without that part.
 
     See Also
     --------
@@ -87,6 +99,8 @@ class PrivacyPlan:
     suggested_epsilon: float | None
     n_expanded: np.ndarray
     parts: dict[str, np.ndarray]
+    candidate: np.ndarray | None
+    evaluation_errors: dict[str, np.ndarray]
 
     def __str__(self) -> str:
         widths = [max(len(head), least) for head, least in zip(
@@ -116,14 +130,22 @@ class PrivacyPlan:
 
     def _heads(self):
         return ["epsilon", "mu", "noise", "excess risk",
-                *(["features"] if self._is_expanded else []), *self.parts]
+                *(["features"] if self._is_expanded else []), *self._shown()]
 
     def _rows(self):
         for place, epsilon in enumerate(self.epsilon):
             yield [f"{epsilon:.3g}", f"{self.mu[place]:.3g}", f"{self.noise[place]:.3g}",
                    f"{self.excess_risk[place]:.3g}",
                    *([str(self.n_expanded[place])] if self._is_expanded else []),
-                   *(f"{each[place]:.3g}" for each in self.parts.values())]
+                   *(f"{each[place]:.3g}" for each in self._shown().values())]
+
+    def _shown(self):
+        """Return the columns of parts, each with what it will give."""
+        beside = {_SEARCH: {} if self.candidate is None else {"candidate": self.candidate},
+                  _EVALUATION: {} if not self.evaluation_errors else {
+                      "AUC error": self.evaluation_errors["roc_auc"]}}
+        return {head: values for name, own in self.parts.items()
+                for head, values in {name: own, **beside.get(name, {})}.items()}
 
     def _advice(self):
         found = self.suggested_epsilon
@@ -135,14 +157,15 @@ class PrivacyPlan:
 def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
                  epsilon: ArrayLike | None = None, delta: float | None = None,
                  loss: str = "logistic", alpha: float = 0.0, largest_excess_risk: float = 0.02,
-                 parts: dict[str, float] | None = None) -> PrivacyPlan:
+                 parts: dict[str, float] | None = None, cases: int | None = None,
+                 n_iter: float = 10) -> PrivacyPlan:
     r"""Predict the accuracy that privacy costs, before any row is read.
 
     The predictions are those by which ``solver="auto"`` chooses, for rows as most tables have
     them. They are rough: risks that were measured lay between a tenth of them and twice them. Of
     ten raw tables that were described, eight had at epsilon .5 what was predicted within a factor
-    of 1.5, and five at 1 (``python -m benchmarks.utility.plans``); at 4 knots limit curves more
-    than noise does, which no plan knows.
+    of 1.5, and five at 1 (``python -m benchmarks.utility.plans``). Two of these, of about as many
+    rows, features and cases, have risks ten times apart, so that no public numbers tell more.
 
     Parameters
     ----------
@@ -166,7 +189,15 @@ def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
     parts : dict or None, default=None
         What the budget is for, by name, with weights: the epsilons of parts are about in
         proportion to these, such as ``{"training": 2, "evaluation": 0.5, "threshold": 0.5}``. The
-        first is training, whose risk is predicted. None: training alone.
+        first is training, whose risk is predicted. None: training alone. A part "evaluation" is
+        that of two classes by their scores, and its errors are told too. A part "search" is a
+        `DPRandomizedSearchCV` or `DPGridSearchCV` of `n_iter` candidates, and what each of them
+        gets is told too.
+    cases : int or None, default=None
+        About how many rows are of the second class, by public knowledge, for the errors of an
+        evaluation. None: half.
+    n_iter : float, default=10
+        Expected number of candidates of a search.
 
     Returns
     -------
@@ -183,8 +214,9 @@ def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
     *Privacy.* Nothing of any row is used, so planning costs nothing. The noise on a mean that is
     released once is :math:`2 / (n \mu)` a coordinate. Squares of mu add up: parts get shares of
     mu^2 as the squares of their weights, and so more together than a sum of epsilons says. That
-    is for releases of one kind, which are Gaussian: networks are charged for more (7 %), and
-    searches for what their certificates say.
+    is for releases of one kind, which are Gaussian; networks are charged for more (7 %). A search
+    gets the epsilon at which a `PrivacyBudget` charges it the mu^2 of its part, for candidates of
+    Gaussian noise.
 
     Examples
     --------
@@ -198,10 +230,10 @@ def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
       suggested: epsilon=0.5
     >>> table = {"age": (0, 110), "income": "numbers", "town": 40, "sex": ["f", "m"]}
     >>> print(plan_privacy(20_000, table, epsilon=[3.0], delta=1e-6,
-    ...                    parts={"training": 2, "evaluation": 0.5, "threshold": 0.5}))
+    ...                    parts={"training": 2, "threshold": 0.5, "search": 0.5}))
     Privacy plan: 20000 rows of 4 columns, delta=1e-06
-       epsilon        mu      noise  excess risk features training evaluation threshold
-             3     0.648   0.000154      0.00358       94      2.8      0.621     0.621
+       epsilon        mu      noise  excess risk features training threshold search candidate
+             3     0.648   0.000154      0.00358       94      2.8     0.621  0.425     0.282
       suggested: epsilon=3
     """
     n_samples = check_integer("n_samples", n_samples, low=2, remedy="an int >= 2")
@@ -209,6 +241,10 @@ def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
     n_columns = check_described(table) if table is not None else check_integer(
         "n_features", n_features, low=1, remedy="an int >= 1, or a dict that describes columns")
     shares = _shares(parts)
+    if cases is not None:
+        cases = check_integer("cases", cases, low=1, high=n_samples - 1,
+                              remedy="None, or an int in [1, n_samples - 1]")
+    n_iter = check_real("n_iter", n_iter, low=1, high=1e4, remedy="a number in [1, 10**4]")
     delta = check_real("delta", 1.0 / n_samples**2 if delta is None else delta, low=0, high=1,
                        open_low=True, open_high=True, remedy="a number in (0, 1)")
     alpha = check_real("alpha", alpha, low=0, remedy="a number >= 0")
@@ -221,9 +257,18 @@ def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
     mu = np.array([gaussian_mu(each, delta) for each in epsilons.tolist()])
     # What a budget keeps for categories that a single row brings is no part's.
     held = mu if parts is None else np.array([
-        mu_beside(each, delta, DISCLOSURE_SHARE * delta) for each in epsilons.tolist()])
+        accountant.mu_beside(each, delta, DISCLOSURE_SHARE * delta) for each in epsilons.tolist()])
     given = {name: np.array([gaussian_epsilon(math.sqrt(share) * each, delta) for each in held])
              for name, share in shares.items()}
+    errors, candidate = {}, None
+    if _EVALUATION in given and loss != "squared":
+        planned = [plan_evaluation(n_samples, cases=cases, epsilon=each, delta=delta)
+                   for each in given[_EVALUATION].tolist()]
+        errors = {name: np.array([each[name] for each in planned]) for name in planned[0]}
+    if _SEARCH in given:
+        found = [_search(n_iter, math.sqrt(shares[_SEARCH]) * mu, each, delta)
+                 for each, mu in zip(epsilons.tolist(), held.tolist(), strict=True)]
+        given[_SEARCH], candidate = np.array(found).T
     expanded, risks = np.empty(len(mu), dtype=int), np.empty(len(mu))
     for place, each in enumerate(given[next(iter(given))].tolist()):
         width, taken = (n_columns, 0.0) if table is None else expansion(
@@ -235,7 +280,21 @@ def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
     enough = epsilons[risks <= most]
     return PrivacyPlan(n_samples, n_columns, delta, epsilons, mu, 2.0 / (n_samples * mu), risks,
                        most, float(enough[0]) if len(enough) else None, expanded,
-                       given if parts else {})
+                       given if parts else {}, candidate, errors)
+
+
+def _search(n_iter, mu, epsilon, delta):
+    """Return the epsilons of a search that a budget charges mu^2 at most, and of its candidates.
+    """
+    budget = GaussianFilter(epsilon, delta, DISCLOSURE_SHARE * delta)
+    run, charged = mu / n_iter**0.25, math.inf
+    for _ in range(_MOST_TRIALS):
+        event = BestRuns(n_iter, 0.0)(1.0 / run)
+        charged = math.sqrt(budget.price(event)[0])
+        if mu * (1.0 - _CLOSE) <= charged <= mu:
+            break
+        run *= (1.0 - _CLOSE / 2.0) * mu / charged
+    return accountant.epsilon(event, delta), gaussian_epsilon(run, delta)
 
 
 def _shares(parts):

@@ -9,9 +9,15 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from dpsk import DPAdditiveClassifier, DPLogisticRegression, PrivacyBudget, plan_privacy
+from dpsk import (
+    DPAdditiveClassifier,
+    DPGridSearchCV,
+    DPLogisticRegression,
+    PrivacyBudget,
+    plan_privacy,
+)
 from dpsk.exceptions import BudgetExceededError
-from dpsk.metrics import BinaryEvaluation
+from dpsk.metrics import BinaryEvaluation, plan_evaluation
 from dpsk.planning import PrivacyPlanDisplay
 from dpsk.testing import NoiseSeed
 from tests.events import gaussian_mu
@@ -51,7 +57,8 @@ def test_the_suggestion_is_the_smallest_that_is_good_enough():
     ({"n_samples": 1}, "n_samples=1"), ({"n_features": 0}, "n_features=0"),
     ({"epsilon": [1.0, 0.0]}, r"epsilon=0\.0"), ({"delta": 0.0}, r"delta=0\.0"),
     ({"loss": "hubers"}, "loss='hubers'"), ({"alpha": -1.0}, r"alpha=-1\.0"),
-    ({"largest_excess_risk": 0.0}, "largest_excess_risk")])
+    ({"largest_excess_risk": 0.0}, "largest_excess_risk"), ({"cases": 100}, "cases=100"),
+    ({"n_iter": 0.5}, r"n_iter=0\.5")])
 def test_numbers_out_of_range_are_refused_by_name(given, match):
     with pytest.raises(ValueError, match=match):
         plan_privacy(**{"n_samples": 100, "n_features": 3, **given})
@@ -130,7 +137,35 @@ def test_parts_fit_in_a_budget_together():
         with pytest.raises(BudgetExceededError):
             BinaryEvaluation.from_estimator(model, X, y, epsilon=0.2, delta=1e-6)
     assert len(budget.charges) == 3
-    assert [line.split()[-3:] for line in str(plan).splitlines()[1:2]] == [[*plan.parts]]
+    assert str(plan).splitlines()[1].endswith("training evaluation AUC error more")
+
+
+def test_a_search_and_an_evaluation_are_parts_that_a_budget_holds():
+    """Of the search no more is left than its plan falls short of its part, a thousandth."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = (X[:, 0] > 0).astype(int)
+    plan = plan_privacy(400, 3, epsilon=3.0, delta=1e-6, cases=100, n_iter=3,
+                        parts={"training": 2, "evaluation": 0.5, "search": 0.5})
+    first, second, third = (each[0] for each in plan.parts.values())
+    with PrivacyBudget(3.0, 1e-6) as budget:
+        model = DPLogisticRegression(first, delta=1e-6, classes=[0, 1], data_norm=4.0).fit(X, y)
+        BinaryEvaluation.from_estimator(model, X, y, epsilon=second, delta=1e-6)
+        left = budget.limits["mu^2"] - budget.spent["mu^2"]
+        search = DPGridSearchCV(DPLogisticRegression(solver="gd", max_iter=1),
+                                {"alpha": [0.1, 0.2]}, epsilon=third, delta=1e-6,
+                                n_iter=3).fit(X, y)
+    after = budget.limits["mu^2"] - budget.spent["mu^2"]
+    assert len(budget.charges) == 3 and abs(after) < 0.005 * left
+    assert search.plan_.run_epsilon == pytest.approx(plan.candidate[0], rel=1e-3)
+    rare = plan_evaluation(400, cases=100, epsilon=second, delta=1e-6)
+    assert {name: each[0] for name, each in plan.evaluation_errors.items()} == rare
+    heads = str(plan).splitlines()[1]
+    assert heads.endswith("training evaluation AUC error search candidate")
+    alone = plan_privacy(400, 3, epsilon=3.0, n_iter=1, parts={"search": 1.0})
+    assert alone.candidate[0] == pytest.approx(alone.parts["search"][0], rel=1e-6)
+    numbers = plan_privacy(400, 3, epsilon=3.0, loss="squared", parts={"evaluation": 1.0})
+    assert numbers.evaluation_errors == {} and numbers.candidate is None
 
 
 def test_notebooks_show_plans():
