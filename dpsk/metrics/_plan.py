@@ -83,7 +83,7 @@ def plan_evaluation(n_samples: int, *, cases: int | None = None, epsilon: float 
                        for level in levels[-1]])
     # Nothing is released, and so there is no certificate.
     table = ScoreTable(counts, noise, n, (0, 1), None, False, bins, 0.0,  # type: ignore[arg-type]
-                       release.losses(bins, noise)[2])
+                       float(release.losses(bins, noise)[2][0]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)
         return {name: float(getattr(table, name)().standard_error) for name in _METRICS}

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtri
 
-from dpsk._defaults.evaluation import LOSS_REACH, ORDER
+from dpsk._defaults.evaluation import LOSS_REACH, LOSS_WEIGHT, ORDER
 from dpsk._parameters import check_real
 from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics import _curves
 from dpsk.metrics._curve_table import CurveTable
 from dpsk.metrics._estimate import Estimate
-from dpsk.metrics._scores import expected_losses
+from dpsk.metrics._scores import expected_log_losses, expected_losses, log_losses
 
 __all__ = ["ScoreTable"]
 
@@ -38,10 +38,17 @@ class ScoreTable(CurveTable):
         bin; 0 where scores are no probabilities.
     loss_noise : float
         Standard deviation of the noise on it.
+    log_loss_floor : float or None
+        Probabilities below count as it in the log loss; None: that is not known.
+    log_loss_left, log_loss_noise : float
+        Noisy sum of log losses less those that are expected of bins, and its noise.
     """
 
     squared_loss: float = 0.0
     loss_noise: float = 0.0
+    log_loss_floor: float | None = None
+    log_loss_left: float = 0.0
+    log_loss_noise: float = 0.0
 
     def prevalence(self) -> Estimate:
         """Return the share of rows that are positive, an `Estimate`.
@@ -223,6 +230,39 @@ class ScoreTable(CurveTable):
         return self._estimate(
             lambda counts: ((counts * losses).sum(axis=(-2, -1)) + self.squared_loss)
             / self.n_samples, hidden=math.hypot(self.loss_noise, hidden) / self.n_samples)
+
+    def log_loss(self) -> Estimate:
+        """Return the mean log loss of probabilities, an `Estimate`.
+
+        Probabilities below `log_loss_floor` count as it.
+
+        Returns
+        -------
+        loss : Estimate
+            A number in [0, -log(log_loss_floor)].
+
+        Raises
+        ------
+        ValueError
+            If the evaluation was not asked for it by `log_loss_floor`.
+        """
+        if self.log_loss_floor is None:
+            raise ValueError("log_loss_floor=None: the log loss was not released; evaluate with "
+                             "log_loss_floor=0.01, or use dp_log_loss.")
+        losses, _ = expected_log_losses(self.bins, self.log_loss_floor, LOSS_WEIGHT)
+        found = replace(self, of_population=False)._estimate(
+            lambda counts: ((counts * losses).sum(axis=(-2, -1)) + self.log_loss_left)
+            / self.n_samples, (0.0, -math.log(self.log_loss_floor)),
+            self.log_loss_noise / self.n_samples)
+        if not self.of_population:
+            return found
+        # Losses in the middles of bins spread as those of rows do.
+        p = self.bins.centers
+        of_rows = log_losses(np.stack([1.0 - p, p]), self.log_loss_floor)
+        shares = np.maximum(self.counts, 0.0) / np.maximum(self.counts, 0.0).sum()
+        spread = (shares * (of_rows - (shares * of_rows).sum())**2).sum()
+        return replace(found, standard_error=math.hypot(
+            found.standard_error, math.sqrt(spread / self.n_samples)))
 
     def lift(self, fraction: float = 0.1) -> Estimate:
         """Return the lift of the best rows over all rows, an `Estimate`.
