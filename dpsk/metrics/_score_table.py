@@ -25,6 +25,8 @@ _MANY_TIES = 1.0 / 3.0
 #: may move it at most over the root of its positives: .4 to .9 for logistic, crowded and bimodal
 #: scores.
 _LUCK = 0.5
+#: The least variance of a label within a bin whose shares of positives tell of the order in it.
+_FEW = 0.02
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -172,12 +174,18 @@ class ScoreTable(CurveTable):
             area, ties = _curves.told(counts)
             apart = math.sqrt(2.0) * ndtri(area)
             order = np.clip(ORDER * np.sign(apart) * np.abs(apart)**1.5 * ties, -1.0, 1.0)
-            return order * (counts.prod(axis=-2) * spread).sum(axis=-1) / 2.0
+            # Where a share rises evenly over a bin of N rows by s, pairs are s N^2 / 12.
+            rises, _ = _curves.slopes(counts, self.noise_scale)
+            return (order * (counts.prod(axis=-2) * spread).sum(axis=-1) / 2.0,
+                    (rises * counts.sum(axis=-2)**2 * spread).sum(axis=-1) / 12.0)
 
         def won(counts):
-            return _curves.won_pairs(counts) + ordered(counts), _curves.pairs(counts)
+            return (_curves.won_pairs(counts) + sum(ordered(counts)) / 2.0,
+                    _curves.pairs(counts))
 
-        hidden = ordered(self.counts) / max(float(_curves.pairs(self.counts)), 1.0)
+        # Half the sum and half the difference of both, squared.
+        hidden = np.hypot(*ordered(self.counts)) / math.sqrt(2.0) / max(
+            float(_curves.pairs(self.counts)), 1.0)
         return self._share(won, hidden=math.hypot(hidden, self._warned_ties("roc_auc") / 4.0))
 
     def average_precision(self) -> Estimate:
@@ -203,11 +211,15 @@ class ScoreTable(CurveTable):
             return by_bin(counts, ordered(counts)).sum(axis=-1), counts[..., 1, :].sum(axis=-1)
 
         order = ordered(self.counts)
-        some, none, most, best, worst = (by_bin(self.counts, *given) for given in (
-            (order,), (0.0,), (np.where(crowded > 0.0, 1.0, order), self._tied), (1.0,), (-1.0,)))
+        rises, shares = _curves.slopes(self.counts, self.noise_scale)
+        own = np.clip(rises / (6.0 * np.maximum(shares * (1.0 - shares), _FEW)), -1.0, 1.0)
+        some, none, beside, most, best, worst = (by_bin(self.counts, *given) for given in (
+            (order,), (0.0,), (own,), (np.where(crowded > 0.0, 1.0, order), self._tied), (1.0,),
+            (-1.0,)))
         luck = _LUCK * np.sqrt(np.sum(
             (best - worst)**2 / np.maximum(self.counts[1, ::-1], 1.0)))
-        hidden = math.hypot((some - none).sum(), (most - some).sum() / 2.0, luck)
+        hidden = math.hypot((some - none).sum(), (some - beside).sum(),
+                            (most - some).sum() / 2.0, luck)
         return self._curved_share(precise, hidden / max(self.counts[1].sum(), 1.0))
 
     def brier_score(self) -> Estimate:
