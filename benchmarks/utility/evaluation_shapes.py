@@ -76,6 +76,8 @@ SHAPES = {
 APART = {"nearly perfect": 7.0}
 #: Scores of any size, whose range is not declared.
 UNBOUNDED = ("margins",)
+#: Probabilities below count as it in the log loss.
+FLOOR = 0.01
 
 
 def scored(shape, prevalence, n, seed=0):
@@ -105,7 +107,9 @@ def share(part, whole):
 
 BINARY = {
     "roc_auc": metrics.roc_auc_score, "average_precision": metrics.average_precision_score,
-    "brier_score": metrics.brier_score_loss, "accuracy": decided(metrics.accuracy_score),
+    "brier_score": metrics.brier_score_loss,
+    "log_loss": lambda y, p: -np.log(np.clip(np.where(y == 1, p, 1.0 - p), FLOOR, 1.0)).mean(),
+    "accuracy": decided(metrics.accuracy_score),
     "balanced_accuracy": decided(metrics.balanced_accuracy_score),
     "precision": decided(metrics.precision_score, zero_division=np.nan),
     "recall": decided(metrics.recall_score), "f1": decided(metrics.f1_score),
@@ -186,12 +190,13 @@ class Kind:
             return {"target_bounds": (-1.0, 1.0), "residual_bound": 1.0}
         if self.evaluation is MulticlassEvaluation:
             return {"labels": range(second)}
-        return {"score_range": None if shape in UNBOUNDED else (0.0, 1.0)}
+        return {"score_range": None} if shape in UNBOUNDED else {"log_loss_floor": FLOOR}
 
     def exact(self, shape, rows):
         """Return exact values by metric."""
         return {name: np.asarray(exact(*rows), dtype=float) for name, exact in
-                self.metrics.items() if not (name == "brier_score" and shape in UNBOUNDED)}
+                self.metrics.items()
+                if not (name in ("brier_score", "log_loss") and shape in UNBOUNDED)}
 
 
 KINDS = {

@@ -3,8 +3,8 @@
 Bins: docs/results/evaluation.md; shares of a choice on held-out rows: docs/results/search.md.
 """
 
-__all__ = ["GROUPS", "JOINED", "LEAST_BINS", "LOSS_REACH", "LOSS_WEIGHT", "ORDER", "POWER",
-           "WIDTHS", "WIDTHS_SHARE", "bins_at", "histogram_bins", "holdout_shares"]
+__all__ = ["FLOOR", "GROUPS", "JOINED", "LEAST_BINS", "LOSS_REACH", "LOSS_WEIGHT", "ORDER",
+           "POWER", "WIDTHS", "WIDTHS_SHARE", "bins_at", "histogram_bins", "holdout_shares"]
 
 #: Counts of cells that bins are chosen by: so many cells are one of the next width, at so many
 #: widths, for that share of mu^2.
@@ -14,6 +14,8 @@ GROUPS = 8
 #: The weight of a sum of losses beside counts, which makes their noise 2 % larger, and how far a
 #: squared loss may be off the middle of its bin.
 LOSS_WEIGHT, LOSS_REACH = 0.3, 0.2
+#: Probabilities below count as it in a log loss, as in scores of searches.
+FLOOR = 0.01
 #: How much bins tell of the order within them, of labels one deviation apart: .8 to 1.5 is what
 #: logistic, crowded and bimodal scores ask for, of areas of .64 to .95 and 3 to 20 bins.
 ORDER = 1.1

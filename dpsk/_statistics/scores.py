@@ -4,9 +4,9 @@ Counts at L widths: cells, neighbors of them together, and so on. A row stands i
 width, so replacing it takes 1 from a cell and adds 1 to another L times, ``sqrt(2 L)`` at most.
 
 A loss in an interval of length r is summed at a weight w / r beside a table of counts. Replacing
-a row moves the table by sqrt(2) and the weighted sum by w at most, together by
+a row moves the table by sqrt(2) and the weighted sum by w at most, together with k such sums by
 
-    sqrt(2 + w^2).
+    sqrt(2 + k w^2).
 
 A group adds the averages of its rows, which are no longer and no further apart: see `tables`.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dpsk._mechanism.session import Batch, Session
     from dpsk._typing import FloatArray, IntArray
 
-__all__ = ["counts_noise", "loss_noise", "noisy_counts_and_loss", "noisy_widths", "widths_noise"]
+__all__ = ["counts_noise", "loss_noise", "noisy_counts_and_losses", "noisy_widths", "widths_noise"]
 
 #: Counts, losses and their noise are multiples of this: sums show no finer bits.
 _UNIT = 2.0**-20
@@ -43,9 +43,9 @@ def widths_noise(n_widths: int, mu: float) -> float:
     return math.sqrt(2.0 * n_widths) / mu
 
 
-def counts_noise(weight: float, mu: float) -> float:
-    """Return the standard deviation of the noise on a count beside a sum of losses; public."""
-    return math.sqrt(2.0 + weight**2) / mu
+def counts_noise(weight: float, mu: float, n_losses: int = 1) -> float:
+    """Return the standard deviation of the noise on a count beside sums of losses; public."""
+    return math.sqrt(2.0 + n_losses * weight**2) / mu
 
 
 def loss_noise(weight: float, reach: float, mu: float) -> float:
@@ -87,48 +87,47 @@ def noisy_widths(rows: RowSource, n_joined: int, n_widths: int, mu: float,
             zip(np.split(noisy, ends[:-1]), shapes, strict=True)]
 
 
-def noisy_counts_and_loss(rows: RowSource, bins: IntArray, expected: FloatArray | None,
-                          reach: float, weight: float, mu: float,
-                          session: Session) -> tuple[FloatArray, float]:
-    """Return a noisy table of counts (label, bin), and a noisy sum of the rows' losses.
+def noisy_counts_and_losses(rows: RowSource, bins: IntArray, expected: FloatArray,
+                            reaches: FloatArray, weight: float, mu: float,
+                            session: Session) -> tuple[FloatArray, FloatArray]:
+    """Return a noisy table of counts (label, bin), and noisy sums of some losses of the rows.
 
     Parameters
     ----------
     rows : RowSource
-        Features are the row's cell and, unless `expected` is None, its loss; targets are 0 or 1.
+        Features are the row's cell, and then its losses; targets are 0 or 1.
     bins : ndarray of int, shape (n_cells,)
         The bin of every cell, rising; public, or released before.
-    expected : ndarray of shape (2, n_bins), or None
-        Losses by label and bin, which are taken off a row's loss; as public as the bins. None:
-        only counts are released, and 0 stands for the sum.
-    reach : float
+    expected : ndarray of shape (n_losses, 2, n_bins)
+        Losses by label and bin, which are taken off a row's loss; as public as the bins.
+    reaches : ndarray of shape (n_losses,)
         What is left of a loss is clipped to [-reach, reach]; as public as the bins.
     weight : float
-        Of what is left beside the counts, > 0; public.
+        Of each loss that is left beside the counts, > 0; public.
     mu : float
-        What both may cost together; infinite without noise.
+        What all may cost together; infinite without noise.
     session : Session
     """
-    n_bins = int(bins[-1]) + 1
+    n_bins, n_losses = int(bins[-1]) + 1, len(expected)
 
     def summed(batch: Batch) -> Any:
-        table, losses = np.zeros(2 * n_bins), 0.0
+        table, losses = np.zeros(2 * n_bins), np.zeros(n_losses)
         for part in row_blocks(len(rows), rows.n_features):
             block = rows.take(part)
             places = bins[block.X[:, 0].astype(np.int64)] + n_bins * block.y.astype(np.int64)
             shares = shares_of(block, _UNIT)
             table += np.bincount(places, shares, minlength=len(table))
-            if expected is not None:
-                left = np.clip(block.X[:, 1] - expected.ravel()[places], -reach, reach)
+            for each, reach in enumerate(reaches):
+                left = np.clip(block.X[:, 1 + each] - expected[each].ravel()[places],
+                               -reach, reach)
                 # In whole units every sum is exact, and no loss is beyond the reach.
                 left = left / _UNIT if shares is None else left * (_DOWN / _UNIT) * shares
-                losses += np.trunc(left).sum()
-        return table if expected is None else (table, np.array([losses * _UNIT]))
+                losses[each] += np.trunc(left).sum()
+        return (table, *(losses[:, None] * _UNIT)) if n_losses else table
 
-    if expected is None:
-        table = session(gaussian(mu), summed, Sensitivity(math.sqrt(2.0), unit=_UNIT))
-        return table.reshape(2, n_bins), 0.0
-    moved = math.sqrt(2.0 + weight**2)
-    table, loss = session(gaussian(mu), summed, Sensitivity(moved, unit=_UNIT),
-                          Sensitivity(moved * 2.0 * reach / weight, unit=_UNIT))
-    return table.reshape(2, n_bins), float(loss[0])
+    moved = math.sqrt(2.0 + n_losses * weight**2)
+    found = session(gaussian(mu), summed, Sensitivity(moved, unit=_UNIT),
+                    *(Sensitivity(moved * 2.0 * reach / weight, unit=_UNIT)
+                      for reach in reaches))
+    table, *losses = found if n_losses else (found,)
+    return table.reshape(2, n_bins), np.array([float(each[0]) for each in losses])

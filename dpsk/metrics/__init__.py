@@ -14,6 +14,7 @@ from dpsk.metrics._functions import (
     dp_brier_score_loss,
     dp_confusion_matrix,
     dp_f1_score,
+    dp_log_loss,
     dp_mean_absolute_error,
     dp_mean_squared_error,
     dp_r2_score,
@@ -28,5 +29,5 @@ __all__ = ["BinaryEvaluation", "CrossValidation", "DPCalibrationDisplay",
            "DPPrecisionRecallDisplay", "DPRocCurveDisplay", "Estimate", "MulticlassEvaluation",
            "RegressionEvaluation", "dp_accuracy_score", "dp_average_precision_score",
            "dp_brier_score_loss", "dp_confusion_matrix", "dp_cross_validate", "dp_f1_score",
-           "dp_mean_absolute_error", "dp_mean_squared_error", "dp_r2_score", "dp_roc_auc_score",
-           "get_scorer", "get_scorer_names", "plan_evaluation"]
+           "dp_log_loss", "dp_mean_absolute_error", "dp_mean_squared_error", "dp_r2_score",
+           "dp_roc_auc_score", "get_scorer", "get_scorer_names", "plan_evaluation"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.errors import quietly
@@ -13,13 +14,14 @@ from dpsk._data.labels import labels_fact
 from dpsk._defaults.evaluation import histogram_bins
 from dpsk._docs import documented
 from dpsk.metrics._inputs import (
+    check_floor,
     check_lengths,
     read_labels,
     read_numbers,
     score_range_of,
     scores_of,
 )
-from dpsk.metrics._score_release import score_release
+from dpsk.metrics._score_release import ScoreRelease, score_release
 from dpsk.metrics._score_table import ScoreTable
 from dpsk.metrics._scores import ScoreBins
 from dpsk.metrics._table import checked_budget, table_method
@@ -70,6 +72,10 @@ class BinaryEvaluation(ScoreTable):
         Noisy sum of what squared losses of probabilities are more than in the centers of bins.
     loss_noise : float
         Standard deviation of the noise on it.
+    log_loss_floor : float or None
+        Probabilities below count as it in `log_loss`; None: that was not asked for.
+    log_loss_left, log_loss_noise : float
+        Noisy sum of log losses less what bins tell of them, and its noise.
 
     See Also
     --------
@@ -120,7 +126,7 @@ class BinaryEvaluation(ScoreTable):
     def from_estimator(cls, estimator: Any, X: Table, y: ArrayLike, *, epsilon: float = 1.0,
                        delta: float | None = None, pos_label: Any = None,
                        bins: str | int | Sequence[float] = "auto",
-                       groups: ArrayLike | None = None,
+                       log_loss_floor: float | None = None, groups: ArrayLike | None = None,
                        random_state: RandomState | None = None) -> Self:
         """Score rows with a fitted classifier of two classes, and release the histogram.
 
@@ -136,6 +142,8 @@ class BinaryEvaluation(ScoreTable):
         %(epsilon_release)s %(delta_release)s %(pos_label_release)s
         bins : "auto", int or sequence of float, default="auto"
             As for `from_predictions`.
+        log_loss_floor : float or None, default=None
+            As for `from_predictions`.
         groups : array-like of shape (n,) or None, default=None
             As for `from_predictions`.
         %(random_state_release)s
@@ -150,7 +158,7 @@ class BinaryEvaluation(ScoreTable):
         return cls.from_predictions(
             y, scores, epsilon=epsilon, delta=delta, labels=estimator.classes_,
             pos_label=pos_label, score_range=score_range_of(estimator), bins=bins,
-            groups=groups, random_state=random_state)
+            log_loss_floor=log_loss_floor, groups=groups, random_state=random_state)
 
     @classmethod
     @quietly
@@ -159,6 +167,7 @@ class BinaryEvaluation(ScoreTable):
                          pos_label: Any = None,
                          score_range: tuple[float, float] | None = (0.0, 1.0),
                          bins: str | int | Sequence[float] = "auto",
+                         log_loss_floor: float | None = None,
                          groups: ArrayLike | None = None,
                          random_state: RandomState | None = None) -> Self:
         """Release the histogram of scores.
@@ -181,6 +190,9 @@ class BinaryEvaluation(ScoreTable):
             "auto": edges follow the scores. Else the number of public bins, or the public edges
             between them. Metrics at a threshold are sharpest where that is an edge; the middle
             of the range is one by default.
+        log_loss_floor : float or None, default=None
+            Public, such as 0.01: the log loss is released too, of probabilities that count as no
+            less. Noise on all else is a fiftieth larger for it. None: there is no `log_loss`.
         %(groups_release)s %(random_state_release)s
 
         Returns
@@ -203,20 +215,32 @@ class BinaryEvaluation(ScoreTable):
         members = groups_of(groups, len(codes))
         budget = checked_budget(len(codes), 1, epsilon, delta, random_state, members)
         made = ScoreBins.of(bins, score_range, histogram_bins(budget))
+        floor = _floor_of(log_loss_floor, made)
         shown = classes if positive == 1 else classes[::-1]
         found, certificate = score_release(
-            table_method(cls, shown, made), "noisy histogram of scores", budget, made,
-            isinstance(bins, str), scores, codes if positive == 1 else 1 - codes,
-            groups=members, random_state=random_state,
+            table_method(cls, shown, made, *[floor] * (floor is not None)),
+            "noisy histogram of scores", budget,
+            ScoreRelease(made, isinstance(bins, str), budget.n_samples, floor), scores,
+            codes if positive == 1 else 1 - codes, groups=members, random_state=random_state,
             public=[labels_fact(classes, labels, source="y_true")])
+        losses, noises = (np.append(each, np.zeros(2 - len(each))).tolist()
+                          for each in (found.losses, found.losses_noise))
         return cls(found.counts, found.noise, budget.n_samples, shown, certificate, False,
-                   found.bins, found.loss, found.loss_noise)
+                   found.bins, losses[0], noises[0], floor, losses[1], noises[1])
 
 
-def check_binary(classes, pos_label, bins, score_range):
+def check_binary(classes, pos_label, bins, score_range, log_loss_floor):
     """Raise a ValueError unless two classes can be evaluated so."""
     _positive(classes, pos_label)
-    ScoreBins.of(bins, score_range, 2)
+    _floor_of(log_loss_floor, ScoreBins.of(bins, score_range, 2))
+
+
+def _floor_of(log_loss_floor, bins):
+    """Return the checked floor of probabilities in the log loss, or None."""
+    if log_loss_floor is None:
+        return None
+    bins.check_probabilities("log_loss")
+    return check_floor("log_loss_floor", log_loss_floor)
 
 
 def _positive(classes, pos_label):

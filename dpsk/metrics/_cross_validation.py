@@ -340,7 +340,7 @@ def _opened(estimator, y, people, epsilon, delta, random_state, options):
         signature(kind.from_predictions).bind(y, y, **given)
         if kind is BinaryEvaluation:
             check_binary(labels, options.get("pos_label"), options.get("bins", "auto"),
-                         given["score_range"])
+                         given["score_range"], options.get("log_loss_floor"))
     found = {RegressionEvaluation: partial(predicted, classifies=False),
              MulticlassEvaluation: partial(predicted, classifies=True),
              BinaryEvaluation: scores_of}[kind]

@@ -6,8 +6,8 @@ taken as it is, without bias; for curves cumulative counts are made to increase.
 
 import numpy as np
 
-__all__ = ["bent_positives", "monotone", "pairs", "positives_above",
-           "positives_of", "precisions", "ratio", "tied_pairs", "told", "won_pairs"]
+__all__ = ["bent_positives", "monotone", "pairs", "positives_above", "positives_of",
+           "precisions", "ratio", "slopes", "tied_pairs", "told", "won_pairs"]
 
 
 #: The largest area of which bins tell how far apart the labels are.
@@ -50,6 +50,21 @@ def told(counts):
     """
     area = won_pairs(counts) / np.maximum(pairs(counts), 1.0)
     return (np.clip(area, 1.0 - _MOST_AREA, _MOST_AREA), np.clip(tied_pairs(counts), 0.0, 1.0))
+
+
+def slopes(counts, noise):
+    """Return by how much the share of positives rises over each bin, and the share itself.
+
+    As the shares of the bins beside tell, each bin taken to hold two deviations of noise or more.
+    """
+    rows = np.maximum(counts.sum(axis=-2), max(2.0 * noise, 1e-9))
+    shares = np.clip(counts[..., 1, :] / rows, 0.0, 1.0)
+    last = rows.shape[-1] - 1
+    below, above = (np.clip(np.arange(last + 1) + step, 0, last) for step in (-1, 1))
+    # From the middle of the bin below to that of the bin above; at an end from its own.
+    length = (rows[..., below] + rows[..., above]) / 2.0
+    length[..., 1:last] += rows[..., 1:last]
+    return (shares[..., above] - shares[..., below]) * rows / length, shares
 
 
 def precisions(counts, tied, order):

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpsk._defaults.evaluation import FLOOR
 from dpsk._docs import documented
 from dpsk._parameters import check_choice
 from dpsk.metrics._binary import BinaryEvaluation
 from dpsk.metrics._f1 import averaged_f1, check_average
 from dpsk.metrics._inputs import read_labels
+from dpsk.metrics._log_loss import LogLossEvaluation
 from dpsk.metrics._multiclass import MulticlassEvaluation
 from dpsk.metrics._regression import RegressionEvaluation, check_metric
 from dpsk.metrics._scores import require_probabilities
@@ -22,10 +24,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from dpsk._privacy.noise.seeds import RandomState
     from dpsk.metrics._estimate import Estimate
 
 __all__ = ["dp_accuracy_score", "dp_average_precision_score", "dp_brier_score_loss",
-           "dp_confusion_matrix", "dp_f1_score", "dp_mean_absolute_error",
+           "dp_confusion_matrix", "dp_f1_score", "dp_log_loss", "dp_mean_absolute_error",
            "dp_mean_squared_error", "dp_r2_score", "dp_roc_auc_score"]
 
 #: Over which axes counts are summed for `normalize` of a confusion matrix.
@@ -123,6 +126,49 @@ def dp_brier_score_loss(y_true: ArrayLike, y_proba: ArrayLike, *, epsilon: float
     require_probabilities("brier_score", options.get("score_range", (0.0, 1.0)))
     return _alone(BinaryEvaluation, "brier_score", y_true, y_proba, epsilon=epsilon,
                   delta=delta, **options)
+
+
+@documented
+def dp_log_loss(y_true: ArrayLike, y_proba: ArrayLike, *, labels: ArrayLike | None = None,
+                floor: float = FLOOR, epsilon: float = 1.0, delta: float | None = None,
+                groups: ArrayLike | None = None,
+                random_state: RandomState | None = None) -> Estimate:
+    """Return the log loss of two or more classes, with its error and certificate.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    y_proba : array-like of shape (n,) or (n, n_classes)
+        Probabilities of the greater of two labels, or of every label in sorted order.
+    %(labels_release)s
+    floor : float in [1e-15, 0.5], default=0.01
+        Public; a smaller probability of a row's label, or one that is not a number, counts as
+        `floor`. The standard error is proportional to ``-log(floor)``.
+    %(epsilon_release)s %(delta_release)s
+    %(groups_release)s %(random_state_release)s
+
+    Returns
+    -------
+    loss : Estimate
+        The mean of ``-log(max(p, floor))``, p the probability of a row's label, with its standard
+        error, and the certificate in `privacy_`.
+
+    Notes
+    -----
+    *Privacy.* The loss of a row is in ``[0, -log(floor)]``, so a replaced row moves the mean by
+    ``-log(floor) / n`` at most.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpsk.metrics import dp_log_loss
+    >>> p = np.linspace(0, 1, 4000)
+    >>> 0.2 < float(dp_log_loss(p > 0.5, p, epsilon=8.0)) < 0.4
+    True
+    """
+    return _alone(LogLossEvaluation, "log_loss", y_true, y_proba, labels=labels, floor=floor,
+                  epsilon=epsilon, delta=delta, groups=groups, random_state=random_state)
 
 
 @documented

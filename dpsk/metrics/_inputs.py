@@ -7,9 +7,10 @@ from sklearn.utils.validation import column_or_1d
 from dpsk._data.errors import discreetly
 from dpsk._data.labels import encode_labels
 from dpsk._data.passes import InPasses
+from dpsk._parameters import check_real
 
-__all__ = ["check_lengths", "predicted", "read_labels", "read_numbers", "score_range_of",
-           "scores_of"]
+__all__ = ["check_floor", "check_lengths", "predicted", "read_labels", "read_numbers",
+           "score_range_of", "scores_of"]
 
 
 def read_labels(name, y_true, labels):
@@ -26,6 +27,11 @@ def read_numbers(what, values, *, columns=None):
         wanted = f"(n,) or (n, {columns})" if columns else "(n,)"
         raise ValueError(f"{what} of shape {array.shape}: must be of shape {wanted}.")
     return array
+
+
+def check_floor(name, floor):
+    """Return a floor of probabilities in a log loss, or raise a ValueError."""
+    return check_real(name, floor, low=1e-15, high=0.5, remedy="a number in [1e-15, 0.5]")
 
 
 def check_lengths(y_true, name, values):

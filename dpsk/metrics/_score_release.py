@@ -16,13 +16,19 @@ from dpsk._mechanism.core import Composite, Share, Statistic, mu_of
 from dpsk._privacy.certificate import Enforced
 from dpsk._statistics.scores import (
     counts_noise,
-    noisy_counts_and_loss,
+    noisy_counts_and_losses,
     noisy_widths,
     widths_noise,
 )
 from dpsk.metrics._score_cells import ScoreCells
 from dpsk.metrics._score_plan import lone, planned_bins
-from dpsk.metrics._scores import ScoreBins, codes_of, expected_losses
+from dpsk.metrics._scores import (
+    ScoreBins,
+    codes_of,
+    expected_log_losses,
+    expected_losses,
+    log_losses,
+)
 from dpsk.metrics._table import of_known_sum, public_facts
 
 if TYPE_CHECKING:
@@ -40,16 +46,15 @@ class ReleasedScores:
     bins : ScoreBins
     counts : ndarray of shape (2, n_bins)
     noise : float
-    loss : float
-        Sum of squared losses less those of the middles of bins.
-    loss_noise : float
+    losses, losses_noise : ndarray of shape (n_losses,)
+        Sums of what is left of squared losses, and of log losses where they are asked for.
     """
 
     bins: ScoreBins
     counts: np.ndarray
     noise: float
-    loss: float
-    loss_noise: float
+    losses: np.ndarray
+    losses_noise: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -63,16 +68,24 @@ class ScoreRelease(Composite):
     follows : bool
         Whether bins follow the scores.
     n_samples : int
+    floor : float or None
+        Of probabilities in the log loss; None: it is not released.
     """
 
     bins: ScoreBins
     follows: bool
     n_samples: int
+    floor: float | None = None
 
     @property
     def with_loss(self) -> bool:
         """bool : whether scores are probabilities, whose squared losses are summed."""
         return self.bins.of_probabilities
+
+    @property
+    def n_losses(self) -> int:
+        """int : how many losses are summed, of each at the same weight."""
+        return self.with_loss + (self.floor is not None)
 
     @property
     def share(self) -> float:
@@ -83,7 +96,7 @@ class ScoreRelease(Composite):
     def parts(self) -> tuple[Share, ...]:
         """tuple of Mechanism : counts of cells, and those of bins."""
         return (Share(Statistic(noisy_widths), self.share),
-                Share(Statistic(noisy_counts_and_loss), 1.0 - self.share))
+                Share(Statistic(noisy_counts_and_losses), 1.0 - self.share))
 
     def _too_wide(self, cells):
         """Return what says of the ends of bins that losses of their rows may be clipped."""
@@ -102,9 +115,8 @@ class ScoreRelease(Composite):
     def noises(self, noise_multiplier: float) -> tuple[float, float]:
         """Return the deviations of the noise on counts of cells, and on those of bins."""
         widths, counts = self.parts
-        weight = LOSS_WEIGHT if self.with_loss else 0.0
         return (widths_noise(WIDTHS, mu_of(widths.own(noise_multiplier))) if self.follows else 0.0,
-                counts_noise(weight, mu_of(counts.own(noise_multiplier))))
+                counts_noise(LOSS_WEIGHT, mu_of(counts.own(noise_multiplier)), self.n_losses))
 
     def following(self, levels: list[np.ndarray],
                   noise_multiplier: float) -> tuple[ScoreBins, np.ndarray]:
@@ -116,16 +128,31 @@ class ScoreRelease(Composite):
         return (self.bins.following(first, rows, cells, lone(rows)),
                 np.searchsorted(first, np.arange(len(rows)), "right"))
 
-    def losses(self, bins: ScoreBins, noise: float) -> tuple[Any, float, float]:
+    def losses(self, bins: ScoreBins, noise: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return losses that are expected in bins, the reach of those that are left, their noise.
 
-        `noise` is that on counts.
+        By loss; `noise` is that on counts.
         """
-        if not self.with_loss:
-            return None, 1.0, 0.0
-        expected, off = expected_losses(bins)
-        reach = min(float(off.max()), LOSS_REACH if self.follows else 1.0)
-        return expected, reach, 2.0 * reach / LOSS_WEIGHT * noise
+        expected, reaches = np.zeros((self.n_losses, 2, len(bins))), np.zeros(self.n_losses)
+        if self.with_loss:
+            expected[0], off = expected_losses(bins)
+            reaches[0] = min(float(off.max()), LOSS_REACH if self.follows else 1.0)
+        if self.floor is not None:
+            expected[-1], reaches[-1] = expected_log_losses(bins, self.floor, LOSS_WEIGHT)
+        return expected, reaches, 2.0 * reaches / LOSS_WEIGHT * noise
+
+    def features(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return the cell and the losses of rows, shape (n, 1 + n_losses)."""
+        found = np.empty((len(codes), 1 + self.n_losses))
+        found[:, 0] = codes_of(scores, ScoreCells.of(self.bins).edges if self.follows
+                               else self.bins.inner)
+        if self.with_loss:
+            # A score that is no number is the lowest, here as in the bins.
+            own = np.nan_to_num(np.clip(scores, 0.0, 1.0), nan=0.0)
+            found[:, 1] = (own - codes)**2
+            if self.floor is not None:
+                found[:, 2] = log_losses(np.where(codes == 1, own, 1.0 - own), self.floor)
+        return found
 
     def run(self, data: Any, session: Session, noise_multiplier: float) -> ReleasedScores:
         """Return what is released; `data` are rows of cell and loss."""
@@ -135,14 +162,15 @@ class ScoreRelease(Composite):
             levels = widths.run((data, JOINED, WIDTHS), session, noise_multiplier)
             bins, joined = self.following(levels, noise_multiplier)
         noise = self.noises(noise_multiplier)[1]
-        expected, reach, of_loss = self.losses(bins, noise)
-        table, loss = counts.run((data, joined, expected, reach, LOSS_WEIGHT), session,
-                                 noise_multiplier)
-        return ReleasedScores(bins, of_known_sum(table, self.n_samples), noise, loss, of_loss)
+        expected, reaches, of_losses = self.losses(bins, noise)
+        table, losses = counts.run((data, joined, expected, reaches, LOSS_WEIGHT), session,
+                                   noise_multiplier)
+        return ReleasedScores(bins, of_known_sum(table, self.n_samples), noise, losses,
+                              of_losses)
 
 
-def score_release(method, name, budget, bins, follows, scores, codes, *, groups=None,
-                  random_state, public):
+def score_release(method, name, budget, mechanism, scores, codes, *, groups=None, random_state,
+                  public):
     """Return the ReleasedScores of rows, and the certificate.
 
     Parameters
@@ -150,10 +178,7 @@ def score_release(method, name, budget, bins, follows, scores, codes, *, groups=
     method : Method
     name : str
     budget : Budget
-    bins : ScoreBins
-        Public.
-    follows : bool
-        Whether other bins, of about that number, are to follow the scores.
+    mechanism : ScoreRelease
     scores, codes : ndarray of shape (n,)
         The score of every row, and its label, 0 or 1.
     groups : Groups or None
@@ -161,17 +186,11 @@ def score_release(method, name, budget, bins, follows, scores, codes, *, groups=
     public : list of str
     """
     warn_of_weak_budget(budget)
-    mechanism = ScoreRelease(bins, follows, budget.n_samples)
-    features = np.empty((len(codes), 1 + mechanism.with_loss))
-    features[:, 0] = codes_of(scores, ScoreCells.of(bins).edges if follows else bins.inner)
-    if mechanism.with_loss:
-        # A score that is no number is the lowest, here as in the bins.
-        features[:, 1] = (np.nan_to_num(np.clip(scores, 0.0, 1.0), nan=0.0) - codes)**2
-    rows, unit = Rows(features, codes, groups=groups), budget.unit
+    rows, unit = Rows(mechanism.features(scores, codes), codes, groups=groups), budget.unit
     enforced = [Enforced("cells", math.sqrt(2.0), "derived",
                          f"l2 norm by which a replaced {unit} moves the table: one from a cell "
                          "and one to another")]
-    if follows:
+    if mechanism.follows:
         enforced.append(Enforced(
             "widths", math.sqrt(2.0 * WIDTHS), "derived",
             f"l2 norm by which a replaced {unit} moves counts of cells at all widths"))
@@ -179,8 +198,14 @@ def score_release(method, name, budget, bins, follows, scores, codes, *, groups=
         enforced.append(Enforced(
             "weighted losses", LOSS_WEIGHT, "enforced",
             f"by how much a replaced {unit} moves their sum beside the table, clipped"))
+    if mechanism.floor is not None:
+        enforced.append(Enforced(
+            "weighted log losses", LOSS_WEIGHT, "enforced",
+            f"by how much a replaced {unit} moves their sum beside the table, probabilities "
+            f"below {mechanism.floor:g} as that"))
     released, certificate = run_private(
         method, name, budget, mechanism, rows, rows, random_state=random_state, verbose=0,
         enforced=enforced, public=public_facts(budget, *public),
-        released=["bins"] * follows + ["counts"] + ["squared_loss"] * mechanism.with_loss)
+        released=["bins"] * mechanism.follows + ["counts"]
+        + ["squared_loss", "log_loss_left"][:mechanism.n_losses])
     return released, certificate

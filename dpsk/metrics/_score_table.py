@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtri
 
-from dpsk._defaults.evaluation import LOSS_REACH, ORDER
+from dpsk._defaults.evaluation import LOSS_REACH, LOSS_WEIGHT, ORDER
 from dpsk._parameters import check_real
 from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics import _curves
 from dpsk.metrics._curve_table import CurveTable
 from dpsk.metrics._estimate import Estimate
-from dpsk.metrics._scores import expected_losses
+from dpsk.metrics._scores import expected_log_losses, expected_losses, log_losses
 
 __all__ = ["ScoreTable"]
 
@@ -25,6 +25,8 @@ _MANY_TIES = 1.0 / 3.0
 #: may move it at most over the root of its positives: .4 to .9 for logistic, crowded and bimodal
 #: scores.
 _LUCK = 0.5
+#: The least variance of a label within a bin whose shares of positives tell of the order in it.
+_FEW = 0.02
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,10 +40,17 @@ class ScoreTable(CurveTable):
         bin; 0 where scores are no probabilities.
     loss_noise : float
         Standard deviation of the noise on it.
+    log_loss_floor : float or None
+        Probabilities below count as it in the log loss; None: that is not known.
+    log_loss_left, log_loss_noise : float
+        Noisy sum of log losses less those that are expected of bins, and its noise.
     """
 
     squared_loss: float = 0.0
     loss_noise: float = 0.0
+    log_loss_floor: float | None = None
+    log_loss_left: float = 0.0
+    log_loss_noise: float = 0.0
 
     def prevalence(self) -> Estimate:
         """Return the share of rows that are positive, an `Estimate`.
@@ -165,12 +174,18 @@ class ScoreTable(CurveTable):
             area, ties = _curves.told(counts)
             apart = math.sqrt(2.0) * ndtri(area)
             order = np.clip(ORDER * np.sign(apart) * np.abs(apart)**1.5 * ties, -1.0, 1.0)
-            return order * (counts.prod(axis=-2) * spread).sum(axis=-1) / 2.0
+            # Where a share rises evenly over a bin of N rows by s, pairs are s N^2 / 12.
+            rises, _ = _curves.slopes(counts, self.noise_scale)
+            return (order * (counts.prod(axis=-2) * spread).sum(axis=-1) / 2.0,
+                    (rises * counts.sum(axis=-2)**2 * spread).sum(axis=-1) / 12.0)
 
         def won(counts):
-            return _curves.won_pairs(counts) + ordered(counts), _curves.pairs(counts)
+            return (_curves.won_pairs(counts) + sum(ordered(counts)) / 2.0,
+                    _curves.pairs(counts))
 
-        hidden = ordered(self.counts) / max(float(_curves.pairs(self.counts)), 1.0)
+        # Half the sum and half the difference of both, squared.
+        hidden = np.hypot(*ordered(self.counts)) / math.sqrt(2.0) / max(
+            float(_curves.pairs(self.counts)), 1.0)
         return self._share(won, hidden=math.hypot(hidden, self._warned_ties("roc_auc") / 4.0))
 
     def average_precision(self) -> Estimate:
@@ -196,12 +211,20 @@ class ScoreTable(CurveTable):
             return by_bin(counts, ordered(counts)).sum(axis=-1), counts[..., 1, :].sum(axis=-1)
 
         order = ordered(self.counts)
-        some, none, most, best, worst = (by_bin(self.counts, *given) for given in (
-            (order,), (0.0,), (np.where(crowded > 0.0, 1.0, order), self._tied), (1.0,), (-1.0,)))
-        luck = _LUCK * np.sqrt(np.sum(
-            (best - worst)**2 / np.maximum(self.counts[1, ::-1], 1.0)))
-        hidden = math.hypot((some - none).sum(), (most - some).sum() / 2.0, luck)
+        rises, shares = _curves.slopes(self.counts, self.noise_scale)
+        own = np.clip(rises / (6.0 * np.maximum(shares * (1.0 - shares), _FEW)), -1.0, 1.0)
+        some, none, beside, most = (by_bin(self.counts, *given) for given in (
+            (order,), (0.0,), (own,), (np.where(crowded > 0.0, 1.0, order), self._tied)))
+        hidden = math.hypot((some - none).sum(), (some - beside).sum(),
+                            (most - some).sum() / 2.0, self._luck())
         return self._curved_share(precise, hidden / max(self.counts[1].sum(), 1.0))
+
+    def _luck(self):
+        """Return by how much chance moves the sum of precisions over positives within bins."""
+        best, worst = (_curves.precisions(self.counts, self._tied + self._crowded, order)
+                       for order in (1.0, -1.0))
+        return _LUCK * np.sqrt(np.sum(
+            (best - worst)**2 / np.maximum(self.counts[1, ::-1], 1.0)))
 
     def brier_score(self) -> Estimate:
         """Return the mean square between label and probability, an `Estimate`.
@@ -223,6 +246,39 @@ class ScoreTable(CurveTable):
         return self._estimate(
             lambda counts: ((counts * losses).sum(axis=(-2, -1)) + self.squared_loss)
             / self.n_samples, hidden=math.hypot(self.loss_noise, hidden) / self.n_samples)
+
+    def log_loss(self) -> Estimate:
+        """Return the mean log loss of probabilities, an `Estimate`.
+
+        Probabilities below `log_loss_floor` count as it.
+
+        Returns
+        -------
+        loss : Estimate
+            A number in [0, -log(log_loss_floor)].
+
+        Raises
+        ------
+        ValueError
+            If the evaluation was not asked for it by `log_loss_floor`.
+        """
+        if self.log_loss_floor is None:
+            raise ValueError("log_loss_floor=None: the log loss was not released; evaluate with "
+                             "log_loss_floor=0.01, or use dp_log_loss.")
+        losses, _ = expected_log_losses(self.bins, self.log_loss_floor, LOSS_WEIGHT)
+        found = replace(self, of_population=False)._estimate(
+            lambda counts: ((counts * losses).sum(axis=(-2, -1)) + self.log_loss_left)
+            / self.n_samples, (0.0, -math.log(self.log_loss_floor)),
+            self.log_loss_noise / self.n_samples)
+        if not self.of_population:
+            return found
+        # Losses in the middles of bins spread as those of rows do.
+        p = self.bins.centers
+        of_rows = log_losses(np.stack([1.0 - p, p]), self.log_loss_floor)
+        shares = np.maximum(self.counts, 0.0) / np.maximum(self.counts, 0.0).sum()
+        spread = (shares * (of_rows - (shares * of_rows).sum())**2).sum()
+        return replace(found, standard_error=math.hypot(
+            found.standard_error, math.sqrt(spread / self.n_samples)))
 
     def lift(self, fraction: float = 0.1) -> Estimate:
         """Return the lift of the best rows over all rows, an `Estimate`.

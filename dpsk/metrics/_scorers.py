@@ -7,10 +7,12 @@ from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, ClassVar
 
+from dpsk._defaults.evaluation import FLOOR
 from dpsk._parameters import check_flag
 from dpsk.metrics._binary import BinaryEvaluation
 from dpsk.metrics._f1 import averaged_f1, check_average
-from dpsk.metrics._inputs import score_range_of
+from dpsk.metrics._inputs import check_floor, score_range_of
+from dpsk.metrics._log_loss import LogLossEvaluation
 from dpsk.metrics._multiclass import MulticlassEvaluation
 from dpsk.metrics._regression import RegressionEvaluation, check_metric
 from dpsk.metrics._scores import ScoreBins, require_probabilities
@@ -36,6 +38,7 @@ SCORERS: dict[str, tuple[Any, Any, float]] = {
     "dp_f1_micro": (MulticlassEvaluation, partial(averaged_f1, average="micro"), 1.0),
     "dp_f1_weighted": (MulticlassEvaluation, partial(averaged_f1, average="weighted"), 1.0),
     "dp_neg_brier_score": (BinaryEvaluation, "brier_score", -1.0),
+    "dp_neg_log_loss": (LogLossEvaluation, "log_loss", -1.0),
     "dp_neg_mean_absolute_error": (RegressionEvaluation, "mean_absolute_error", -1.0),
     "dp_neg_mean_squared_error": (RegressionEvaluation, "mean_squared_error", -1.0),
     "dp_r2": (RegressionEvaluation, "r2", 1.0),
@@ -56,7 +59,7 @@ class _Scorer:
     def __call__(self, estimator: Any, X: Table, y: ArrayLike, *,
                  groups: ArrayLike | None = None) -> Any:
         evaluation, metric, sign = SCORERS[self.name]
-        if metric == "brier_score":
+        if metric in ("brier_score", "log_loss"):
             require_probabilities(metric, score_range_of(estimator))
         options, positive = dict(self.options), {}
         if metric is averaged_f1:
@@ -112,7 +115,7 @@ def get_scorer(name: str, *, epsilon: float = 1.0, delta: float | None = None,
         ``refit="score"``.
     **options : dict
         As for `from_estimator` of the evaluation: `pos_label` and `bins` for two classes,
-        `residual_bound` and `target_bounds` for numbers.
+        `floor` for the log loss, `residual_bound` and `target_bounds` for numbers.
 
     Returns
     -------
@@ -185,10 +188,13 @@ def get_scorer(name: str, *, epsilon: float = 1.0, delta: float | None = None,
     return _Scorer(name, given, check_flag("return_error", return_error))
 
 
-def _check_options(evaluation, metric, bins="auto", residual_bound=None, target_bounds=None, **_):
+def _check_options(evaluation, metric, bins="auto", residual_bound=None, target_bounds=None,
+                   floor=FLOOR, **_):
     """Raise a ValueError where an evaluation would for its options, whatever the rows."""
     if evaluation is RegressionEvaluation:
         check_metric(metric, residual_bound, target_bounds)
+    elif evaluation is LogLossEvaluation:
+        check_floor("floor", floor)
     else:
         # Which range scores have is known of the estimator; edges are in order in any.
         ScoreBins.of(bins, None, 2)

@@ -9,13 +9,16 @@ from scipy.special import logit
 from dpsk._data.errors import discreetly
 from dpsk._parameters import check_integer, check_real
 
-__all__ = ["ScoreBins", "codes_of", "expected_losses", "require_probabilities"]
+__all__ = ["ScoreBins", "codes_of", "expected_log_losses", "expected_losses", "log_losses",
+           "require_probabilities"]
 
 _MOST_BINS = 1 << 12
 #: What share of the rows of bins beside may be in one, unseen.
 _HIDDEN = 0.02
 #: Rows of a cell that is no number count where they are more than this share of a bin.
 _MOST_OF_A_BIN = 0.5
+#: So many reaches of what is left of a log loss are compared.
+_REACHES = 17
 
 
 @dataclass(frozen=True)
@@ -163,6 +166,28 @@ def expected_losses(bins):
     targets = np.array([[0.0], [1.0]])
     expected, ends = (bins.centers - targets)**2, (bins.edges - targets)**2
     return expected, np.maximum(np.abs(ends[:, :-1] - expected), np.abs(ends[:, 1:] - expected))
+
+
+def expected_log_losses(bins, floor, weight):
+    """Return what is taken off log losses, by label and bin, and the reach of what is left.
+
+    No loss is cut off. A larger reach leaves less to the counts, and more to the sum of what is
+    left, at a weight beside them: both are those of the least noise.
+    """
+    ends = log_losses(np.stack([1.0 - bins.edges, bins.edges]), floor)
+    low, high = (each(ends[:, :-1], ends[:, 1:]) for each in (np.minimum, np.maximum))
+    least, most = (high - low).max() / 2.0, ends.max() / 2.0
+    reach = np.linspace(least, max(most, least), _REACHES)[:, None, None, None]
+    middle = np.linspace(0.0, 2.0 * most, _REACHES)[:, None, None]
+    found = np.clip(middle, high - reach, low + reach)
+    noise = (2.0 * reach[..., 0, 0] / weight)**2 + found[0, 0].size * found.var(axis=(-2, -1))
+    place = np.unravel_index(np.argmin(noise), noise.shape)
+    return found[place], float(reach[place[0], 0, 0, 0])
+
+
+def log_losses(probabilities, floor):
+    """Return log losses of probabilities, which count as `floor` at least."""
+    return -np.log(np.clip(np.nan_to_num(probabilities, nan=0.0), floor, 1.0))
 
 
 def require_probabilities(what, score_range):

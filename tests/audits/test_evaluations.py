@@ -20,7 +20,8 @@ from dpsk._privacy.noise.streams import open_stream
 from dpsk._statistics.scores import noisy_widths
 from dpsk.auditing import mu_lower_bound
 from dpsk.metrics import BinaryEvaluation, RegressionEvaluation
-from dpsk.metrics._scores import expected_losses
+from dpsk.metrics._log_loss import LogLossEvaluation
+from dpsk.metrics._score_release import ScoreRelease
 
 EPSILON, DELTA, N = 8.0, 1e-3, 40
 MU = gaussian_mu(EPSILON, DELTA)
@@ -40,12 +41,18 @@ def widths(y, scores, epsilon=EPSILON):
         Rows((10 * scores).astype(int)[:, None], y.astype(int)), 3, 3, mu, session)])
 
 
-def counts_and_loss(y, scores, epsilon=EPSILON):
-    """Return counts and the sum of losses, each in the unit of its noise."""
-    found = BinaryEvaluation.from_predictions(y, scores, epsilon=epsilon, delta=DELTA, bins=8)
-    _, off = expected_losses(found.bins)
-    return np.append(found.counts.ravel(),
-                     found.squared_loss * LOSS_WEIGHT / (2.0 * off.max()))
+def counts_and_losses(y, scores, epsilon=EPSILON):
+    """Return counts and the sums of both losses, each in the unit of its noise."""
+    found = BinaryEvaluation.from_predictions(y, scores, epsilon=epsilon, delta=DELTA, bins=8,
+                                              log_loss_floor=0.01)
+    _, reaches, _ = ScoreRelease(found.bins, False, N, 0.01).losses(found.bins, 1.0)
+    return np.append(found.counts.ravel(), LOSS_WEIGHT / (2.0 * reaches) * [
+        found.squared_loss, found.log_loss_left])
+
+
+def log_loss(y, scores, epsilon=EPSILON):
+    return np.array([N * LogLossEvaluation.from_predictions(
+        y, scores, epsilon=epsilon, delta=DELTA).mean])
 
 
 def moments(y, guesses, epsilon=EPSILON):
@@ -56,7 +63,8 @@ def moments(y, guesses, epsilon=EPSILON):
 #: A release, and the last row of two tables, as far apart as can be.
 PAIRS = {"histogram": (histogram, (0, 0.0), (1, 1.0)),
          "widths": (widths, (0, 0.0), (1, 1.0)),
-         "losses": (counts_and_loss, (0, 0.8535), (1, 0.3089)),
+         "losses": (counts_and_losses, (0, 0.8535), (1, 0.3089)),
+         "log loss": (log_loss, (0, 0.0), (1, 0.0)),
          "moments": (moments, (0.0, 0.0), (1.1, 0.0))}
 every_pair = pytest.mark.parametrize("release, one, other", PAIRS.values(), ids=PAIRS)
 

@@ -8,7 +8,12 @@ import pytest
 from scipy.stats import chi2
 
 from dpsk.accounting import Gaussian, compose, delta
-from dpsk.metrics import BinaryEvaluation, MulticlassEvaluation, RegressionEvaluation
+from dpsk.metrics import (
+    BinaryEvaluation,
+    MulticlassEvaluation,
+    RegressionEvaluation,
+    dp_log_loss,
+)
 from dpsk.testing import NoiseSeed
 from tests.events import gaussian_mu
 
@@ -26,11 +31,12 @@ def with_last(y, values, label, value):
     return y, values
 
 
-@pytest.mark.parametrize("score_range", [(0, 1), None])
-def test_a_row_moves_the_histogram_by_the_root_of_two_at_most(noise_times, score_range):
+@pytest.mark.parametrize("score_range, floor", [((0, 1), None), ((0, 1), 0.01), (None, None)])
+def test_a_row_moves_the_histogram_by_the_root_of_two_at_most(noise_times, score_range, floor):
     noise_times(0.0)
     found = [BinaryEvaluation.from_predictions(
-        *with_last(*scores(), label, value), labels=[0, 1], score_range=score_range, bins=8)
+        *with_last(*scores(), label, value), labels=[0, 1], score_range=score_range, bins=8,
+        log_loss_floor=floor)
         for label, value in itertools.product([0, 1], HOSTILE)]
     tables = [each.counts for each in found]
     moved = [np.linalg.norm(one - other) for one, other in itertools.combinations(tables, 2)]
@@ -42,9 +48,20 @@ def test_a_row_moves_the_histogram_by_the_root_of_two_at_most(noise_times, score
         return
     # Counts and losses together, each in the unit of its noise.
     whole = [np.append(each.counts.ravel() / each.noise_scale,
-                       each.squared_loss / each.loss_noise) for each in found]
+                       [each.squared_loss / each.loss_noise,
+                        each.log_loss_left / (each.log_loss_noise or 1.0)]) for each in found]
     moved = max(np.linalg.norm(one - other) for one, other in itertools.combinations(whole, 2))
     assert 0.97 * mu < moved <= mu * (1.0 + 1e-9)
+
+
+def test_a_row_moves_the_mean_of_log_losses_by_what_is_priced_at_most(noise_times):
+    noise_times(0.0)
+    found = [dp_log_loss(*with_last(*scores(), *last), labels=[0, 1])
+             for last in itertools.product([0, 1], HOSTILE)]
+    most = np.log(100.0)
+    assert 0.99 * most < N * np.ptp([each.value for each in found]) <= most * (1.0 + 1e-9)
+    mu = gaussian_mu(1.0, 1.0 / N**2)
+    assert N * found[0].standard_error == pytest.approx(most / mu, rel=1e-6)
 
 
 def test_a_row_moves_the_table_of_labels_by_the_root_of_two_at_most(noise_times):
@@ -80,7 +97,10 @@ EVALUATIONS = {
 every_evaluation = pytest.mark.parametrize("make", EVALUATIONS.values(), ids=EVALUATIONS)
 #: Those whose bins are fixed, and those of bins that follow the scores, which are two releases.
 PRICED = EVALUATIONS | {
-    "following": lambda **more: BinaryEvaluation.from_predictions(*scores(), **more)}
+    "following": lambda **more: BinaryEvaluation.from_predictions(*scores(), **more),
+    "with log loss": lambda **more: BinaryEvaluation.from_predictions(
+        *scores(), log_loss_floor=0.01, **more),
+    "log loss": lambda **more: dp_log_loss(*scores(), **more)}
 
 
 @pytest.mark.parametrize("make", PRICED.values(), ids=PRICED)

@@ -17,14 +17,15 @@ from dpsk._privacy.noise.streams import KeyedStream
 from dpsk._statistics.scores import (
     counts_noise,
     loss_noise,
-    noisy_counts_and_loss,
+    noisy_counts_and_losses,
     noisy_widths,
     widths_noise,
 )
+from dpsk.metrics._curves import slopes, won_pairs
 from dpsk.metrics._score_cells import ScoreCells
 from dpsk.metrics._score_plan import fewer_bins, lone, planned_bins, row_counts
 from dpsk.metrics._score_release import ScoreRelease
-from dpsk.metrics._scores import ScoreBins, codes_of
+from dpsk.metrics._scores import ScoreBins, expected_log_losses, log_losses
 from dpsk.metrics._table import normal_draws, simulated_ratio
 
 FEW, N_WIDTHS, N, REACH = 3, 3, 30, 0.3
@@ -56,20 +57,30 @@ def widths(X, y, mu=1.0):
 
 
 def counts_and_loss(X, y, mu=1.0):
-    counts, loss = noisy_counts_and_loss(Rows(X, y), BINS, EXPECTED, REACH, LOSS_WEIGHT, mu,
-                                         opened(Gaussian(mu))[0])
+    counts, loss = noisy_counts_and_losses(Rows(X, y), BINS, EXPECTED[None], np.array([REACH]),
+                                           LOSS_WEIGHT, mu, opened(Gaussian(mu))[0])
     # Each in the unit of its noise.
     return np.append(counts.ravel(), loss * LOSS_WEIGHT / (2.0 * REACH))
 
 
+def counts_and_losses(X, y, mu=1.0):
+    """Return counts and two sums of losses, of which a row moves both as it moves one."""
+    reaches = np.array([REACH, 2.0 * REACH])
+    counts, losses = noisy_counts_and_losses(
+        Rows(X[:, [0, 1, 1]], y), BINS, np.stack([EXPECTED, 0.5 * EXPECTED]), reaches,
+        LOSS_WEIGHT, mu, opened(Gaussian(mu))[0])
+    return np.append(counts.ravel(), losses * LOSS_WEIGHT / (2.0 * reaches))
+
+
 def counts_alone(X, y, mu=1.0):
-    return noisy_counts_and_loss(Rows(X[:, :1], y), BINS, None, 1.0, LOSS_WEIGHT, mu,
-                                 opened(Gaussian(mu))[0])[0].ravel()
+    return noisy_counts_and_losses(Rows(X[:, :1], y), BINS, EXPECTED[:0, None], np.zeros(0),
+                                   LOSS_WEIGHT, mu, opened(Gaussian(mu))[0])[0].ravel()
 
 
 every_release = pytest.mark.parametrize("release, scale", [
     (widths, lambda mu: widths_noise(N_WIDTHS, mu)),
     (counts_and_loss, lambda mu: counts_noise(LOSS_WEIGHT, mu)),
+    (counts_and_losses, lambda mu: counts_noise(LOSS_WEIGHT, mu, 2)),
     (counts_alone, lambda mu: counts_noise(0.0, mu))])
 
 
@@ -131,15 +142,15 @@ def test_sums_are_those_of_the_rows_in_any_order_and_block(noiseless, monkeypatc
 
 
 @pytest.mark.parametrize("follows", [False, True])
-@pytest.mark.parametrize("score_range", [(0.0, 1.0), (0.0, 2.0), None])
-def test_a_release_charges_what_it_declares(follows, score_range):
+@pytest.mark.parametrize("score_range, floor", [((0.0, 1.0), None), ((0.0, 1.0), 0.01),
+                                                ((0.0, 2.0), None), (None, None)])
+def test_a_release_charges_what_it_declares(follows, score_range, floor):
     bins = ScoreBins.of("auto", score_range, 8)
     cells = len(ScoreCells.of(bins).likely) if follows else len(bins)
     rng = np.random.default_rng(0)
-    X = np.column_stack([rng.integers(cells, size=500), rng.uniform(size=500)])
-    rows = Rows(X[:, :1 + bins.of_probabilities], rng.integers(2, size=500))
-    mechanism = ScoreRelease(bins, follows, 500)
-    weight = LOSS_WEIGHT if bins.of_probabilities else 0.0
+    mechanism = ScoreRelease(bins, follows, 500, floor)
+    X = np.column_stack([rng.integers(cells, size=500), rng.uniform(size=(500, 2))])
+    rows = Rows(X[:, :1 + mechanism.n_losses], rng.integers(2, size=500))
     for noise_multiplier in (0.3, 2.0, 40.0):
         event = mechanism(noise_multiplier)
         session, ledger = opened(event)
@@ -149,36 +160,39 @@ def test_a_release_charges_what_it_declares(follows, score_range):
         assert found.bins.middle in found.bins.inner
         share = 1.0 - WIDTHS_SHARE * follows
         assert found.noise == pytest.approx(
-            math.sqrt(2.0 + weight**2) * noise_multiplier / math.sqrt(share))
-        if weight:
-            assert 0.0 < found.loss_noise <= 2.0 * 0.5 / weight * found.noise
+            math.sqrt(2.0 + mechanism.n_losses * LOSS_WEIGHT**2) * noise_multiplier
+            / math.sqrt(share))
+        assert len(found.losses) == len(found.losses_noise) == mechanism.n_losses
+        most = np.array([0.5, -math.log(0.01) / 2.0])[:mechanism.n_losses]
+        assert np.all(found.losses_noise <= 2.0 * most / LOSS_WEIGHT * found.noise)
 
 
-def test_2000_neighbors_cost_no_more_than_the_budget_in_both_releases_together(noiseless):
+@pytest.mark.parametrize("floor", [pytest.param(None, marks=pytest.mark.thorough), 0.01])
+def test_2000_neighbors_cost_no_more_than_the_budget_in_both_releases_together(noiseless, floor):
     """With the bins given, as the second release follows from the first."""
     rng = np.random.default_rng(2)
     bins = ScoreBins.of("auto", (0.0, 1.0), 8)
-    cells, mechanism = ScoreCells.of(bins), ScoreRelease(bins, True, 50)
+    mechanism = ScoreRelease(bins, True, 50, floor)
     y, scores = rng.integers(2, size=50), rng.beta(0.3, 0.3, size=50)
 
     def rows(y, scores):
-        loss = (np.nan_to_num(np.clip(scores, 0.0, 1.0)) - y)**2
-        return Rows(np.column_stack([codes_of(scores, cells.edges), loss]), y)
+        return Rows(mechanism.features(scores, y), y)
 
     def levels(table):
         return noisy_widths(table, JOINED, WIDTHS, 1.0, opened(Gaussian(1.0))[0])
 
     first = levels(rows(y, scores))
     chosen, joined = mechanism.following(first, 0.1)
-    expected, reach, _ = mechanism.losses(chosen, 1.0)
+    expected, reaches, _ = mechanism.losses(chosen, 1.0)
 
     def released(table):
-        counts, loss = noisy_counts_and_loss(table, joined, expected, reach, LOSS_WEIGHT, 1.0,
-                                             opened(Gaussian(1.0))[0])
+        counts, losses = noisy_counts_and_losses(table, joined, expected, reaches, LOSS_WEIGHT,
+                                                 1.0, opened(Gaussian(1.0))[0])
         widths_part = np.concatenate([each.ravel() for each in levels(table)])
-        counts_part = np.append(counts, loss * LOSS_WEIGHT / (2.0 * reach))
+        counts_part = np.append(counts, losses * LOSS_WEIGHT / (2.0 * reaches))
         return np.append(widths_part * math.sqrt(WIDTHS_SHARE / (2.0 * WIDTHS)),
-                         counts_part * math.sqrt((1.0 - WIDTHS_SHARE) / (2.0 + LOSS_WEIGHT**2)))
+                         counts_part * math.sqrt(1.0 - WIDTHS_SHARE)
+                         / counts_noise(LOSS_WEIGHT, 1.0, mechanism.n_losses))
 
     before, most = released(rows(y, scores)), 0.0
     for _ in range(2000):
@@ -192,6 +206,17 @@ def test_2000_neighbors_cost_no_more_than_the_budget_in_both_releases_together(n
 @pytest.mark.parametrize("share, least, most", [(0.5, 12, 12), (0.05, 6, 7), (0.001, 6, 6)])
 def test_rare_labels_have_fewer_bins(share, least, most):
     assert least <= fewer_bins(12, np.array([1.0 - share, share]) * 5000) <= most
+
+
+@pytest.mark.parametrize("bins", [2, 8, 64, [0.001, 0.5, 0.9]])
+def test_no_log_loss_is_cut_off_and_more_is_left_to_counts_than_to_none(bins):
+    made = ScoreBins.of(bins, (0.0, 1.0), 8)
+    expected, reach = expected_log_losses(made, 0.01, LOSS_WEIGHT)
+    p = np.linspace(0.0, 1.0, 5001)
+    for label, own in enumerate((1.0 - p, p)):
+        left = log_losses(own, 0.01) - expected[label, made.codes(p)]
+        assert np.abs(left).max() <= reach * (1.0 + 1e-12)
+    assert reach < -math.log(0.01) / 2.0
 
 
 def test_the_noise_of_losses_is_that_of_the_counts_in_their_unit():
@@ -309,3 +334,16 @@ def test_the_middle_of_a_range_of_scores_is_an_edge():
         high = round(low + width, 2)
         bins = ScoreBins.of("auto", (low, high), 16)
         assert bins.middle in bins.inner and np.all(np.diff(bins.edges) > 0.0)
+
+
+@pytest.mark.parametrize("share", [lambda u: 0.1 + 0.8 * u, lambda u: u**3,
+                                   lambda u: 0.9 - 0.8 * np.abs(1.0 - (3.0 * u) % 2.0)])
+def test_pairs_within_bins_follow_the_shares_of_the_bins_beside(share):
+    """Of rows of two kinds in one range of scores, too, whose shares rise and fall."""
+    own = share((np.arange(24_000) + 0.5) / 24_000)
+    fine = np.stack([1.0 - own, own])
+    bins = fine.reshape(2, 12, -1).sum(axis=-1)
+    rises, shares = slopes(bins, 1e-3)
+    assert (rises * bins.sum(axis=0)**2).sum() / 12.0 == pytest.approx(
+        won_pairs(fine) - won_pairs(bins), rel=0.02)
+    np.testing.assert_allclose(shares, bins[1] / 2000.0)

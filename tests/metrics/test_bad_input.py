@@ -46,6 +46,8 @@ def test_parameters_of_the_guarantee(make, name, value):
 @pytest.mark.parametrize("options, words", [
     ({"bins": 1}, "bins"), ({"bins": 2.5}, "bins"), ({"bins": "many"}, "bins"),
     ({"bins": [0.5, 0.2]}, "bins"), ({"bins": [0.0, 0.5]}, "bins"), ({"bins": []}, "bins"),
+    ({"log_loss_floor": 0.0}, "log_loss_floor"), ({"log_loss_floor": 0.6}, "log_loss_floor"),
+    ({"log_loss_floor": 0.01, "score_range": None}, "score_range"),
     ({"bins": [np.nan]}, "bins"), ({"score_range": (1, 0)}, "score_range"),
     ({"score_range": 3}, "score_range"), ({"score_range": (0, np.inf)}, "score_range"),
     ({"pos_label": 5}, "pos_label"), ({"labels": [0, 1, 2]}, "3 classes"),

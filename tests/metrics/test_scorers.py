@@ -27,7 +27,8 @@ TARGETS = np.clip(X[:, 0], -2.0, 2.0)
 BOUNDS = {"target_bounds": (-2.0, 2.0)}
 METRICS = {name: getattr(metrics, name) for name in metrics.__all__
            if name.startswith("dp_") and name not in ("dp_cross_validate", "dp_confusion_matrix")}
-LOSSES = {"dp_brier_score_loss", "dp_mean_absolute_error", "dp_mean_squared_error"}
+OF_CHANCES = ("dp_brier_score_loss", "dp_log_loss")
+LOSSES = {*OF_CHANCES, "dp_mean_absolute_error", "dp_mean_squared_error"}
 
 
 def budget():
@@ -51,7 +52,7 @@ def scored(name):
 def test_every_metric_has_a_scorer_after_that_of_scikit_learn(name):
     """Named as there, of the same sign, and as near it as its error says, without noise."""
     exact = name.removeprefix("dp_").removesuffix("_loss").removesuffix("_score")
-    known = {one.removesuffix("_score").removeprefix("neg_"): one
+    known = {one.removesuffix("_score").removesuffix("_loss").removeprefix("neg_"): one
              for one in sklearn.metrics.get_scorer_names()}
     theirs = known[exact]
     assert f"dp_{theirs}" in get_scorer_names()
@@ -131,8 +132,9 @@ def test_what_make_scorer_makes_of_a_metric_gives_numbers_too(name):
     if not of_numbers(name) and name not in ("dp_accuracy_score", "dp_f1_score"):
         options["response_method"] = ("decision_function", "predict_proba")
         options["score_range"] = None
-    if name == "dp_brier_score_loss":
-        options.update(response_method="predict_proba", score_range=(0.0, 1.0))
+    if name in OF_CHANCES:
+        del options["score_range"]
+        options["response_method"] = "predict_proba"
     scorer = make_scorer(METRICS[name], greater_is_better=name not in LOSSES, **options)
     with budget() as spent:
         found = cross_val_score(*scored(name), cv=3, scoring=scorer, error_score="raise")
@@ -160,7 +162,7 @@ def test_a_search_chooses_by_private_scores():
     assert "get_scorer('dp_accuracy', epsilon=inf)" in repr(search)
 
 
-@pytest.mark.parametrize("name", sorted(set(METRICS) - {"dp_brier_score_loss"}))
+@pytest.mark.parametrize("name", sorted(set(METRICS) - set(OF_CHANCES)))
 def test_a_plain_search_with_made_scorers_has_no_nan(name):
     model, rows, y = scored(name)
     options = {"epsilon": 1.0, **(BOUNDS if of_numbers(name) else {})}
