@@ -268,10 +268,32 @@ def sensors(n, rng):
         "heat": 7, "flow": 7, "state": ["on", "off", "idle"]}, 0
 
 
+def claims(n, rng):
+    X = pd.DataFrame({"km": rng.gamma(2, 5, n), "power": rng.normal(90, 20, n),
+                      "zone": rng.choice(list("abcdef"), n), "new": (rng.random(n) < 0.2) * 1.0})
+    score = 0.04 * X.km + 0.01 * (X.power - 90) + 0.4 * X.new - 4.6
+    score += X.zone.map(dict(zip("abcdef", [0, 0.3, -0.3, 0.5, 0, -0.5], strict=True)))
+    return X, score, {"km": 6, "power": 5, "zone": list("abcdef"), "new": (0.0, 0.5, 1.0)}, 0
+
+
+def churn(n, rng):
+    X = pd.DataFrame({"months": rng.integers(1, 60, n) * 1.0, "fee": rng.uniform(10, 90, n),
+                      "plan": rng.choice(list("xyz"), n, p=[0.5, 0.4, 0.1])})
+    score = -0.03 * X.months + 0.01 * X.fee - 3.9 + 0.6 * (X.plan == "z")
+    return X, score, {"months": 7, "fee": 5, "plan": list("xyz")}, 0
+
+
+def blank(n, rng):
+    X = pd.DataFrame({"u": rng.uniform(0, 1, n), "v": rng.exponential(1, n),
+                      "t": rng.choice(list("abc"), n), "f": (rng.random(n) < 0.3) * 1.0})
+    return X, 0 * X.u - 0.8, {"u": 5, "v": 5, "t": list("abc"), "f": (0.0, 0.5, 1.0)}, 0
+
+
 MENDED = {"two clusters": two_clusters, "many zeros": many_zeros, "a sum of columns": a_sum,
           "hours": hours, "mostly noise": mostly_noise, "grades": grades,
           "nearly all cases": nearly_all, "twins": twins, "lags": lags}
-FRESH = {"squares": squares, "weak": weak, "steep": steep, "survey": survey, "sensors": sensors}
+FRESH = {"squares": squares, "weak": weak, "steep": steep, "survey": survey, "sensors": sensors,
+         "claims, 2 % cases": claims, "churn, 2 % cases": churn, "blank": blank}
 #: Additive models of two classes, of three, and of targets.
 KINDS = ("2 classes", "3 classes", "targets")
 

@@ -36,6 +36,9 @@ __all__ = ["ShapeNoise", "centered_values", "feature_moment"]
 
 #: Fits that show the noise.
 _DRAWS = 16
+#: A table that stands for a larger one has so many rows: targets of fewer follow features by
+#: chance more than those of the data, and noise varies less beside what they follow.
+_FEWEST_ROWS = 20_000
 #: Standard deviations of noise above 0 from which on the share of rows at a level is known.
 _KNOWN = 5.0
 #: The same of a share of missing cells, and of a difference between moments.
@@ -124,7 +127,7 @@ def _deviations(model, code, signs):
     NaN at levels of which noise hides how many rows are there, or whether they are collinear.
     """
     draws = PublicDraws(None)
-    n_rows, epsilon = stand_in(model._noise_facts, code.width)
+    n_rows, epsilon = stand_in(model._noise_facts, code.width, _FEWEST_ROWS)
     moment, unit = feature_moment(model), float(model.data_norm_)
     square_std = model._noise_facts.square_std * unit**2
     mean_std = model._noise_facts.mean_std * unit

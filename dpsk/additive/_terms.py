@@ -72,7 +72,8 @@ class Term:
     std : ndarray, shaped like `values`
         Standard deviation of `centered` over fits to the same rows, given knots, categories and
         pairs: what the noise of privacy does. It is found when it is first read, by 16 fits to
-        synthetic rows that have the released second moment, and costs no budget. NaN where it
+        synthetic rows that have the released second moment, and costs no budget. Where noise
+        explains all that the model predicts, it is that of fits without any signal. NaN where it
         is not known: of levels with so few rows that the noise of the moment may be all of them,
         of columns that may be collinear by it, and wherever `unknown` says why.
     unknown : str or None

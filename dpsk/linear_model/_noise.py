@@ -181,20 +181,24 @@ def sized_replays(model: Any, X: FloatArray, epsilon: float, n_draws: int,
     """Return how far predictions are from their mean over those of a model, and `replays` to them.
 
     Noise lengthens what a fit predicts, and shrinkage shortens it: at this size fits predict as
-    much as the model, on average (indirect inference).
+    much as the model, on average (indirect inference). It is 0 where a fit to targets without any
+    signal predicts as much: the noise is then that of such fits.
     """
     covariance = np.atleast_2d(np.cov(X, rowvar=False))
-    y = without_warnings(_synthetic_targets, model, X, draws, 1.0)
-    pilots = list(_fits(model, X, y, epsilon, _PILOTS))
-    coefs = np.array([fit.coef_ for fit in pilots], np.float64)
-    own, whole, noise = (sum(_energy(each, covariance) for each in some) / count
-                         for some, count in (([model.coef_], 1), (coefs, _PILOTS),
-                                             (coefs - coefs.mean(axis=0), _PILOTS - 1)))
-    # Energies add up, of what is drawn by and of noise.
-    size = math.sqrt(max(own - noise, 0.0) / (whole - noise)) if whole > noise else 1.0
-    size = min(size, _MOST_SIZE)
-    if abs(size - 1.0) <= _NEAR:
-        return 1.0, [*pilots, *_fits(model, X, y, epsilon, n_draws - _PILOTS)]
+    pilots, energies = {}, []
+    for at in (0.0, 1.0):
+        y = without_warnings(_synthetic_targets, model, X, draws, at)
+        pilots[at] = y, list(_fits(model, X, y, epsilon, _PILOTS))
+        energies.append([_energy(fit.coef_, covariance) for fit in pilots[at][1]])
+    own, size = _energy(model.coef_, covariance), 0.0
+    if own > max(energies[0]):
+        # On average energies grow with the square of the size.
+        bare, whole = np.mean(energies, axis=1)
+        size = math.sqrt((own - bare) / (whole - bare)) if whole > bare else _MOST_SIZE
+        size = min(size, _MOST_SIZE)
+    for at, (y, fits) in pilots.items():
+        if abs(size - at) <= _NEAR:
+            return at, [*fits, *_fits(model, X, y, epsilon, n_draws - _PILOTS)]
     y = without_warnings(_synthetic_targets, model, X, draws, size)
     return size, list(_fits(model, X, y, epsilon, n_draws))
 
@@ -212,22 +216,26 @@ def _fits(model, X, y, epsilon, n_draws, fit_params=MappingProxyType({})):
 
 
 def why_replays_differ(model: Any, X: FloatArray, coefs: list[Any],
-                        size: float = 1.0) -> str | None:
+                        size: float | None = None) -> str | None:
     """Return why fits are not like that of the model they should find, or None.
 
-    By what coefficients predict on synthetic rows, about its mean, drawn at a size of that.
+    By what coefficients predict on synthetic rows, about its mean. Where predictions had the size
+    at which fits predict as much, noise may be most of it, or all.
     """
+    if size == 0.0:
+        return None
     fits = np.array([_centered(coef) for coef in coefs])
     wanted, covariance = _centered(model.coef_), np.atleast_2d(np.cov(X, rowvar=False))
     mean = fits.mean(axis=0)
     energy = _energy(wanted, covariance)
-    noise = sum(_energy(each, covariance) for each in fits - mean)
-    if not noise < energy * (len(fits) - 1):
+    noise = sum(_energy(each, covariance) for each in fits - mean) / (len(fits) - 1)
+    least = _LEAST_FOUND
+    if size is not None:
+        # Shrinkage leaves out the share of noise.
+        least *= size * max(1.0 - noise / energy, 0.0)
+    elif not noise < energy:
         return "noise explains all that the coefficients predict; more rows or epsilon would help."
-    share = float((mean @ covariance * wanted).sum()) / energy
-    # Of little there is nothing to find again.
-    least = _LEAST_FOUND * size if size >= _LEAST_FOUND else -math.inf
-    if not least <= share <= 1.0 / _LEAST_FOUND:
+    if not least <= float((mean @ covariance * wanted).sum()) / energy <= 1.0 / _LEAST_FOUND:
         return ("a penalty, few steps or a clip hold coefficients back, by how much was not "
                 "released.")
     return None
@@ -245,9 +253,10 @@ def _energy(coef, covariance):
     return float((coef @ covariance * coef).sum())
 
 
-def stand_in(facts: NoiseFacts, n_features: int) -> tuple[int, float]:
+def stand_in(facts: NoiseFacts, n_features: int,
+             fewest: int = _FEWEST_ROWS) -> tuple[int, float]:
     """Return the number of rows of a synthetic table, and the budget of fits to it."""
-    fewer = max(_FEWEST_ROWS, _ROWS_A_COLUMN * (n_features + 1))
+    fewer = max(fewest, _ROWS_A_COLUMN * (n_features + 1))
     if not facts.is_gaussian or fewer >= facts.n_units:
         return facts.n_units, facts.epsilon
     mu = gaussian_mu(facts.epsilon, facts.delta) * facts.n_units / fewer
