@@ -28,7 +28,7 @@ from dpsk._privacy.certificate import Enforced
 from dpsk._rehearsal import rehearse
 from dpsk._statistics.pairs import clipped_residuals, noisy_pairs
 from dpsk._steps import Steps
-from dpsk.additive._noise import ShapeNoise, centered_values, feature_moment
+from dpsk.additive._noise import ShapeNoise, centered_values, feature_moment, without_unseen
 from dpsk.additive._terms import importances, terms
 from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, CodePlan
 
@@ -119,6 +119,7 @@ class AdditiveModel(DPEstimator):
         model = steps.fit(left, partial(self._linear, data_norm=code.norm), features,
                           **told.of_fit)
         self._columns, self._code = columns, code.for_next_rows()
+        model.coef_ = without_unseen(model, self._code)
         self._signs = constrained(self.monotonic_cst, columns)
         self._row_shares, self._centered = centered_values(model, self._code, self._signs)
         self._noise = ShapeNoise(model, self._code, self._signs)

@@ -13,6 +13,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, SplineTran
 
 from dpsk import DPAdditiveClassifier, DPAdditiveRegressor
 from dpsk.exceptions import PrivacyWarning
+from dpsk.testing import NoiseSeed
 from tests.estimators.raw_tables import LEVELS, TOWNS, curves, fitted, make, table, targets
 from tests.events import tally
 from tests.registry import every_additive_model
@@ -159,3 +160,15 @@ def test_classes_are_counted_where_knots_follow_from_them_and_nowhere_else(n, cl
     knots, events = fitted_with()
     again, fewer = fitted_with(n_knots=knots)
     assert again == knots and events - fewer == counts
+
+
+@every_additive_model
+def test_a_new_or_missing_category_has_the_mean_of_those_that_rows_had(cls):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"channel": rng.choice(list("abcd"), 3000)})
+    params = {"classes": [0, 1]} if is_classifier(cls()) else {"target_bounds": (0, 1)}
+    model = cls(epsilon=4.0, columns={"channel": list("abcd")}, random_state=NoiseSeed(1),
+                **params).fit(X, rng.integers(0, 2, 3000))
+    known = model._predict_raw(pd.DataFrame({"channel": list("abcd")}))
+    for other in ("new", None):
+        assert known.min() < model._predict_raw(pd.DataFrame({"channel": [other]})) < known.max()
