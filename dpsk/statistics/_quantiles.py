@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dpsk.metrics._estimate import Estimate
 
-__all__ = ["between", "dp_median", "dp_quantile", "rank_bound"]
+__all__ = ["dp_median", "dp_quantile", "from_points", "rank_bound"]
 
 #: What they take beside what all functions do.
 _ALSO = ("bounds", "population")
