@@ -99,8 +99,8 @@ def test_public_numbers_are_asked_for_where_they_hide_nothing():
              if isinstance(node, ast.ImportFrom) and node.module == "dpsk._privacy.noise.public"}
     assert users == {f"{name}.py" for name in (
         "additive/_noise", "auditing/_tables", "ensemble/_base", "generative/_base",
-        "linear_model/_noise", "metrics/_table", "model_selection/_split", "_data/groups",
-        "pipeline/_known", "reinforcement_learning/_td", "reinforcement_learning/_distillation",
+        "ensemble/_forest", "linear_model/_noise", "metrics/_table", "model_selection/_split",
+        "_data/groups", "pipeline/_known", "reinforcement_learning/_td",
         "_queries/critic")}
 
 
