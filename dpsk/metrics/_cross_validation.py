@@ -136,8 +136,8 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
     random_state : None, int or NoiseSeed, default=None
         Shuffles indices, which is public; a NoiseSeed also repeats the noise of the evaluation.
     **options : dict
-        Of `from_predictions` of the evaluation: `pos_label` and `bins` for two classes,
-        `residual_bound` and `target_bounds` for numbers.
+        Of `from_predictions` of the evaluation: `pos_label`, `bins` and `threshold` for
+        two classes, `residual_bound` and `target_bounds` for numbers.
 
     Returns
     -------
@@ -340,10 +340,11 @@ def _opened(estimator, y, people, epsilon, delta, random_state, options):
         signature(kind.from_predictions).bind(y, y, **given)
         if kind is BinaryEvaluation:
             check_binary(labels, options.get("pos_label"), options.get("bins", "auto"),
-                         given["score_range"], options.get("log_loss_floor"))
+                         given["score_range"], options.get("log_loss_floor"),
+                         options.get("threshold"))
     found = {RegressionEvaluation: partial(predicted, classifies=False),
              MulticlassEvaluation: partial(predicted, classifies=True),
-             BinaryEvaluation: scores_of}[kind]
+             BinaryEvaluation: partial(scores_of, pos_label=options.get("pos_label"))}[kind]
     predict = partial(found, grouped=people is not None)
 
     def evaluate(rows, found):
