@@ -315,15 +315,14 @@ class ScoreTable(CurveTable):
     def _of_cells(self, threshold, metric, estimate):
         """Return an estimate of a metric that rises with positives that are predicted so.
 
-        And falls, or rises, with negatives: of a bin that is cut both may be all or none.
+        And falls with negatives, or each of its cells rises with those of one label: in a bin that
+        is cut, all or none of either label may reach the threshold.
         """
         threshold = self.bins.threshold if threshold is None else check_real(
             "threshold", threshold, remedy="None, or a finite number")
-        share = self.bins.above(threshold)
-        cut = (share > 0.0) & (share < 1.0)
-        ends = [np.where(cut, end, share) for end in (0.0, 1.0)]
+        least, most, about = self.bins.above(threshold)
 
-        def at(counts, share=share):
+        def at(counts, share=about):
             return np.stack([counts @ (1.0 - share), counts @ share], axis=-1)
 
         def mixed(counts, negative, positive):
@@ -331,12 +330,12 @@ class ScoreTable(CurveTable):
                             axis=-2)
 
         found = estimate(lambda counts: metric(at(counts)))
-        if not cut.any() or np.any(np.isnan(found.value)):
+        if np.all(least == most) or np.any(np.isnan(found.value)):
             return found
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyWarning)
             sides = [estimate(lambda counts, some=some: metric(mixed(counts, *some)))
-                     for some in (ends, ends[::-1])]
+                     for some in ((least, most), (most, least))]
         return enclosing(found, *sides)
 
     @property

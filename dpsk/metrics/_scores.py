@@ -57,9 +57,9 @@ class ScoreBins:
     def of(cls, bins, score_range, n_bins, threshold=None):
         """Return the bins that a caller asked for; `n_bins` is the number where he left it.
 
-        A `threshold` splits the public bin that holds it.
         Edges are equidistant in ``arcsin(sqrt(p))``, p the place of a score in its range, or its
-        logistic map: finer at both ends, where a share of rows is known more precisely.
+        logistic map: finer at both ends, where a share of rows is known more precisely. A
+        threshold splits the public bin that holds it.
         """
         low, high = _checked_range(score_range)
         if threshold is not None:
@@ -158,19 +158,18 @@ class ScoreBins:
         return codes_of(scores, self.inner)
 
     def above(self, threshold):
-        """Return about what share of every bin is at or above a threshold.
+        """Return what share of every bin is at or above a threshold: least, most and about.
 
-        Of the bin that holds it as fine cells say, by length where there are none.
+        Of a bin that holds it that is 0, 1, and as fine cells say; by length without them.
         """
-        edges, share = self.edges, np.zeros(len(self))
         place = int(np.searchsorted(self.inner, threshold, "right"))
-        share[place + 1:] = 1.0
-        left, right = edges[place], edges[place + 1]
+        shares = np.tile(np.arange(len(self)) > place, (3, 1)).astype(np.float64)
+        left, right = self.edges[place:place + 2]
         if threshold <= left:
-            share[place] = 1.0
+            shares[:, place] = 1.0
         elif threshold < right:
-            share[place] = self._part(threshold, left, right)
-        return share
+            shares[1:, place] = 1.0, self._part(threshold, left, right)
+        return shares
 
     def _part(self, threshold, left, right):
         """Return about what share of the bin between two edges is at or above a threshold."""
