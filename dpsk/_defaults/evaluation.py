@@ -4,7 +4,7 @@ Bins: docs/results/evaluation.md; shares of a choice on held-out rows: docs/resu
 """
 
 __all__ = ["FLOOR", "GROUPS", "JOINED", "LEAST_BINS", "LOSS_REACH", "LOSS_WEIGHT", "ORDER",
-           "POWER", "WIDTHS", "WIDTHS_SHARE", "histogram_bins", "holdout_shares"]
+           "POWER", "WIDTHS", "WIDTHS_SHARE", "bins_of", "histogram_bins", "holdout_shares"]
 
 #: Counts of cells that bins are chosen by: so many cells are one of the next width, at so many
 #: widths, for that share of mu^2.
@@ -34,8 +34,13 @@ def histogram_bins(budget):
     About ``0.65 (n mu)^0.4``: 16 for 16,000 rows at epsilon 1. The middle of the range is an edge
     of so many public bins.
     """
+    return bins_of(min(budget.signal_to_noise, 1e9))
+
+
+def bins_of(signal):
+    """Return that number for a signal, n mu."""
     least, most = BINS
-    wanted = min(_AT_ONE * min(budget.signal_to_noise, 1e9)**POWER, most)
+    wanted = min(_AT_ONE * signal**POWER, most)
     return max(least, 4 * round(wanted / 4))
 
 

@@ -215,14 +215,18 @@ class ScoreTable(CurveTable):
         order = ordered(self.counts)
         rises, shares = _curves.slopes(self.counts, self.noise_scale)
         own = np.clip(rises / (6.0 * np.maximum(shares * (1.0 - shares), _FEW)), -1.0, 1.0)
-        some, none, beside, most, best, worst = (by_bin(self.counts, *given) for given in (
-            (order,), (0.0,), (own,), (np.where(crowded > 0.0, 1.0, order), self._tied), (1.0,),
-            (-1.0,)))
-        luck = _LUCK * np.sqrt(np.sum(
-            (best - worst)**2 / np.maximum(self.counts[1, ::-1], 1.0)))
+        some, none, beside, most = (by_bin(self.counts, *given) for given in (
+            (order,), (0.0,), (own,), (np.where(crowded > 0.0, 1.0, order), self._tied)))
         hidden = math.hypot((some - none).sum(), (some - beside).sum(),
-                            (most - some).sum() / 2.0, luck)
+                            (most - some).sum() / 2.0, self._luck())
         return self._curved_share(precise, hidden / max(self.counts[1].sum(), 1.0))
+
+    def _luck(self):
+        """Return by how much chance moves the sum of precisions over positives within bins."""
+        best, worst = (_curves.precisions(self.counts, self._tied + self._crowded, order)
+                       for order in (1.0, -1.0))
+        return _LUCK * np.sqrt(np.sum(
+            (best - worst)**2 / np.maximum(self.counts[1, ::-1], 1.0)))
 
     def brier_score(self) -> Estimate:
         """Return the mean square between label and probability, an `Estimate`.

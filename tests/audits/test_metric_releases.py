@@ -8,8 +8,12 @@ import pytest
 from scipy.stats import chi2
 
 from dpsk.accounting import Gaussian, compose, delta
-from dpsk.metrics import BinaryEvaluation, MulticlassEvaluation, RegressionEvaluation
-from dpsk.metrics._log_loss import LogLossEvaluation
+from dpsk.metrics import (
+    BinaryEvaluation,
+    MulticlassEvaluation,
+    RegressionEvaluation,
+    dp_log_loss,
+)
 from dpsk.testing import NoiseSeed
 from tests.events import gaussian_mu
 
@@ -52,11 +56,12 @@ def test_a_row_moves_the_histogram_by_the_root_of_two_at_most(noise_times, score
 
 def test_a_row_moves_the_mean_of_log_losses_by_what_is_priced_at_most(noise_times):
     noise_times(0.0)
-    found = [LogLossEvaluation.from_predictions(*with_last(*scores(), *last), labels=[0, 1])
+    found = [dp_log_loss(*with_last(*scores(), *last), labels=[0, 1])
              for last in itertools.product([0, 1], HOSTILE)]
-    means = [each.mean for each in found]
-    assert 1.99 < N * np.ptp(means) <= 2.0
-    assert found[0].noise_scale * N == pytest.approx(2.0 / gaussian_mu(1.0, 1.0 / N**2), rel=1e-6)
+    most = np.log(100.0)
+    assert 0.99 * most < N * np.ptp([each.value for each in found]) <= most * (1.0 + 1e-9)
+    mu = gaussian_mu(1.0, 1.0 / N**2)
+    assert N * found[0].standard_error == pytest.approx(most / mu, rel=1e-6)
 
 
 def test_a_row_moves_the_table_of_labels_by_the_root_of_two_at_most(noise_times):
@@ -95,7 +100,7 @@ PRICED = EVALUATIONS | {
     "following": lambda **more: BinaryEvaluation.from_predictions(*scores(), **more),
     "with log loss": lambda **more: BinaryEvaluation.from_predictions(
         *scores(), log_loss_floor=0.01, **more),
-    "log loss": lambda **more: LogLossEvaluation.from_predictions(*scores(), **more)}
+    "log loss": lambda **more: dp_log_loss(*scores(), **more)}
 
 
 @pytest.mark.parametrize("make", PRICED.values(), ids=PRICED)

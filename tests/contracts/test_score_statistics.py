@@ -21,6 +21,7 @@ from dpsk._statistics.scores import (
     noisy_widths,
     widths_noise,
 )
+from dpsk.metrics._curves import slopes, won_pairs
 from dpsk.metrics._score_cells import ScoreCells
 from dpsk.metrics._score_plan import fewer_bins, lone, planned_bins, row_counts
 from dpsk.metrics._score_release import ScoreRelease
@@ -335,3 +336,16 @@ def test_the_middle_of_a_range_of_scores_is_an_edge():
         high = round(low + width, 2)
         bins = ScoreBins.of("auto", (low, high), 16)
         assert bins.threshold in bins.inner and np.all(np.diff(bins.edges) > 0.0)
+
+
+@pytest.mark.parametrize("share", [lambda u: 0.1 + 0.8 * u, lambda u: u**3,
+                                   lambda u: 0.9 - 0.8 * np.abs(1.0 - (3.0 * u) % 2.0)])
+def test_pairs_within_bins_follow_the_shares_of_the_bins_beside(share):
+    """Of rows of two kinds in one range of scores, too, whose shares rise and fall."""
+    own = share((np.arange(24_000) + 0.5) / 24_000)
+    fine = np.stack([1.0 - own, own])
+    bins = fine.reshape(2, 12, -1).sum(axis=-1)
+    rises, shares = slopes(bins, 1e-3)
+    assert (rises * bins.sum(axis=0)**2).sum() / 12.0 == pytest.approx(
+        won_pairs(fine) - won_pairs(bins), rel=0.02)
+    np.testing.assert_allclose(shares, bins[1] / 2000.0)

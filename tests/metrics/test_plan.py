@@ -1,5 +1,8 @@
 """Errors that are planned are about those that evaluations state, and measured ones."""
 
+import itertools
+import operator
+
 import numpy as np
 import pytest
 
@@ -33,6 +36,25 @@ def test_plans_follow_the_budget_and_say_what_noise_hides():
     assert np.isinf(hidden["roc_auc"]) and np.isfinite(hidden["prevalence"])
     exact = plan_evaluation(7500, epsilon=np.inf)
     assert max(exact.values()) < 0.01
+
+
+def check_order(rows, shares, epsilons):
+    """Raise an AssertionError if more rows, cases or epsilon have a larger planned error."""
+    plans = {each: plan_evaluation(each[0], cases=round(each[0] * each[1]), epsilon=each[2])
+             for each in itertools.product(rows, shares, epsilons)}
+    for (one, less), (other, more) in itertools.permutations(plans.items(), 2):
+        if all(map(operator.le, one, other)):
+            assert all(more[name] <= less[name] * (1.0 + 1e-9) for name in less), (one, other)
+
+
+def test_more_rows_cases_or_epsilon_never_have_a_larger_planned_error():
+    check_order((4000, 5200), (0.2, 0.23), (0.9, 1.0))
+
+
+@pytest.mark.thorough
+def test_planned_errors_are_in_order_over_a_grid():
+    check_order((400, 1300, 5000, 16_000, 60_000), (0.013, 0.025, 0.05, 0.11, 0.23, 0.5),
+                (0.3, 0.5, 0.8, 1.0, 1.3, 2.2, 4.0))
 
 
 @pytest.mark.parametrize("wrong", [

@@ -8,7 +8,6 @@ from sklearn import metrics
 from benchmarks.utility.evaluation_grid import cells, measured
 from benchmarks.utility.evaluation_shapes import KINDS, scored
 from dpsk.metrics import BinaryEvaluation, DPCalibrationDisplay
-from dpsk.metrics._curves import slopes, won_pairs
 from dpsk.testing import NoiseSeed
 
 #: One cell of every shape in `make test`.
@@ -101,16 +100,3 @@ def test_calibration_curves_are_of_groups_of_rows_or_of_equal_widths(shape, stra
     for share, error, mean in zip(*shares, means, strict=True):
         near = np.abs(p - mean) <= np.sort(np.abs(p - mean))[800]
         assert abs(share - y[near].mean()) < 0.2 + 4 * error
-
-
-@pytest.mark.parametrize("share", [lambda u: 0.1 + 0.8 * u, lambda u: u**3,
-                                   lambda u: 0.9 - 0.8 * np.abs(1.0 - (3.0 * u) % 2.0)])
-def test_pairs_within_bins_follow_the_shares_of_the_bins_beside(share):
-    """Of rows of two kinds in one range of scores, too, whose shares rise and fall."""
-    own = share((np.arange(24_000) + 0.5) / 24_000)
-    fine = np.stack([1.0 - own, own])
-    bins = fine.reshape(2, 12, -1).sum(axis=-1)
-    rises, shares = slopes(bins, 1e-3)
-    assert (rises * bins.sum(axis=0)**2).sum() / 12.0 == pytest.approx(
-        won_pairs(fine) - won_pairs(bins), rel=0.02)
-    np.testing.assert_allclose(shares, bins[1] / 2000.0)
