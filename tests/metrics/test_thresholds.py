@@ -1,5 +1,7 @@
 """Metrics at thresholds: those that are declared are edges, and others hold all of their bin."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn import metrics
@@ -10,12 +12,11 @@ from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClas
 from benchmarks.utility.evaluation_shapes import SHAPES, UNBOUNDED, scored
 from dpsk import DPLogisticRegression, DPTunedThresholdClassifier
 from dpsk.metrics import BinaryEvaluation, dp_cross_validate
-from dpsk.metrics._curves import ratio
 from dpsk.testing import NoiseSeed
 
 EXACT = {"accuracy": metrics.accuracy_score, "recall": metrics.recall_score,
          "balanced_accuracy": metrics.balanced_accuracy_score, "f1": metrics.f1_score,
-         "precision": lambda y, found: ratio((y * found).sum(), found.sum()),
+         "precision": partial(metrics.precision_score, zero_division=0.0),
          "confusion_matrix": metrics.confusion_matrix}
 
 
@@ -48,9 +49,11 @@ def test_an_area_is_known_as_well_where_a_threshold_is_declared():
     assert other.precision().standard_error < 0.5 * one.precision(0.3).standard_error
 
 
-@pytest.mark.parametrize("shape", sorted(SHAPES))
+@pytest.mark.parametrize("shape", ["logistic", "wave", "zeros", "margins", *(
+    pytest.param(shape, marks=pytest.mark.thorough)
+    for shape in sorted(set(SHAPES) - {"logistic", "wave", "zeros", "margins"}))])
 def test_intervals_at_thresholds_within_bins_hold_the_exact_metrics(shape):
-    """Noise repeats; so do misses, of which one in twenty is allowed and 2 % were found."""
+    """Noise repeats, so that this is the same in every run."""
     y, p = scored(shape, 0.1, 5000)
     found = BinaryEvaluation.from_predictions(
         y, p, random_state=NoiseSeed(0), score_range=None if shape in UNBOUNDED else (0.0, 1.0))
