@@ -242,9 +242,10 @@ class BinaryEvaluation(ScoreTable):
                    found.bins, losses[0], noises[0], floor, losses[1], noises[1])
 
 
-def check_binary(classes, pos_label, bins, score_range, log_loss_floor, threshold):
+def check_binary(labels, score_range, pos_label=None, bins="auto", threshold=None,
+                 log_loss_floor=None, **_):
     """Raise a ValueError unless two classes can be evaluated so."""
-    _positive(classes, pos_label)
+    _positive(labels, pos_label)
     _floor_of(log_loss_floor, ScoreBins.of(bins, score_range, 2, threshold))
 
 

@@ -161,7 +161,8 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
     `groups` the same holds of all rows of a group.
 
     *Scores* of all folds are told apart together. Probabilities are of one scale; decisions of
-    models without probabilities need not be, so that curves of them mix scales.
+    models without probabilities need not be, so that curves of them mix scales. Models with tuned
+    thresholds have one each: metrics are those at `threshold`, .5 by default.
 
     Examples
     --------
@@ -339,9 +340,7 @@ def _opened(estimator, y, people, epsilon, delta, random_state, options):
             given["score_range"] = score_range_of(estimator)
         signature(kind.from_predictions).bind(y, y, **given)
         if kind is BinaryEvaluation:
-            check_binary(labels, options.get("pos_label"), options.get("bins", "auto"),
-                         given["score_range"], options.get("log_loss_floor"),
-                         options.get("threshold"))
+            check_binary(**given)
     found = {RegressionEvaluation: partial(predicted, classifies=False),
              MulticlassEvaluation: partial(predicted, classifies=True),
              BinaryEvaluation: partial(scores_of, pos_label=options.get("pos_label"))}[kind]

@@ -65,14 +65,27 @@ def scores_of(estimator, X, *, grouped=False, pos_label=None):
 def threshold_of(estimator, pos_label=None):
     """Return from which score on a fitted classifier predicts the positive label; None: unknown.
     """
-    model = getattr(estimator, "best_estimator_", estimator)
+    model = _deciding(estimator)
     threshold = getattr(model, "best_threshold_", None)
     if isinstance(model, FixedThresholdClassifier) and model.threshold != "auto":
         threshold = model.threshold
+    if threshold is not None and score_range_of(model) != score_range_of(estimator):
+        return None
     if threshold is None or not _is_first(estimator, pos_label):
         return threshold
     # What reaches the threshold is of the second label.
     return float(np.nextafter((1.0 if score_range_of(estimator) else 0.0) - threshold, np.inf))
+
+
+def _deciding(estimator):
+    """Return what predicts: of a fitted search its best model, of a pipeline its last step."""
+    while True:
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif hasattr(estimator, "steps"):
+            estimator = getattr(estimator, "steps_", estimator.steps)[-1][1]
+        else:
+            return estimator
 
 
 def _is_first(estimator, pos_label):

@@ -7,10 +7,19 @@ import pytest
 from sklearn import metrics
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    TunedThresholdClassifierCV,
+)
 
 from benchmarks.utility.evaluation_shapes import SHAPES, UNBOUNDED, scored
-from dpsk import DPLogisticRegression, DPTunedThresholdClassifier
+from dpsk import (
+    DPLogisticRegression,
+    DPStandardScaler,
+    DPTunedThresholdClassifier,
+    make_dp_pipeline,
+)
 from dpsk.metrics import BinaryEvaluation, dp_cross_validate
 from dpsk.testing import NoiseSeed
 
@@ -85,7 +94,10 @@ X, Y = make_classification(3000, weights=[0.8], random_state=0)
                                thresholds=[-1.3, -0.8, -0.3], random_state=NoiseSeed(0),
                                response_method="decision_function"),
     TunedThresholdClassifierCV(LogisticRegression(), scoring="f1", cv=2),
-    FixedThresholdClassifier(LogisticRegression(), threshold=0.23)])
+    make_dp_pipeline(DPStandardScaler(), DPTunedThresholdClassifier(
+        DPLogisticRegression(), scoring="f1", thresholds=[0.2, 0.23]), epsilon=4.0,
+        random_state=NoiseSeed(0)),
+    GridSearchCV(FixedThresholdClassifier(LogisticRegression(), threshold=0.23), {}, cv=2)])
 def test_metrics_are_those_of_the_predictions_of_a_classifier_with_a_threshold(model):
     model.fit(X[:1000], Y[:1000])
     decided = model.predict(X[1000:])
