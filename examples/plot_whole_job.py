@@ -65,7 +65,8 @@ print(f"standard error of the ROC area: {errors['roc_auc']:.2f}")
 # Tune, fit, evaluate
 # -------------------
 # All three say whose a visit is, and the budget refuses what does not. A person's visits count as
-# one: their average moves a sum as much as one row would.
+# one: their average moves a sum as much as one row would. Recall and precision are those at the
+# tuned threshold, which the evaluation takes from the model.
 
 budget = PrivacyBudget(3.0, 1e-6, unit="group", name="patients")
 of_fits = {"groups": who[~test]}
@@ -82,7 +83,9 @@ with budget:
         model, visits[test], readmitted[test], epsilon=shares["evaluation"], delta=1e-7,
         groups=who[test])
 print(search.best_params_, f"threshold {model.best_threshold_:.3f}")
-print(f"ROC area {result.roc_auc():.2f}, noise {result.roc_auc().standard_error:.2f}")
+for name in ("roc_auc", "recall", "precision"):
+    value, (low, high) = getattr(result, name)(), getattr(result, name)().interval(0.95)
+    print(f"{name} {value:.2f}, with noise in [{low:.2f}, {high:.2f}]")
 
 # %%
 # Look at it

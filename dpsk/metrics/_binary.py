@@ -20,6 +20,7 @@ from dpsk.metrics._inputs import (
     read_numbers,
     score_range_of,
     scores_of,
+    threshold_of,
 )
 from dpsk.metrics._score_release import ScoreRelease, score_release
 from dpsk.metrics._score_table import ScoreTable
@@ -58,6 +59,7 @@ class BinaryEvaluation(ScoreTable):
         Noisy counts, read-only: the negative label first, bins rising.
     bins : ScoreBins
         `bins.edges` are released, or public where the caller gave bins; shape (n_bins + 1,).
+        `bins.threshold` is that of metrics which are not given another one.
     noise_scale : float
         Standard deviation of the noise on a count.
     n_samples : int
@@ -126,7 +128,8 @@ class BinaryEvaluation(ScoreTable):
     def from_estimator(cls, estimator: Any, X: Table, y: ArrayLike, *, epsilon: float = 1.0,
                        delta: float | None = None, pos_label: Any = None,
                        bins: str | int | Sequence[float] = "auto",
-                       log_loss_floor: float | None = None, groups: ArrayLike | None = None,
+                       threshold: float | None = None, log_loss_floor: float | None = None,
+                       groups: ArrayLike | None = None,
                        random_state: RandomState | None = None) -> Self:
         """Score rows with a fitted classifier of two classes, and release the histogram.
 
@@ -134,7 +137,7 @@ class BinaryEvaluation(ScoreTable):
         ----------
         estimator : classifier
             Fitted, to other rows. Scores are those of `predict_proba`, else of
-            `decision_function`; its `classes_` are the labels.
+            `decision_function`, or of its `response_method`; its `classes_` are the labels.
         X : array-like of shape (n, n_features)
             Rows, as the classifier takes them.
         y : array-like of shape (n,)
@@ -142,6 +145,8 @@ class BinaryEvaluation(ScoreTable):
         %(epsilon_release)s %(delta_release)s %(pos_label_release)s
         bins : "auto", int or sequence of float, default="auto"
             As for `from_predictions`.
+        threshold : float or None, default=None
+            As for `from_predictions`; None: the estimator's `best_threshold_`, where it has one.
         log_loss_floor : float or None, default=None
             As for `from_predictions`.
         groups : array-like of shape (n,) or None, default=None
@@ -154,11 +159,14 @@ class BinaryEvaluation(ScoreTable):
             What was released.
         """
         check_is_fitted(estimator)
-        scores = scores_of(estimator, X, grouped=groups is not None)
+        scores = scores_of(estimator, X, grouped=groups is not None, pos_label=pos_label)
+        if threshold is None:
+            threshold = threshold_of(estimator, pos_label)
         return cls.from_predictions(
             y, scores, epsilon=epsilon, delta=delta, labels=estimator.classes_,
             pos_label=pos_label, score_range=score_range_of(estimator), bins=bins,
-            log_loss_floor=log_loss_floor, groups=groups, random_state=random_state)
+            threshold=threshold, log_loss_floor=log_loss_floor, groups=groups,
+            random_state=random_state)
 
     @classmethod
     @quietly
@@ -167,6 +175,7 @@ class BinaryEvaluation(ScoreTable):
                          pos_label: Any = None,
                          score_range: tuple[float, float] | None = (0.0, 1.0),
                          bins: str | int | Sequence[float] = "auto",
+                         threshold: float | None = None,
                          log_loss_floor: float | None = None,
                          groups: ArrayLike | None = None,
                          random_state: RandomState | None = None) -> Self:
@@ -188,8 +197,11 @@ class BinaryEvaluation(ScoreTable):
             Public bounds on scores; None: scores of any size.
         bins : "auto", int or sequence of float, default="auto"
             "auto": edges follow the scores. Else the number of public bins, or the public edges
-            between them. Metrics at a threshold are sharpest where that is an edge; the middle
-            of the range is one by default.
+            between them.
+        threshold : float or None, default=None
+            Public, or released before: rows of at least that score are predicted positive where
+            a metric is not given another one. It is an edge, so metrics there have only noise in
+            their errors. None: the middle of the range, 0 where scores have none.
         log_loss_floor : float or None, default=None
             Public, such as 0.01: the log loss is released too, of probabilities that count as no
             less. Noise on all else is a fiftieth larger for it. None: there is no `log_loss`.
@@ -214,11 +226,12 @@ class BinaryEvaluation(ScoreTable):
         check_lengths(codes, "y_score", scores)
         members = groups_of(groups, len(codes))
         budget = checked_budget(len(codes), 1, epsilon, delta, random_state, members)
-        made = ScoreBins.of(bins, score_range, histogram_bins(budget))
+        made = ScoreBins.of(bins, score_range, histogram_bins(budget), threshold)
         floor = _floor_of(log_loss_floor, made)
         shown = classes if positive == 1 else classes[::-1]
         found, certificate = score_release(
-            table_method(cls, shown, made, *[floor] * (floor is not None)),
+            table_method(cls, shown, made, *[floor] * (floor is not None),
+                         *[("threshold", made.declared)] * (made.declared is not None)),
             "noisy histogram of scores", budget,
             ScoreRelease(made, isinstance(bins, str), budget.n_samples, floor), scores,
             codes if positive == 1 else 1 - codes, groups=members, random_state=random_state,
@@ -229,10 +242,11 @@ class BinaryEvaluation(ScoreTable):
                    found.bins, losses[0], noises[0], floor, losses[1], noises[1])
 
 
-def check_binary(classes, pos_label, bins, score_range, log_loss_floor):
+def check_binary(labels, score_range, pos_label=None, bins="auto", threshold=None,
+                 log_loss_floor=None, **_):
     """Raise a ValueError unless two classes can be evaluated so."""
-    _positive(classes, pos_label)
-    _floor_of(log_loss_floor, ScoreBins.of(bins, score_range, 2))
+    _positive(labels, pos_label)
+    _floor_of(log_loss_floor, ScoreBins.of(bins, score_range, 2, threshold))
 
 
 def _floor_of(log_loss_floor, bins):

@@ -136,8 +136,8 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
     random_state : None, int or NoiseSeed, default=None
         Shuffles indices, which is public; a NoiseSeed also repeats the noise of the evaluation.
     **options : dict
-        Of `from_predictions` of the evaluation: `pos_label` and `bins` for two classes,
-        `residual_bound` and `target_bounds` for numbers.
+        Of `from_predictions` of the evaluation: `pos_label`, `bins` and `threshold` for
+        two classes, `residual_bound` and `target_bounds` for numbers.
 
     Returns
     -------
@@ -161,7 +161,8 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
     `groups` the same holds of all rows of a group.
 
     *Scores* of all folds are told apart together. Probabilities are of one scale; decisions of
-    models without probabilities need not be, so that curves of them mix scales.
+    models without probabilities need not be, so that curves of them mix scales. Models with tuned
+    thresholds have one each: metrics are those at `threshold`, .5 by default.
 
     Examples
     --------
@@ -339,11 +340,10 @@ def _opened(estimator, y, people, epsilon, delta, random_state, options):
             given["score_range"] = score_range_of(estimator)
         signature(kind.from_predictions).bind(y, y, **given)
         if kind is BinaryEvaluation:
-            check_binary(labels, options.get("pos_label"), options.get("bins", "auto"),
-                         given["score_range"], options.get("log_loss_floor"))
+            check_binary(**given)
     found = {RegressionEvaluation: partial(predicted, classifies=False),
              MulticlassEvaluation: partial(predicted, classifies=True),
-             BinaryEvaluation: scores_of}[kind]
+             BinaryEvaluation: partial(scores_of, pos_label=options.get("pos_label"))}[kind]
     predict = partial(found, grouped=people is not None)
 
     def evaluate(rows, found):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dpsk._typing import FloatArray
 
-__all__ = ["REACH", "Estimate", "between", "check_level"]
+__all__ = ["REACH", "Estimate", "between", "check_level", "enclosing"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -215,6 +215,12 @@ def between(value, low, high, bounds):
     below, above = (_number(side / REACH) for side in (value - low, high - value))
     return Estimate(_number(value), _number(np.maximum(below, above)),
                     tuple(map(_number, bounds)), errors=(below, above))
+
+
+def enclosing(found, *others):
+    """Return an estimate whose interval of 95 % holds those of others."""
+    low, high = zip(*(each.interval() for each in (found, *others)), strict=True)
+    return between(found.value, np.min(low, axis=0), np.max(high, axis=0), found.bounds)
 
 
 def check_level(level):

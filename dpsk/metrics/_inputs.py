@@ -2,6 +2,7 @@
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.utils.validation import column_or_1d
 
 from dpsk._data.errors import discreetly
@@ -10,7 +11,7 @@ from dpsk._data.passes import InPasses
 from dpsk._parameters import check_real
 
 __all__ = ["check_floor", "check_lengths", "predicted", "read_labels", "read_numbers",
-           "score_range_of", "scores_of"]
+           "score_range_of", "scores_of", "threshold_of"]
 
 
 def read_labels(name, y_true, labels):
@@ -42,15 +43,53 @@ def check_lengths(y_true, name, values):
 
 
 def score_range_of(estimator):
-    """Return the range of the scores of a classifier: of probabilities, or None of decisions."""
+    """Return the range of the scores of a classifier: of probabilities, or None of decisions.
+
+    A classifier with a tuned threshold says which of both it compares.
+    """
     _check_kind(estimator, is_classifier, "a classifier")
-    return (0.0, 1.0) if hasattr(estimator, "predict_proba") else None
+    decides = getattr(estimator, "response_method", "auto") == "decision_function"
+    return (0.0, 1.0) if hasattr(estimator, "predict_proba") and not decides else None
 
 
-def scores_of(estimator, X, *, grouped=False):
-    """Return the scores of rows by a fitted classifier; `grouped`: wherever a row stands."""
+def scores_of(estimator, X, *, grouped=False, pos_label=None):
+    """Return the scores of rows by a fitted classifier; `grouped`: wherever a row stands.
+
+    Decisions are higher for the positive label; probabilities have a column for each.
+    """
     method = "predict_proba" if score_range_of(estimator) else "decision_function"
-    return discreetly("X", getattr(_placed(estimator, grouped), method), X)
+    found = discreetly("X", getattr(_placed(estimator, grouped), method), X)
+    return -found if found.ndim == 1 and _is_first(estimator, pos_label) else found
+
+
+def threshold_of(estimator, pos_label=None):
+    """Return from which score on a fitted classifier predicts the positive label; None: unknown.
+    """
+    model = _deciding(estimator)
+    threshold = getattr(model, "best_threshold_", None)
+    if isinstance(model, FixedThresholdClassifier) and model.threshold != "auto":
+        threshold = model.threshold
+    if threshold is not None and score_range_of(model) != score_range_of(estimator):
+        return None
+    if threshold is None or not _is_first(estimator, pos_label):
+        return threshold
+    # What reaches the threshold is of the second label.
+    return float(np.nextafter((1.0 if score_range_of(estimator) else 0.0) - threshold, np.inf))
+
+
+def _deciding(estimator):
+    """Return what predicts: of a fitted search its best model, of a pipeline its last step."""
+    while True:
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif hasattr(estimator, "steps"):
+            estimator = getattr(estimator, "steps_", estimator.steps)[-1][1]
+        else:
+            return estimator
+
+
+def _is_first(estimator, pos_label):
+    return pos_label is not None and pos_label == estimator.classes_[0]
 
 
 def predicted(estimator, X, *, classifies, grouped=False):

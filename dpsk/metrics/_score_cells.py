@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from dpsk._defaults.evaluation import JOINED, WIDTHS
+from dpsk.metrics._scores import SAME
 
 __all__ = ["ScoreCells"]
 
@@ -28,27 +29,28 @@ class ScoreCells:
         Of cells that hold one number alone: rows there are ties.
     likely : ndarray of shape (n_cells,)
         Shares of rows that are thought likely where nothing is known, as even as public bins are.
-    middle : int
-        The cell that the middle of the range is the lower edge of.
+    kept : int
+        The cell that the threshold is the lower edge of; 0 where that is beyond the range.
     """
 
     edges: np.ndarray
     exact: np.ndarray
     likely: np.ndarray
-    middle: int
+    kept: int
 
     @classmethod
     def of(cls, bins):
         """Return the cells of the range of a ScoreBins, at most ``JOINED**WIDTHS`` of them."""
-        return _cells(bins.low, bins.high, bins.middle)
+        return _cells(bins.low, bins.high, bins.threshold)
 
 
 @lru_cache(maxsize=8)
-def _cells(low, high, middle):
+def _cells(low, high, threshold):
     bounded = np.isfinite(low)
     points = low + (high - low) * _HUNDREDTHS / 100.0 if bounded else _WHOLE
-    points[points == points[np.argmin(np.abs(points - middle))]] = middle
-    own = np.concatenate([points, np.nextafter(points, np.inf)])
+    # So that a threshold is where users look for it, to the last bit.
+    points[np.isclose(points, threshold, rtol=SAME, atol=0.0)] = threshold
+    own = np.unique(np.concatenate([points, np.nextafter(points, np.inf), [threshold]]))
     found = _even(JOINED**WIDTHS - 1 - len(own))
     if bounded:
         found = low + (high - low) * found
@@ -65,7 +67,8 @@ def _cells(low, high, middle):
     likely = np.diff(np.concatenate([[0.0], np.arcsin(np.sqrt(places)), [np.pi / 2.0]]))
     for array in (edges, exact, likely):
         array.flags.writeable = False
-    return ScoreCells(edges, exact, likely, int(np.searchsorted(edges, middle)) + 1)
+    kept = int(np.searchsorted(edges, threshold)) + 1 if threshold in edges else 0
+    return ScoreCells(edges, exact, likely, kept)
 
 
 def _even(count):

@@ -38,7 +38,7 @@ _HALVINGS, _MULTIPLIERS = 14, (1e-2, 1e6)
 
 
 def planned_bins(levels: list[FloatArray], n_samples: int, noises: tuple[float, float],
-                 n_bins: int, likely: FloatArray, middle: int,
+                 n_bins: int, likely: FloatArray, threshold: int,
                  too_wide: Callable[..., BoolArray]) -> tuple[IntArray, FloatArray]:
     """Return the first cells of all bins but the lowest, and about how many rows cells hold.
 
@@ -53,8 +53,8 @@ def planned_bins(levels: list[FloatArray], n_samples: int, noises: tuple[float, 
         About so many bins.
     likely : ndarray of shape (n_cells,)
         Shares that are thought likely before.
-    middle : int
-        A first cell that is kept.
+    threshold : int
+        A first cell that is kept; 0: none.
     too_wide : callable, (cells, ndarray of bool) -> ndarray of bool
         Whether bins from one cell to before another may hold only few rows, a square array.
     """
@@ -64,12 +64,12 @@ def planned_bins(levels: list[FloatArray], n_samples: int, noises: tuple[float, 
     counts = _by_label(levels, rows, n_samples, noise)
     if later:
         n_bins = fewer_bins(n_bins, counts.sum(axis=1))
-    first = _candidates(rows, n_samples, middle)
+    first = _candidates(rows, n_samples, threshold)
     added, ties = _costs(np.add.reduceat(counts, first, axis=1), later)
     ends = np.append(first, len(rows))
     held = np.append(0.0, np.cumsum(rows))[ends]
     many = held - held[:, None] > later
-    added, kept = np.where(many & too_wide(ends, many), _MUCH, added), ends == middle
+    added, kept = np.where(many & too_wide(ends, many), _MUCH, added), ends == threshold
     low, high = np.log(_MULTIPLIERS)
     for _ in range(_HALVINGS):
         chosen = _best(added + np.exp((low + high) / 2.0) * ties, kept)
@@ -192,11 +192,11 @@ def _rising(values, weights):
     return np.repeat([value for value, _, _ in blocks], [size for _, _, size in blocks])
 
 
-def _candidates(rows, n_samples, middle):
+def _candidates(rows, n_samples, threshold):
     """Return the first cells of unions that bins may be made of."""
     first, held = [0], 0.0
     for cell, count in enumerate(rows.tolist()):
-        if cell == middle or (cell > first[-1] and held + count > _FINEST * n_samples):
+        if cell == threshold or (cell > first[-1] and held + count > _FINEST * n_samples):
             first.append(cell)
             held = 0.0
         held += count

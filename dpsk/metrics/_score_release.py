@@ -123,7 +123,7 @@ class ScoreRelease(Composite):
         """Return bins that follow noisy counts of cells at all widths, and cells' bins."""
         cells = ScoreCells.of(self.bins)
         first, rows = planned_bins(levels, self.n_samples, self.noises(noise_multiplier),
-                                   len(self.bins), cells.likely, cells.middle,
+                                   len(self.bins), cells.likely, cells.kept,
                                    self._too_wide(cells))
         return (self.bins.following(first, rows, cells, lone(rows)),
                 np.searchsorted(first, np.arange(len(rows)), "right"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.special import ndtri
@@ -14,7 +15,7 @@ from dpsk._parameters import check_real
 from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics import _curves
 from dpsk.metrics._curve_table import CurveTable
-from dpsk.metrics._estimate import Estimate
+from dpsk.metrics._estimate import Estimate, enclosing
 from dpsk.metrics._scores import expected_log_losses, expected_losses, log_losses
 
 __all__ = ["ScoreTable"]
@@ -68,9 +69,10 @@ class ScoreTable(CurveTable):
         Parameters
         ----------
         threshold : float or None, default=None
-            Rows of at least that score are predicted positive. None: the middle of the range of
-            scores, 0 where they have none. Between edges counts are interpolated, and an eighth
-            of what the bin may move is in the error.
+            Rows of at least that score are predicted positive. None: that of the evaluation,
+            `bins.threshold`, which is an edge of bins. Between edges it is not known which rows
+            of the bin reach it, and intervals hold whatever the bin may: declare a threshold
+            that matters when evaluating.
 
         Returns
         -------
@@ -308,28 +310,37 @@ class ScoreTable(CurveTable):
 
     def _at(self, threshold, metric, bounds=(0.0, 1.0)):
         """Return a metric of the cells (..., label, prediction) at a threshold."""
-        at, ends = self._cells(threshold)
-        low, high = (metric(end) for end in ends)
-        return self._estimate(lambda counts: metric(at(counts)), bounds,
-                              np.abs(high - low) / 8.0)
+        return self._of_cells(threshold, metric, partial(self._estimate, bounds=bounds))
 
     def _share_at(self, threshold, parts):
         """Return a ratio of such cells; `parts` gives its part and its whole."""
-        at, ends = self._cells(threshold)
-        low, high = (_curves.ratio(*parts(end)) for end in ends)
-        return self._share(lambda counts: parts(at(counts)), hidden=abs(high - low) / 8.0)
+        return self._of_cells(threshold, parts, self._share)
 
-    def _cells(self, threshold):
-        """Return what makes such cells of counts, and those of a bin that is cut at either end."""
-        threshold = self.bins.middle if threshold is None else check_real(
+    def _of_cells(self, threshold, metric, estimate):
+        """Return an estimate of a metric that rises with positives that are predicted so.
+
+        And falls with negatives, or each of its cells rises with those of one label: in a bin that
+        is cut, all or none of either label may reach the threshold.
+        """
+        threshold = self.bins.threshold if threshold is None else check_real(
             "threshold", threshold, remedy="None, or a finite number")
-        share = self.bins.above(threshold)
+        least, most, about = self.bins.above(threshold)
 
-        def at(counts, share=share):
+        def at(counts, share=about):
             return np.stack([counts @ (1.0 - share), counts @ share], axis=-1)
 
-        cut = (share > 0.0) & (share < 1.0)
-        return at, [at(self.counts, np.where(cut, end, share)) for end in (0.0, 1.0)]
+        def mixed(counts, negative, positive):
+            return np.stack([at(counts, negative)[..., 0, :], at(counts, positive)[..., 1, :]],
+                            axis=-2)
+
+        found = estimate(lambda counts: metric(at(counts)))
+        if np.all(least == most) or np.any(np.isnan(found.value)):
+            return found
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyWarning)
+            sides = [estimate(lambda counts, some=some: metric(mixed(counts, *some)))
+                     for some in ((least, most), (most, least))]
+        return enclosing(found, *sides)
 
     @property
     def _tied(self):

@@ -1,7 +1,7 @@
 """Scores to bins with public edges."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import logit
@@ -9,10 +9,12 @@ from scipy.special import logit
 from dpsk._data.errors import discreetly
 from dpsk._parameters import check_integer, check_real
 
-__all__ = ["ScoreBins", "codes_of", "expected_log_losses", "expected_losses", "log_losses",
-           "require_probabilities"]
+__all__ = ["SAME", "ScoreBins", "codes_of", "expected_log_losses", "expected_losses",
+           "log_losses", "require_probabilities"]
 
 _MOST_BINS = 1 << 12
+#: Edges that differ from a threshold by no more than this are that threshold.
+SAME = 1e-12
 #: What share of the rows of bins beside may be in one, unseen.
 _HIDDEN = 0.02
 #: Rows of a cell that is no number count where they are more than this share of a bin.
@@ -36,6 +38,10 @@ class ScoreBins:
         as shares of pairs of its rows; empty where bins are public.
     places : tuple of float
         Where scores of a bin are, about; empty where bins are public.
+    declared : float or None
+        The threshold that was asked for; None: the middle of the range.
+    within : tuple of ndarray
+        Edges of fine cells, and about how many rows these hold; empty where bins are public.
     """
 
     inner: tuple
@@ -44,23 +50,29 @@ class ScoreBins:
     tied: tuple = ()
     crowded: tuple = ()
     places: tuple = ()
+    declared: float | None = field(default=None, repr=False)
+    within: tuple = field(default=(), repr=False, compare=False)
 
     @classmethod
-    def of(cls, bins, score_range, n_bins):
+    def of(cls, bins, score_range, n_bins, threshold=None):
         """Return the bins that a caller asked for; `n_bins` is the number where he left it.
 
         Edges are equidistant in ``arcsin(sqrt(p))``, p the place of a score in its range, or its
-        logistic map: finer at both ends, where a share of rows is known more precisely.
+        logistic map: finer at both ends, where a share of rows is known more precisely. A
+        threshold splits the public bin that holds it.
         """
         low, high = _checked_range(score_range)
-        if isinstance(bins, str) and bins == "auto":
+        if threshold is not None:
+            threshold = check_real("threshold", threshold, remedy="None, or a finite number")
+        follows = isinstance(bins, str) and bins == "auto"
+        if follows:
             bins = n_bins
         if isinstance(bins, str) or not hasattr(bins, "__iter__"):
             count = check_integer("bins", bins, low=2, high=_MOST_BINS, remedy=_REMEDY)
             places = np.round(np.sin(np.arange(1, count) * (math.pi / 2.0 / count))**2, 12)
             inner = logit(places) if score_range is None else low + (high - low) * places
             # So that the middle is where users look for it, to the last bit.
-            inner[places == 0.5] = cls((), low, high).middle
+            inner[places == 0.5] = cls((), low, high).threshold
         else:
             inner = discreetly("bins", np.asarray, bins, np.float64)
             inside = inner.ndim == 1 and 0 < len(inner) < _MOST_BINS and bool(
@@ -68,7 +80,10 @@ class ScoreBins:
                 and low < inner[0] and inner[-1] <= high)
             if not inside:
                 raise ValueError(f"bins={bins!r}: must be {_REMEDY}.")
-        return cls(tuple(inner.tolist()), low, high)
+        if threshold is not None and not follows and low < threshold <= high:
+            apart = ~np.isclose(inner, threshold, rtol=SAME, atol=0.0)
+            inner = np.union1d(inner[apart], [threshold])
+        return cls(tuple(inner.tolist()), low, high, declared=threshold)
 
     def following(self, first, rows, cells, alone):
         """Return bins of this range that are unions of cells.
@@ -91,7 +106,8 @@ class ScoreBins:
         crowded = np.maximum.reduceat(np.where(alone & ~cells.exact, shares, 0.0), starts)
         crowded = np.where(crowded > _MOST_OF_A_BIN, crowded**2, 0.0)
         made = replace(self, inner=tuple(cells.edges[first - 1].tolist()),
-                       tied=tuple(tied.tolist()), crowded=tuple(crowded.tolist()))
+                       tied=tuple(tied.tolist()), crowded=tuple(crowded.tolist()),
+                       within=(cells.edges, rows))
         if not math.isfinite(self.low):
             return made
         ends = np.concatenate([[self.low], cells.edges, [self.high]])
@@ -131,8 +147,10 @@ class ScoreBins:
                              "is (0, 1).")
 
     @property
-    def middle(self):
-        """float : what separates the classes where nobody says otherwise."""
+    def threshold(self):
+        """float : what separates the classes: the middle where nobody says otherwise."""
+        if self.declared is not None:
+            return self.declared
         return 0.5 * (self.low + self.high) if math.isfinite(self.low) else 0.0
 
     def codes(self, scores):
@@ -140,17 +158,37 @@ class ScoreBins:
         return codes_of(scores, self.inner)
 
     def above(self, threshold):
-        """Return the share of every bin that is at or above a threshold, by length."""
-        edges, share = self.edges, np.zeros(len(self))
+        """Return what share of every bin is at or above a threshold: least, most and about.
+
+        Of a bin that holds it that is 0, 1, and as fine cells say; by length without them.
+        """
         place = int(np.searchsorted(self.inner, threshold, "right"))
-        share[place + 1:] = 1.0
-        left, right = edges[place], edges[place + 1]
+        shares = np.tile(np.arange(len(self)) > place, (3, 1)).astype(np.float64)
+        left, right = self.edges[place:place + 2]
         if threshold <= left:
-            share[place] = 1.0
+            shares[:, place] = 1.0
         elif threshold < right:
-            inside = math.isfinite(left) and math.isfinite(right)
-            share[place] = (right - threshold) / (right - left) if inside else 0.5
-        return share
+            shares[1:, place] = 1.0, self._part(threshold, left, right)
+        return shares
+
+    def _part(self, threshold, left, right):
+        """Return about what share of the bin between two edges is at or above a threshold."""
+        above, whole = _length(threshold, left, right), 1.0
+        if self.within:
+            edges, rows = self.within
+            start, cut, end = np.searchsorted(edges, [left, threshold, right], "right")
+            held = rows[start:end if right < self.high else None]
+            ends = np.concatenate([[self.low], edges, [self.high]])[cut:cut + 2]
+            own = held[cut - start] * _length(threshold, *ends)
+            if held.sum() > 0.0:
+                above, whole = own + held[cut - start + 1:].sum(), held.sum()
+        return above / whole
+
+
+def _length(threshold, left, right):
+    """Return what share of an interval is above a point in it; half of one that has no end."""
+    inside = math.isfinite(left) and math.isfinite(right)
+    return (right - threshold) / (right - left) if inside else 0.5
 
 
 def codes_of(scores, inner):

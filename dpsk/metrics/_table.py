@@ -267,7 +267,8 @@ def _ratio_ends(part, whole, off_part, off_whole, bounds, hidden):
     ends = bounds[0] - more, bounds[1] + more
     if not (np.any(off_part) or np.any(off_whole)):
         value = np.clip(part / np.maximum(whole, 1e-300), *bounds)
-        return value - REACH * hidden, value + REACH * hidden
+        return tuple(np.where(whole > 0.0, value + side * REACH * hidden, end)
+                     for side, end in zip((-1.0, 1.0), ends, strict=True))
     # Of a r^2 - 2 b r + c <= 0, whose r are those ratios where a is positive.
     square = (REACH * _doubt(off_part))**2
     noise = np.mean(off_whole**2, axis=0)

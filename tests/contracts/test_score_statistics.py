@@ -157,7 +157,7 @@ def test_a_release_charges_what_it_declares(follows, score_range, floor):
         found = mechanism.run(rows, session, noise_multiplier)
         assert tally(ledger.spent) == tally(event)
         assert found.counts.shape == (2, len(found.bins))
-        assert found.bins.middle in found.bins.inner
+        assert found.bins.threshold in found.bins.inner
         share = 1.0 - WIDTHS_SHARE * follows
         assert found.noise == pytest.approx(
             math.sqrt(2.0 + mechanism.n_losses * LOSS_WEIGHT**2) * noise_multiplier
@@ -167,11 +167,13 @@ def test_a_release_charges_what_it_declares(follows, score_range, floor):
         assert np.all(found.losses_noise <= 2.0 * most / LOSS_WEIGHT * found.noise)
 
 
-@pytest.mark.parametrize("floor", [pytest.param(None, marks=pytest.mark.thorough), 0.01])
-def test_2000_neighbors_cost_no_more_than_the_budget_in_both_releases_together(noiseless, floor):
+@pytest.mark.parametrize("floor, threshold", [
+    pytest.param(None, None, marks=pytest.mark.thorough), (0.01, 0.071)])
+def test_2000_neighbors_cost_no_more_than_the_budget_in_both_releases_together(
+        noiseless, floor, threshold):
     """With the bins given, as the second release follows from the first."""
     rng = np.random.default_rng(2)
-    bins = ScoreBins.of("auto", (0.0, 1.0), 8)
+    bins = ScoreBins.of("auto", (0.0, 1.0), 8, threshold)
     mechanism = ScoreRelease(bins, True, 50, floor)
     y, scores = rng.integers(2, size=50), rng.beta(0.3, 0.3, size=50)
 
@@ -197,7 +199,7 @@ def test_2000_neighbors_cost_no_more_than_the_budget_in_both_releases_together(n
     before, most = released(rows(y, scores)), 0.0
     for _ in range(2000):
         row, own, labels = rng.integers(50), scores.copy(), y.copy()
-        own[row] = rng.choice([np.nan, np.inf, -3.0, 0.0, 1.0, 0.5, rng.uniform()])
+        own[row] = rng.choice([np.nan, np.inf, -3.0, 0.0, 1.0, 0.5, bins.threshold, rng.uniform()])
         labels[row] = rng.integers(2)
         most = max(most, np.linalg.norm(released(rows(labels, own)) - before))
     assert 0.9 < most <= 1.0 + 1e-9
@@ -242,7 +244,7 @@ def levels_of(cells, y, scores, noise, seed=0):
 
 
 def planned(cells, levels, n, noise, n_bins=12):
-    return planned_bins(levels, n, (noise, 0.3 * noise), n_bins, cells.likely, cells.middle,
+    return planned_bins(levels, n, (noise, 0.3 * noise), n_bins, cells.likely, cells.kept,
                         lambda ends, many: np.zeros_like(many))
 
 
@@ -251,10 +253,10 @@ def test_cells_rise_hold_the_middle_and_tell_numbers_that_scores_are_rounded_to(
     bins, cells = made(score_range)
     assert len(cells.edges) + 1 == len(cells.exact) == len(cells.likely) <= SIZE
     assert np.all(np.diff(cells.edges) > 0.0) and np.all(cells.likely >= 0.0)
-    assert cells.edges[cells.middle - 1] == bins.middle
+    assert cells.edges[cells.kept - 1] == bins.threshold
     low, high = score_range or (-20.0, 20.0)
     numbers = low + (high - low) * np.arange(101) / 100.0 if score_range else np.arange(-20, 21.0)
-    numbers[np.argmin(np.abs(numbers - bins.middle))] = bins.middle
+    numbers[np.argmin(np.abs(numbers - bins.threshold))] = bins.threshold
     own = np.searchsorted(cells.edges, numbers, "right")
     assert np.all(cells.exact[own]) and len(set(own)) == len(numbers)
     beside = np.searchsorted(cells.edges, (numbers[1:] + numbers[:-1]) / 2.0, "right")
@@ -289,7 +291,7 @@ def test_bins_are_about_as_many_as_asked_for_and_keep_the_middle(noise, score_ra
     scores = rng.normal(size=5000) + y if score_range is None else (
         score_range[0] + (score_range[1] - score_range[0]) * rng.beta(2 + y, 3 - y))
     first, rows = planned(cells, levels_of(cells, y, scores, noise), 5000, noise)
-    assert cells.middle in first and np.all(np.diff(first) > 0) and 0 < first[0]
+    assert cells.kept in first and np.all(np.diff(first) > 0) and 0 < first[0]
     assert 8 <= len(first) + 1 <= 16 and rows.sum() == pytest.approx(5000.0)
 
 
@@ -333,7 +335,7 @@ def test_the_middle_of_a_range_of_scores_is_an_edge():
     for low, width in np.round(rng.uniform([-5.0, 0.1], [5.0, 9.0], size=(2000, 2)), 2).tolist():
         high = round(low + width, 2)
         bins = ScoreBins.of("auto", (low, high), 16)
-        assert bins.middle in bins.inner and np.all(np.diff(bins.edges) > 0.0)
+        assert bins.threshold in bins.inner and np.all(np.diff(bins.edges) > 0.0)
 
 
 @pytest.mark.parametrize("share", [lambda u: 0.1 + 0.8 * u, lambda u: u**3,

@@ -51,6 +51,7 @@ def test_parameters_of_the_guarantee(make, name, value):
     ({"bins": [np.nan]}, "bins"), ({"score_range": (1, 0)}, "score_range"),
     ({"score_range": 3}, "score_range"), ({"score_range": (0, np.inf)}, "score_range"),
     ({"pos_label": 5}, "pos_label"), ({"labels": [0, 1, 2]}, "3 classes"),
+    ({"threshold": np.inf}, "threshold"), ({"threshold": "0.5"}, "threshold"),
     ({"labels": [0, 0]}, "labels"), ({"labels": [1, 2]}, "outside labels=")])
 def test_parameters_of_a_histogram(options, words):
     assert words in refused(BinaryEvaluation.from_predictions, Y, SCORES, **options)
