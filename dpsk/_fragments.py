@@ -108,12 +108,14 @@ solver|lasso : {"auto", %(offered)s}
 solver|network : {"auto", %(offered)s}
     "auto" is "sgd".
 precondition : {"auto", True, False}
-    Whether to whiten features in training by a private second moment, for a fifth of the budget.
+    Whether to whiten features in training: to make them uncorrelated and of equal size by a
+    noisy second moment, for .12 of the budget (mu^2).
     "auto": with at most 2000 features, delta > 0, ``n_features + 1 < n mu`` and no penalty, or
     an l2 penalty with "gd", "sgd" or "sgda"; mu is the privacy cost as one Gaussian release.
     The penalty applies to the coefficients of the original features.
 precondition|scores : {"auto", True, False, "unit_norm"}
-    Whether to whiten features in training by a private second moment, for a fifth of the budget.
+    Whether to whiten features in training: to make them uncorrelated and of equal size by a
+    noisy second moment, for .12 of the budget (mu^2).
     "auto": with at most 2000 features, delta > 0, ``n_features + 1 < n mu`` and no penalty, or
     an l2 penalty with "gd", "sgd" or "sgda"; mu is the privacy cost as one Gaussian release.
     The penalty applies to the coefficients of the original features.
@@ -134,11 +136,10 @@ max_iter, learning_rate, batch_size, clip_norm : number or None
     None: set by a rule that uses public numbers only; see the page of the solver.
 data_norm : "auto", None or float
     Rows with a greater l2 norm are scaled down to it in training. None: it is learned, as a
-    private quantile of the norms, for a fiftieth to a tenth of the budget, or with few rows up to
-    .3 for the octave of most norms; a ValueError if rows are too few. "auto": as None if rows
-    suffice and a penalty, if any, goes with "gd", "sgd", "sgda" or "sufficient_statistics".
-    Else 1 or, for regressors with too few rows, only a constant is fitted; a
-    `dpsk.exceptions.PrivacyWarning` says so.
+    noisy quantile of the norms, for a fiftieth to a tenth of the budget, with few rows up to .3;
+    a ValueError if rows are too few. "auto": as None if rows suffice and a penalty, if any, goes
+    with "gd", "sgd", "sgda" or "sufficient_statistics". Else 1 or, for regressors with too few
+    rows, only a constant is fitted; a `dpsk.exceptions.PrivacyWarning` says so.
 data_norm|network : float or None
     Rows of greater l2 norm are scaled down to it, in training and in prediction. None:
     rows enter as they are, but where they are few; see Notes.
@@ -286,11 +287,12 @@ privacy_ : Certificate
     are learnt, and noisy counts of the classes and of what their rows hold, which together are
     one release. The number of rows and features, labels of classes and all parameters are public.
 |privacy
-    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: learned bounds, a noisy
-    second moment if rows are whitened, then the outputs in the solver's plan: noisy gradients,
-    differences, moments or coefficients, or choices made under noise; and everything computed
-    from these. The number of rows and features, labels of classes and all parameters are public.
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, probabilities
+    of the fitted attributes differ by at most a factor exp(epsilon), plus delta. Released:
+    learned bounds, a noisy second moment if rows are whitened, then the outputs in the solver's
+    plan: noisy gradients, differences, moments or coefficients, or choices made under noise; and
+    everything computed from these. The number of rows and features, labels of classes and all
+    parameters are public.
 |privacy_network
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-indistinguishable. Released: a noisy mean of the rows where
@@ -299,15 +301,15 @@ privacy_ : Certificate
     and features, labels of classes, all parameters and the random weights at the start are
     public.
 |privacy_additive
-    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: private knots; a noisy number of
-    rows of the rarer of two classes, which sets the number of knots; categories with high noisy
-    counts, for a tenth of delta, the probability that a category of a single row shows; pairs
-    of columns chosen under noise, and a first model for that; learned bounds on targets; a noisy
-    second moment of features, noisy gradients and Hessians, and everything computed from these.
-    A row's norm is at most the square root of the number of columns and pairs, by construction.
-    The number of rows, names and dtypes of columns, labels of classes and all parameters are
-    public.
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, probabilities
+    of the fitted attributes differ by at most a factor exp(epsilon), plus delta. Released: knots
+    (noisy quantiles); a noisy number of rows of the rarer of two classes; categories with high
+    noisy counts, for a tenth of delta, the probability that a category of a single row shows;
+    pairs of columns chosen under noise, and a first model for that; learned bounds on targets; a
+    noisy second moment of features, noisy gradients and Hessians, and everything computed from
+    these. A row's norm is at most the square root of the number of columns and pairs, by
+    construction. The number of rows, names and dtypes of columns, labels of classes and all
+    parameters are public.
 |linear
     is ``X @ coef_ + intercept_`` within `target_bounds_`: bounds on rows and whitening apply
     in training only.

@@ -1,7 +1,7 @@
 """Check that README, site and public docstrings are plain: python tools/prose.py [FILE ...]
 
 Prints file, line and a better word for each finding; the exit status is 1 if there is any. Every
-page is held to the rules, a new one too, except the pages of `WAITING`.
+page is held to the rules, a new one too.
 """
 
 import inspect
@@ -11,12 +11,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 LONGEST_SENTENCE, LONGEST_PARAGRAPH, LONGEST_DOCSTRING_LINE = 32, 110, 80
-
-#: Pages that are not yet rewritten. The list only shrinks; a new page is held from the start.
-WAITING = frozenset([
-    "docs/theory/evaluation.md",
-    "docs/theory/groups.md",
-])
 
 #: Words of ours, and the field's.
 WORDS = {
@@ -144,8 +138,8 @@ def pages():
 
 
 def main(arguments):
-    """Print the findings in some pages, by default in all that is held; return their number."""
-    names = arguments or [name for name in pages() if name not in WAITING]
+    """Print the findings in some pages, by default in all; return their number."""
+    names = arguments or pages()
     found = [f"{name}:{line}: {message}" for name in names
              for line, message in findings((ROOT / name).read_text(encoding="utf-8"))]
     if not arguments:

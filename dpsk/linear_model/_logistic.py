@@ -37,7 +37,7 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
     %(epsilon)s %(delta)s %(alpha)s %(penalty)s %(l1_ratio)s %(radius)s
     %(solver_margin)s %(precondition_scores)s
     temperature : {"auto", True, False}, default="auto"
-        Whether to calibrate probabilities by a private factor, for a fiftieth of the budget.
+        Whether to calibrate probabilities by a noisy factor, for a fiftieth of the budget.
         Clipped gradients make coefficients too large; the factor makes probabilities less extreme
         and changes no decision. "auto": if rows are whitened, `clip_norm` has its default
         and there are no more classes than features. True needs "gd" or "sgd", an l2 penalty or
