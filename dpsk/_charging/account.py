@@ -179,10 +179,10 @@ class Account:
         """Return what may still be fitted, where some units fall short."""
         delta = self.terms["delta"]
         if "delta" in short:
-            return ("A fit that finds categories takes a tenth of its own delta of disclosure=: "
-                    "give it a smaller delta. A search, or another fit that is not Gaussian, "
-                    "takes a sixteenth of disclosure=, whatever its delta: at most 16 of these "
-                    "find room in a budget.")
+            return ("A fit that finds categories takes a tenth of its own delta from disclosure=: "
+                    "give it a smaller delta, such as plan_privacy computes for parts. A search, "
+                    "or another fit that is not Gaussian, takes a sixteenth of disclosure=, "
+                    "whatever its delta: at most 16 of these find room in a budget.")
         left = self._left(spent)
         if not left:
             return "Nothing is left: fit nothing more on these rows."

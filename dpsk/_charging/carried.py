@@ -19,6 +19,9 @@ __all__ = ["Carries", "paid_for"]
 class Carries:
     """Mixin of estimators that charge, in another process, the budget that they were pickled in.
 
+    A process that did not open the budget cannot tell whether its block still lasts. In the one
+    that did, copies are charged as their originals are: inside of the block, and not after it.
+
     Clones that are made there charge it as well, also clones of fitted estimators, which may be
     fitted again. A prepaid fit goes along too, pays once wherever that is, and is not cloned.
     """

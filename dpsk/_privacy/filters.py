@@ -43,11 +43,14 @@ from dpsk._privacy.events import Disclosure, Gaussian, Pure, Repeated, SampledGa
 if TYPE_CHECKING:
     from dpsk._privacy.elementary import Elementary, Event
 
-__all__ = ["KINDS", "Filter", "GaussianFilter", "Price", "PureFilter", "RenyiFilter",
-           "open_filter"]
+__all__ = ["KINDS", "RUNS_CHANCE", "SEARCH_CHANCE", "Filter", "GaussianFilter", "Price",
+           "PureFilter", "RenyiFilter", "open_filter"]
 
 #: So much of the additive share goes to one release that is neither Gaussian nor pure.
 _ONE_OF = 16
+#: The part of it that runs of one search may take, and all that a search takes.
+RUNS_CHANCE = 1 / 64
+SEARCH_CHANCE = 1 / _ONE_OF + RUNS_CHANCE
 #: Sums in floating point, and prices that are solved for, may be that far off.
 _SLACK = 1e-12
 _ORDERS = (1.0 + 1e-3, 1e6)

@@ -31,10 +31,10 @@ __all__ = ["APART", "DISJOINT", "TableEvaluation", "checked_budget", "normal_dra
            "table_release"]
 
 #: What a certificate says of rows that it cannot see.
-DISJOINT = ("that no row here trained the model that is evaluated: not checked; where one did, "
-            "add the certificates")
-APART = ("that no group here has a row that trained the model that is evaluated: not checked; "
-         "where one has, add the certificates")
+DISJOINT = ("that no row here trained the model that is evaluated, or that its fit is counted "
+            "too, in the same budget or by adding the certificates: not checked")
+APART = ("that no group here has a row that trained the model that is evaluated, or that its fit "
+         "is counted too, in the same budget or by adding the certificates: not checked")
 #: So many draws of the known noise give a standard error to a fortieth; of large tables, whose
 #: metrics are sums of many cells, there are fewer, down to the least. Half are the others' mirror
 #: images, so that what is linear in noise has no mean.

@@ -27,6 +27,7 @@ from dpsk._fit import Method, certify, opened_stream
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, number
 from dpsk._privacy.certificate import GROUP_RELATION, Certificate
 from dpsk._privacy.certificate_fields import facts_of_wholes
+from dpsk._privacy.filters import RUNS_CHANCE
 from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk._progress import without_callbacks
 from dpsk._rehearsal import rehearse
@@ -45,9 +46,6 @@ _SPLIT = "split of rows, by their index"
 _GROUP_SPLIT = "split of groups of rows, by their index"
 
 _SEEDS = 1 << 63
-#: The part of what a budget has for chances that runs of one search may take: the search itself
-#: takes a sixteenth, whatever it runs.
-_OF_CHANCES = 1 / 64
 
 
 class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
@@ -102,7 +100,7 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
 
     def _most_chance(self) -> float:
         """Return the largest chance to tell all that finds room in the budgets that are open."""
-        return min((_OF_CHANCES * account.terms["disclosure"]
+        return min((RUNS_CHANCE * account.terms["disclosure"]
                     for account in open_budgets(self._carried)
                     if account.terms.get("disclosure")), default=1.0)
 

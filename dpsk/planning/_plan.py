@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import entr
 
 from dpsk._defaults.columns import DISCLOSURE_SHARE
 from dpsk._defaults.risks import RISKS
@@ -18,10 +19,17 @@ from dpsk._parameters import check_choice, check_integer, check_real
 from dpsk._privacy import accountant
 from dpsk._privacy.closed_forms import gaussian_epsilon, gaussian_mu
 from dpsk._privacy.filters import GaussianFilter
-from dpsk._privacy.plans import BestRuns
 from dpsk._problem import Problem
 from dpsk.metrics._plan import plan_evaluation
-from dpsk.planning._table import check_described, expansion
+from dpsk.planning._parts import (
+    EVALUATION,
+    SEARCH,
+    checked_shares,
+    part_delta,
+    rounded_down,
+    search_epsilons,
+)
+from dpsk.planning._table import check_described, expansion, has_words
 
 if TYPE_CHECKING:
     from typing import Any
@@ -33,10 +41,9 @@ __all__ = ["PrivacyPlan", "plan_privacy"]
 _EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
 #: Losses that are planned for by name; each takes its defaults.
 _LOSSES = {"logistic": "logistic", "hinge": "huberized_hinge", "squared": "squared"}
-#: Parts of a budget that are planned by what they are.
-_EVALUATION, _SEARCH = "evaluation", "search"
-#: By so much a search may be below its part: each trial prices a whole search.
-_CLOSE, _MOST_TRIALS = 1e-3, 12
+#: The share of the loss of a model that knows nothing but how many cases there are, that is good
+#: enough: .02 of .69 where half of the rows are.
+_ENOUGH = 0.02
 
 
 @dataclass(frozen=True)
@@ -67,8 +74,13 @@ class PrivacyPlan:
         About how many features with rows the columns become, by the rules of additive models and
         of `DPTableVectorizer`; `n_features` where columns were not described.
     parts : dict of str to ndarray of shape (n_epsilons,)
-        The epsilon to give to every part, at `delta`, so that all of them fit in a
-        `PrivacyBudget` together; empty where none were asked for.
+        The epsilon to give to every part, at `part_delta`, so that all of them fit in a
+        `PrivacyBudget` together; empty where none were asked for. `arguments` returns both.
+    part_delta : float
+        The delta to give to every part; `delta` where none were asked for.
+    finds_categories : bool or None
+        Whether a column was described whose categories a fit has to find; None if no columns
+        were described.
     candidate : ndarray of shape (n_epsilons,), or None
         The epsilon of every candidate of the part "search", if there is one.
     evaluation_errors : dict of str to ndarray of shape (n_epsilons,)
@@ -99,15 +111,57 @@ class PrivacyPlan:
     suggested_epsilon: float | None
     n_expanded: np.ndarray
     parts: dict[str, np.ndarray]
+    part_delta: float
+    finds_categories: bool | None
     candidate: np.ndarray | None
     evaluation_errors: dict[str, np.ndarray]
+
+    def arguments(self, part: str, epsilon: float | None = None) -> dict[str, float]:
+        """Return the epsilon and the delta to give to a part.
+
+        All parts then fit in ``PrivacyBudget(epsilon, plan.delta)`` together. A part is one fit,
+        search, evaluation or statistic.
+
+        Parameters
+        ----------
+        part : str
+            A name in `parts`.
+        epsilon : float or None, default=None
+            That of the budget, among `epsilon`; None if only one was planned.
+
+        Returns
+        -------
+        arguments : dict
+            With "epsilon" and "delta".
+
+        Raises
+        ------
+        ValueError
+            If the part or the epsilon was not planned.
+
+        Examples
+        --------
+        >>> from dpsk import plan_privacy
+        >>> plan = plan_privacy(20_000, 10, epsilon=2.0, delta=1e-6,
+        ...                     parts={"model": 3, "threshold": 1, "evaluation": 1})
+        >>> {name: float(f"{value:.3g}") for name, value in plan.arguments("model").items()}
+        {'epsilon': 1.84, 'delta': 5e-07}
+        """
+        check_choice("part", part, list(self.parts))
+        places = [place for place, each in enumerate(self.epsilon.tolist())
+                  if epsilon in (None, each)]
+        if len(places) != 1:
+            raise ValueError(f"epsilon={epsilon!r}: must be one that was planned, of "
+                             f"{self.epsilon.tolist()}.")
+        return {"epsilon": float(self.parts[part][places[0]]), "delta": self.part_delta}
 
     def __str__(self) -> str:
         widths = [max(len(head), least) for head, least in zip(
             self._heads(), (8, 9, 10, 12, *[0] * len(self._heads())), strict=False)]
         rows = [self._heads(), *self._rows()]
         return "\n".join([self._title(), *("  " + " ".join(map(str.rjust, row, widths))
-                                           for row in rows), f"  {self._advice()}"])
+                                           for row in rows),
+                          *(f"  {line}" for line in self._advice())])
 
     def _repr_html_(self) -> str:
         def line(cells, kind):
@@ -115,9 +169,9 @@ class PrivacyPlan:
                 "</tr>")
 
         body = "".join(line(row, "td") for row in self._rows())
-        return (f"<table><caption>{html.escape(self._title())}<br>{html.escape(self._advice())}"
-                f"</caption><thead>{line(self._heads(), 'th')}</thead><tbody>{body}</tbody>"
-                "</table>")
+        caption = "<br>".join(map(html.escape, [self._title(), *self._advice()]))
+        return (f"<table><caption>{caption}</caption><thead>{line(self._heads(), 'th')}</thead>"
+                f"<tbody>{body}</tbody></table>")
 
     def _title(self):
         of = "columns" if self._is_expanded else "features"
@@ -140,23 +194,36 @@ class PrivacyPlan:
                    *(f"{each[place]:.3g}" for each in self._shown().values())]
 
     def _shown(self):
-        """Return the columns of parts, each with what it will give."""
-        beside = {_SEARCH: {} if self.candidate is None else {"candidate": self.candidate},
-                  _EVALUATION: {} if not self.evaluation_errors else {
+        """Return the columns of parts, each with what it will give.
+
+        Epsilons are rounded down, so that a budget holds those that are copied.
+        """
+        beside = {SEARCH: {} if self.candidate is None else {"candidate": self.candidate},
+                  EVALUATION: {} if not self.evaluation_errors else {
                       "AUC error": self.evaluation_errors["roc_auc"]}}
         return {head: values for name, own in self.parts.items()
-                for head, values in {name: own, **beside.get(name, {})}.items()}
+                for head, values in {name: [rounded_down(each, 3) for each in own.tolist()],
+                                     **beside.get(name, {})}.items()}
 
     def _advice(self):
+        """Return the lines below the table."""
         found = self.suggested_epsilon
-        return f"suggested: epsilon={found:g}" if found is not None else (
-            f"no epsilon has an excess risk of {self.largest_excess_risk:g} or less: more rows or "
-            "fewer features would help")
+        lines = [f"suggested: epsilon={found:g}" if found is not None else
+                 f"no epsilon has an excess risk of {self.largest_excess_risk:.3g} or less: more "
+                 "rows or fewer features would help"]
+        if self.parts:
+            lines.append(f"delta={self.part_delta:g} in every part")
+        if self.parts and self.finds_categories is not None:
+            lines[-1] += ("; fits that find categories count a tenth of it as disclosure"
+                          if self.finds_categories else
+                          "; categories are declared, so additive models count no disclosure")
+        return lines
 
 
 def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
                  epsilon: ArrayLike | None = None, delta: float | None = None,
-                 loss: str = "logistic", alpha: float = 0.0, largest_excess_risk: float = 0.02,
+                 loss: str = "logistic", alpha: float = 0.0,
+                 largest_excess_risk: float | None = None,
                  parts: dict[str, float] | None = None, cases: int | None = None,
                  n_iter: float = 10) -> PrivacyPlan:
     r"""Predict the accuracy that privacy costs, before any row is read.
@@ -184,20 +251,23 @@ def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
         Of targets in (-1, 1), where it is "squared".
     alpha : float, default=0.0
         Of an l2 penalty.
-    largest_excess_risk : float > 0, default=0.02
-        What is taken as good enough. The logistic loss of a model that knows nothing is .69.
+    largest_excess_risk : float > 0 or None, default=None
+        What is taken as good enough. None: .02, or with `cases` the same share, 2.9 %, of the
+        logistic loss of a model that knows only how many cases there are.
     parts : dict or None, default=None
         What the budget is for, by name, with weights: the epsilons of parts are about in
         proportion to these, such as ``{"training": 2, "evaluation": 0.5, "threshold": 0.5}``. The
         first is training, whose risk is predicted. None: training alone. A part "evaluation" is
         that of two classes by their scores, and its errors are told too. A part "search" is a
         `DPRandomizedSearchCV` or `DPGridSearchCV` of `n_iter` candidates, and what each of them
-        gets is told too.
+        gets is told too. A part is one fit, search or evaluation. All get one delta, of which
+        fits that find categories take a tenth: `PrivacyPlan.arguments` returns the epsilon and
+        delta to give to each.
     cases : int or None, default=None
         About how many rows are of the second class, by public knowledge, for the errors of an
-        evaluation. None: half.
+        evaluation and the risk that is good enough. None: half.
     n_iter : float, default=10
-        Expected number of candidates of a search.
+        Expected number of candidates of a search, as it is given to that.
 
     Returns
     -------
@@ -233,14 +303,15 @@ def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
     ...                    parts={"training": 2, "threshold": 0.5, "search": 0.5}))
     Privacy plan: 20000 rows of 4 columns, delta=1e-06
        epsilon        mu      noise  excess risk features training threshold search candidate
-             3     0.648   0.000154      0.00358       94      2.8     0.621  0.425     0.282
+             3     0.648   0.000154      0.00358       94     2.89     0.647  0.437     0.295
       suggested: epsilon=3
+      delta=4.6e-07 in every part; fits that find categories count a tenth of it as disclosure
     """
     n_samples = check_integer("n_samples", n_samples, low=2, remedy="an int >= 2")
     table = n_features if isinstance(n_features, dict) else None
     n_columns = check_described(table) if table is not None else check_integer(
         "n_features", n_features, low=1, remedy="an int >= 1, or a dict that describes columns")
-    shares = _shares(parts)
+    shares = checked_shares(parts)
     if cases is not None:
         cases = check_integer("cases", cases, low=1, high=n_samples - 1,
                               remedy="None, or an int in [1, n_samples - 1]")
@@ -248,9 +319,10 @@ def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
     delta = check_real("delta", 1.0 / n_samples**2 if delta is None else delta, low=0, high=1,
                        open_low=True, open_high=True, remedy="a number in (0, 1)")
     alpha = check_real("alpha", alpha, low=0, remedy="a number >= 0")
-    most = check_real("largest_excess_risk", largest_excess_risk, low=0, open_low=True,
-                      remedy="a number > 0")
     check_choice("loss", loss, list(_LOSSES))
+    most = check_real("largest_excess_risk", _good_enough(loss, n_samples, cases) if
+                      largest_excess_risk is None else largest_excess_risk, low=0, open_low=True,
+                      remedy="None, or a number > 0")
     epsilons = np.sort([check_real("epsilon", each, low=0, open_low=True,
                                    remedy="numbers > 0, such as [0.5, 1.0]")
                         for each in np.ravel(_EPSILONS if epsilon is None else epsilon).tolist()])
@@ -258,55 +330,43 @@ def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
     # What a budget keeps for categories that a single row brings is no part's.
     held = mu if parts is None else np.array([
         accountant.mu_beside(each, delta, DISCLOSURE_SHARE * delta) for each in epsilons.tolist()])
-    given = {name: np.array([gaussian_epsilon(math.sqrt(share) * each, delta) for each in held])
+    own = delta if parts is None else part_delta(delta, list(shares))
+    # A fit that discloses has a little less noise to give at that epsilon, never more to pay.
+    given = {name: np.array([gaussian_epsilon(math.sqrt(share) * each, own) for each in held])
              for name, share in shares.items()}
     errors, candidate = {}, None
-    if _EVALUATION in given and loss != "squared":
-        planned = [plan_evaluation(n_samples, cases=cases, epsilon=each, delta=delta)
-                   for each in given[_EVALUATION].tolist()]
+    if EVALUATION in given and loss != "squared":
+        planned = [plan_evaluation(n_samples, cases=cases, epsilon=each, delta=own)
+                   for each in given[EVALUATION].tolist()]
         errors = {name: np.array([each[name] for each in planned]) for name in planned[0]}
-    if _SEARCH in given:
-        found = [_search(n_iter, math.sqrt(shares[_SEARCH]) * mu, each, delta)
+    if SEARCH in given:
+        found = [search_epsilons(n_iter, math.sqrt(shares[SEARCH]) * mu,
+                         GaussianFilter(each, delta, DISCLOSURE_SHARE * delta), own)
                  for each, mu in zip(epsilons.tolist(), held.tolist(), strict=True)]
-        given[_SEARCH], candidate = np.array(found).T
+        given[SEARCH], candidate = np.array(found).T
     expanded, risks = np.empty(len(mu), dtype=int), np.empty(len(mu))
     for place, each in enumerate(given[next(iter(given))].tolist()):
         width, taken = (n_columns, 0.0) if table is None else expansion(
-            table, n_samples, each, delta, 1 if loss == "squared" else 2)
+            table, n_samples, each, own, 1 if loss == "squared" else 2)
         if taken:
-            each = gaussian_epsilon(math.sqrt(1.0 - taken) * gaussian_mu(each, delta), delta)
+            each = gaussian_epsilon(math.sqrt(1.0 - taken) * gaussian_mu(each, own), own)
         expanded[place] = width
-        risks[place] = _excess_risk(_problem(n_samples, width, each, delta, loss, alpha))
+        risks[place] = _excess_risk(_problem(n_samples, width, each, own, loss, alpha))
     enough = epsilons[risks <= most]
     return PrivacyPlan(n_samples, n_columns, delta, epsilons, mu, 2.0 / (n_samples * mu), risks,
                        most, float(enough[0]) if len(enough) else None, expanded,
-                       given if parts else {}, candidate, errors)
+                       given if parts else {}, own,
+                       None if table is None else has_words(table), candidate, errors)
 
 
-def _search(n_iter, mu, epsilon, delta):
-    """Return the epsilons of a search that a budget charges mu^2 at most, and of its candidates.
-    """
-    budget = GaussianFilter(epsilon, delta, DISCLOSURE_SHARE * delta)
-    run, charged = mu / n_iter**0.25, math.inf
-    for _ in range(_MOST_TRIALS):
-        event = BestRuns(n_iter, 0.0)(1.0 / run)
-        charged = math.sqrt(budget.price(event)[0])
-        if mu * (1.0 - _CLOSE) <= charged <= mu:
-            break
-        run *= (1.0 - _CLOSE / 2.0) * mu / charged
-    return accountant.epsilon(event, delta), gaussian_epsilon(run, delta)
-
-
-def _shares(parts):
-    """Return the shares of mu^2 of the parts of a budget."""
-    if parts is None:
-        return {"training": 1.0}
-    if not isinstance(parts, dict) or not parts:
-        raise ValueError(f"parts={parts!r}: must be None, or a dict from names to weights > 0, "
-                         "such as {'training': 2, 'evaluation': 0.5}.")
-    squares = {name: check_real(f"parts[{name!r}]", weight, low=0, open_low=True, high=1e100,
-                                remedy="a weight > 0")**2 for name, weight in parts.items()}
-    return {str(name): square / sum(squares.values()) for name, square in squares.items()}
+def _good_enough(loss, n_samples, cases):
+    """Return the excess risk that is good enough, in proportion to what there is to be known."""
+    if cases is None or loss == "squared":
+        return _ENOUGH
+    share = cases / n_samples
+    known = (entr(share) + entr(1.0 - share)) / math.log(2.0) if loss == "logistic" else (
+        2.0 * min(share, 1.0 - share))
+    return _ENOUGH * float(known)
 
 
 def _problem(n_samples, n_features, epsilon, delta, loss, alpha):

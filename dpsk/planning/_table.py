@@ -12,7 +12,7 @@ from dpsk._parameters import check_integer
 from dpsk._problem import Budget
 from dpsk.preprocessing._code_plan import CodePlan
 
-__all__ = ["check_described", "expansion"]
+__all__ = ["check_described", "expansion", "has_words"]
 
 #: Hats of a column of numbers whose rows are too few to halve it.
 _FEW_HATS = 3
@@ -28,6 +28,11 @@ def check_described(given):
         elif not (isinstance(kind, str) and kind == "numbers"):
             check_columns("n_features", {name: kind})
     return len(given)
+
+
+def has_words(given):
+    """Return whether a column has words whose categories are to be found."""
+    return any(isinstance(kind, Integral) for kind in given.values())
 
 
 def expansion(given, n_samples, epsilon, delta, n_classes):

@@ -71,7 +71,8 @@ def test_label_sets_are_those_that_occur_up_to_the_ends_of_a_type(dtype):
 @pytest.mark.parametrize("labels", [np.array(["no", "yes"]), np.array(["no", "yes"], object),
                                     np.array([0, None], object)])
 def test_labels_of_another_kind_are_outside_the_declared_ones(labels):
-    with pytest.raises(ValueError, match=r"^y holds a label outside classes=\[0, 1\]; declare"):
+    with pytest.raises(ValueError, match=r"^y holds a label outside classes=\[0, 1\]; declare"
+                                         ".*leave out rows whose label is missing"):
         encode_labels(labels[np.arange(20) % 2], [0, 1], "Model")
 
 

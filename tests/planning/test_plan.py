@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
@@ -13,7 +14,9 @@ from dpsk import (
     DPAdditiveClassifier,
     DPGridSearchCV,
     DPLogisticRegression,
+    DPTableVectorizer,
     PrivacyBudget,
+    make_dp_pipeline,
     plan_privacy,
 )
 from dpsk.exceptions import BudgetExceededError
@@ -127,13 +130,13 @@ def test_parts_fit_in_a_budget_together():
     y = (X[:, 0] > 0).astype(int)
     plan = plan_privacy(400, 3, epsilon=3.0, delta=1e-6,
                         parts={"training": 2, "evaluation": 0.5, "more": 0.5})
-    first, second, third = (each[0] for each in plan.parts.values())
+    first, second, third = map(plan.arguments, plan.parts)
     assert second == third and plan.excess_risk[0] == pytest.approx(
-        plan_privacy(400, 3, epsilon=first, delta=1e-6).excess_risk[0])
+        plan_privacy(400, 3, **first).excess_risk[0])
     with PrivacyBudget(3.0, 1e-6) as budget:
-        model = DPLogisticRegression(first, delta=1e-6, classes=[0, 1], data_norm=4.0).fit(X, y)
+        model = DPLogisticRegression(classes=[0, 1], data_norm=4.0, **first).fit(X, y)
         for each in (second, third):
-            BinaryEvaluation.from_estimator(model, X, y, epsilon=each, delta=1e-6)
+            BinaryEvaluation.from_estimator(model, X, y, **each)
         with pytest.raises(BudgetExceededError):
             BinaryEvaluation.from_estimator(model, X, y, epsilon=0.2, delta=1e-6)
     assert len(budget.charges) == 3
@@ -147,18 +150,17 @@ def test_a_search_and_an_evaluation_are_parts_that_a_budget_holds():
     y = (X[:, 0] > 0).astype(int)
     plan = plan_privacy(400, 3, epsilon=3.0, delta=1e-6, cases=100, n_iter=3,
                         parts={"training": 2, "evaluation": 0.5, "search": 0.5})
-    first, second, third = (each[0] for each in plan.parts.values())
+    first, second, third = map(plan.arguments, plan.parts)
     with PrivacyBudget(3.0, 1e-6) as budget:
-        model = DPLogisticRegression(first, delta=1e-6, classes=[0, 1], data_norm=4.0).fit(X, y)
-        BinaryEvaluation.from_estimator(model, X, y, epsilon=second, delta=1e-6)
+        model = DPLogisticRegression(classes=[0, 1], data_norm=4.0, **first).fit(X, y)
+        BinaryEvaluation.from_estimator(model, X, y, **second)
         left = budget.limits["mu^2"] - budget.spent["mu^2"]
         search = DPGridSearchCV(DPLogisticRegression(solver="gd", max_iter=1),
-                                {"alpha": [0.1, 0.2]}, epsilon=third, delta=1e-6,
-                                n_iter=3).fit(X, y)
+                                {"alpha": [0.1, 0.2]}, n_iter=3, **third).fit(X, y)
     after = budget.limits["mu^2"] - budget.spent["mu^2"]
     assert len(budget.charges) == 3 and abs(after) < 0.005 * left
     assert search.plan_.run_epsilon == pytest.approx(plan.candidate[0], rel=1e-3)
-    rare = plan_evaluation(400, cases=100, epsilon=second, delta=1e-6)
+    rare = plan_evaluation(400, cases=100, **second)
     assert {name: each[0] for name, each in plan.evaluation_errors.items()} == rare
     heads = str(plan).splitlines()[1]
     assert heads.endswith("training evaluation AUC error search candidate")
@@ -166,6 +168,49 @@ def test_a_search_and_an_evaluation_are_parts_that_a_budget_holds():
     assert alone.candidate[0] == pytest.approx(alone.parts["search"][0], rel=1e-6)
     numbers = plan_privacy(400, 3, epsilon=3.0, loss="squared", parts={"evaluation": 1.0})
     assert numbers.evaluation_errors == {} and numbers.candidate is None
+
+
+@pytest.mark.parametrize("words", [40, ["a", "b"]])
+def test_fits_that_find_categories_share_the_delta_of_a_budget(words):
+    """A pipeline keeps a chance for these even if they are declared."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"town": rng.choice(["a", "b"], 400), "age": rng.normal(size=400)})
+    y = rng.integers(0, 2, 400)
+    plan = plan_privacy(400, {"town": words, "age": "numbers"}, epsilon=[1.0, 3.0], delta=1e-6,
+                        n_iter=2, parts={"first": 2, "second": 1, "search": 1})
+    assert plan.finds_categories == (words == 40) and plan.part_delta == 4.6e-7
+    assert ("fits that find" in str(plan)) == (words == 40)
+    assert ("are declared" in str(plan)) == (words != 40)
+    linear = make_dp_pipeline(DPTableVectorizer(), DPLogisticRegression(classes=[0, 1]))
+    with PrivacyBudget(3.0, 1e-6) as budget:
+        for part in ("first", "second"):
+            clone(linear).set_params(**plan.arguments(part, 3.0)).fit(X, y)
+        DPGridSearchCV(linear, {"dplogisticregression__alpha": [0.1, 0.2]}, n_iter=2,
+                       **plan.arguments("search", 3.0)).fit(X, y)
+    assert budget.spent["mu^2"] > 0.97 * budget.limits["mu^2"]
+    # Of the table's text epsilons are rounded down, so that they may be copied.
+    assert float(str(plan).splitlines()[3].split()[5]) <= plan.parts["first"][1]
+
+
+def test_arguments_are_of_a_part_and_an_epsilon_that_were_planned():
+    plan = plan_privacy(400, 3, epsilon=[1.0, 3.0], delta=1e-6, parts={"evaluation": 1.0})
+    assert plan.arguments("evaluation", 3.0) == {
+        "epsilon": plan.parts["evaluation"][1], "delta": 1e-6}
+    for given, match in ((("model", 3.0), "part='model'"), (("evaluation",), "epsilon=None"),
+                         (("evaluation", 2.0), r"epsilon=2\.0: must be one that was planned")):
+        with pytest.raises(ValueError, match=match):
+            plan.arguments(*given)
+
+
+def test_rare_cases_have_less_that_is_good_enough():
+    """A share of the loss of a model that knows only how many there are."""
+    rare, half = (plan_privacy(2000, 3, cases=cases) for cases in (30, 1000))
+    assert half.largest_excess_risk == pytest.approx(0.02)
+    known = -(0.015 * math.log(0.015) + 0.985 * math.log(0.985))
+    assert rare.largest_excess_risk == pytest.approx(0.02 * known / math.log(2.0))
+    assert plan_privacy(2000, 3, cases=30, loss="hinge").largest_excess_risk == pytest.approx(
+        0.0006)
+    assert plan_privacy(2000, 3, cases=30, loss="squared").largest_excess_risk == 0.02
 
 
 def test_notebooks_show_plans():

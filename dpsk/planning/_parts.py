@@ -1,0 +1,59 @@
+"""Parts of a budget: their shares of mu^2, their delta, and what a search among them gets."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_FLOOR, Context
+
+from dpsk._parameters import check_real
+from dpsk._privacy import accountant
+from dpsk._privacy.closed_forms import gaussian_epsilon
+from dpsk._privacy.filters import SEARCH_CHANCE
+from dpsk._privacy.plans import BestRuns
+
+__all__ = ["EVALUATION", "SEARCH", "checked_shares", "part_delta", "rounded_down",
+           "search_epsilons"]
+
+#: Parts of a budget that are planned by what they are.
+EVALUATION, SEARCH = "evaluation", "search"
+#: By so much a search may be below its part: each trial prices a whole search.
+_CLOSE, _MOST_TRIALS = 1e-3, 12
+
+
+def checked_shares(parts):
+    """Return the shares of mu^2 of the parts of a budget."""
+    if parts is None:
+        return {"training": 1.0}
+    if not isinstance(parts, dict) or not parts:
+        raise ValueError(f"parts={parts!r}: must be None, or a dict from names to weights > 0, "
+                         "such as {'training': 2, 'evaluation': 0.5}.")
+    squares = {name: check_real(f"parts[{name!r}]", weight, low=0, open_low=True, high=1e100,
+                                remedy="a weight > 0")**2 for name, weight in parts.items()}
+    return {str(name): square / sum(squares.values()) for name, square in squares.items()}
+
+
+def part_delta(delta, names):
+    """Return the delta of every part, so that a budget holds what they disclose together."""
+    fits = sum(name not in (EVALUATION, SEARCH) for name in names)
+    room = 1.0 - (SEARCH_CHANCE if SEARCH in names else 0.0)
+    # Every fit may find categories, or be of a `DPPipeline`, which keeps as much for those.
+    return rounded_down(delta * min(1.0, room / max(1, fits)), 2) if fits else delta
+
+
+def rounded_down(value, digits):
+    """Return a number rounded down to some digits."""
+    # Sums in floating point stand slightly below the decimals that they are sums of.
+    return float(Context(digits, ROUND_FLOOR).create_decimal_from_float(value * (1.0 + 1e-12)))
+
+
+def search_epsilons(n_iter, mu, budget, delta):
+    """Return the epsilons of a search that a budget charges mu^2 at most, and of its candidates.
+    """
+    run, charged = mu / n_iter**0.25, math.inf
+    for _ in range(_MOST_TRIALS):
+        event = BestRuns(n_iter, 0.0)(1.0 / run)
+        charged = math.sqrt(budget.price(event)[0])
+        if mu * (1.0 - _CLOSE) <= charged <= mu:
+            break
+        run *= (1.0 - _CLOSE / 2.0) * mu / charged
+    return accountant.epsilon(event, delta), gaussian_epsilon(run, delta)
