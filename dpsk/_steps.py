@@ -92,7 +92,7 @@ class Steps:
         # Where delta alone would allow that much, or nearly, it says little of the mu.
         return (epsilon, delta) if epsilon >= mu else (mu, gaussian_delta(mu, mu))
 
-    def release(self, name, step, rows, data):
+    def release(self, name, step, rows, data, known=()):
         """Return what a mechanism makes of data at its share of mu^2.
 
         Parameters
@@ -103,12 +103,14 @@ class Steps:
             Sensitive, for the digest that keys noise that repeats.
         data : object
             What the mechanism runs on, these rows among it.
+        known : tuple
+            What keys it beside these rows: where data follow from more.
         """
         noise_multiplier = 1.0 / self._mu
         event = step.event(noise_multiplier)
         self._take(step.share, event)
         method = replace(self._method, carried=Carried(prepaid=self._prepaid(None)))
-        session, stream = opened_stream(method, (self._budget, name), rows, event,
+        session, stream = opened_stream(method, (self._budget, *known, name), rows, event,
                                         of_groups=self._budget.grouped, **self._options)
         self._noise.append((stream.description, stream.reproducible, noise_multiplier))
         self._arithmetic.append("grid")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
@@ -121,8 +122,11 @@ class TableTrees(DPEstimator):
         self._release_more(steps, rows)
         if share:
             growth = self._growth(budget)
-            self._trees = steps.release("trees", Share(growth, share), rows, self._grown_from(
-                growth, rows, n_outputs, at_most_one))
+            data = self._grown_from(growth, rows, n_outputs, at_most_one)
+            # Bins follow from words as they were, and rows have those alone that were found.
+            had_words = any(found is not None for found in table.found)
+            known = (_digest(data),) if had_words else ()
+            self._trees = steps.release("trees", Share(growth, share), rows, data, known)
         self._note_trees(n_columns)
         self.privacy_ = steps.certificate(
             self._told(start.privacy_.solver, len(self._trees)),
@@ -154,6 +158,15 @@ class TableTrees(DPEstimator):
         """Return the bins of next rows, shape (n_columns, n)."""
         check_is_fitted(self, "privacy_")
         return self._bins.dense(read_next_table(self, X, self._columns))
+
+
+def _digest(data):
+    """Return a digest of the arrays among what trees grow from."""
+    digest = hashlib.sha256()
+    for each in data:
+        if isinstance(each, np.ndarray):
+            digest.update(each.ravel())
+    return digest.hexdigest()
 
 
 def weighed_labels(model, y, weights):

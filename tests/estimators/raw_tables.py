@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
 
-__all__ = ["LEVELS", "TOWNS", "curves", "fitted", "make", "table", "targets"]
+__all__ = ["LEVELS", "TOWNS", "curves", "fitted", "make", "table", "targets",
+           "with_rare_words"]
 
 TOWNS = ["north", "south"]
 LEVELS = pd.CategoricalDtype(["low", "high"])
@@ -21,6 +22,14 @@ def table(n=200, seed=0, gap=0.1):
         "number": number, "count": rng.poisson(3.0, size=n), "town": town,
         "level": pd.Series(rng.choice(["low", "high"], size=n), dtype=LEVELS),
         "flag": rng.random(n) < 0.5})
+
+
+def with_rare_words(n=200):
+    """Yield two tables of which a row has another word, that too few rows have to be found."""
+    for word in ("east", "west"):
+        X = table(n)
+        X.loc[:2, "town"] = ["east", "west", word]
+        yield X
 
 
 def targets(cls, X, seed=0):

@@ -29,7 +29,7 @@ from dpsk import (
 from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
-from tests.estimators.raw_tables import table, targets
+from tests.estimators.raw_tables import table, targets, with_rare_words
 from tests.events import tally, total_mu
 from tests.instruments import watched_ledgers
 from tests.loops import in_a_row
@@ -261,6 +261,18 @@ def test_noise_that_repeats_meets_no_other_sums(cls):
         noise.append(tape.noise)
     for one, other in combinations(noise, 2):
         assert not any(map(np.array_equal, one, other))
+
+
+@every_boosted_model
+@pytest.mark.parametrize("init", ["additive", None])
+def test_noise_that_repeats_meets_no_sums_in_other_bins(cls, init):
+    """Bins and the start follow from words that are not found, which trees know nothing of."""
+    noise = []
+    for X in with_rare_words():
+        with taped() as tape:
+            make(cls, epsilon=2.0, init=init, max_iter=2).fit(X, targets(cls, table()))
+        noise.append(tape.noise)
+    assert not any(map(np.array_equal, *noise))
 
 
 @every_boosted_model

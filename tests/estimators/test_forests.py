@@ -14,7 +14,7 @@ from dpsk import DPRandomForestClassifier, DPRandomForestRegressor
 from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
-from tests.estimators.raw_tables import table, targets
+from tests.estimators.raw_tables import table, targets, with_rare_words
 from tests.events import tally, total_mu
 from tests.instruments import watched_ledgers
 
@@ -130,6 +130,20 @@ def test_people_are_protected_by_groups(cls):
     model.fit(X, y, groups=np.arange(900) // 3)
     assert "group" in model.privacy_.relation
     assert all(tree.counts[0] < 600 for tree in model.trees_)
+
+
+@every_forest
+@pytest.mark.parametrize("n_rows", [200, 4000])
+def test_noise_that_repeats_meets_no_sums_in_other_bins(cls, n_rows):
+    """Bins follow from words that are not found, which trees know nothing of."""
+    noise = []
+    bounds = {} if is_classifier(cls()) else {"target_bounds": (-2.0, 3.0)}
+    for X in with_rare_words(n_rows):
+        with taped() as tape:
+            cls(2.0, max_categories=24, random_state=NoiseSeed(1), **bounds).fit(
+                X, targets(cls, table(n_rows)))
+        noise.append(tape.noise)
+    assert not any(map(np.array_equal, *noise))
 
 
 @pytest.mark.thorough

@@ -27,7 +27,7 @@ from dpsk.exceptions import BudgetExceededError, PrivacyWarning
 from dpsk.testing import NoiseSeed
 from dpsk.tree import export_text, plot_tree
 from tests.contracts.tapes import taped
-from tests.estimators.raw_tables import table, targets
+from tests.estimators.raw_tables import table, targets, with_rare_words
 from tests.events import tally, total_mu
 from tests.instruments import watched_ledgers
 from tests.registry import TREES, every_tree_model
@@ -271,6 +271,17 @@ def test_pickles_clones_repeated_noise_and_float32(cls):
     single = cls(**params).fit(X.astype(np.float32), y)
     np.testing.assert_array_equal(single.predict(X.astype(np.float32)), cls(**params).fit(
         X.astype(np.float32).astype(np.float64), y).predict(X.astype(np.float32)))
+
+
+@every_tree_model
+def test_noise_that_repeats_meets_no_sums_in_other_bins(cls):
+    """Bins follow from words that are not found, which trees know nothing of."""
+    noise = []
+    for X in with_rare_words():
+        with taped() as tape:
+            make(cls, epsilon=2.0).fit(X, targets(cls, table()))
+        noise.append(tape.noise)
+    assert not any(map(np.array_equal, *noise))
 
 
 @every_tree_model
