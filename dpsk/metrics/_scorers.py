@@ -189,7 +189,7 @@ def get_scorer(name: str, *, epsilon: float = 1.0, delta: float | None = None,
 
 
 def _check_options(evaluation, metric, bins="auto", residual_bound=None, target_bounds=None,
-                   floor=FLOOR, threshold=None, **_):
+                   floor=FLOOR, log_loss_floor=None, threshold=None, **_):
     """Raise a ValueError where an evaluation would for its options, whatever the rows."""
     if evaluation is RegressionEvaluation:
         check_metric(metric, residual_bound, target_bounds)
@@ -198,3 +198,5 @@ def _check_options(evaluation, metric, bins="auto", residual_bound=None, target_
     else:
         # Which range scores have is known of the estimator; edges are in order in any.
         ScoreBins.of(bins, None, 2, threshold)
+        if log_loss_floor is not None:
+            check_floor("log_loss_floor", log_loss_floor)

@@ -206,6 +206,7 @@ def test_a_scorer_survives_what_tools_do_to_it():
     ("dp_accuracy", {"epsilon": -1.0}, "epsilon=-1.0"), ("dp_accuracy", {"delta": 0}, "delta=0"),
     ("dp_accuracy", {"bins": 8}, "'bins': 'dp_accuracy' has no such option"),
     ("dp_roc_auc", {"bins": "many"}, "bins='many'"), ("dp_r2", {}, "residual_bound=None"),
+    ("dp_roc_auc", {"log_loss_floor": 3}, "log_loss_floor=3"),
     ("dp_r2", {"residual_bound": 1.0}, "target_bounds=None"),
     ("dp_accuracy", {"random_state": 0.5}, "random_state")])
 def test_what_a_scorer_would_refuse_is_refused_before_any_fit(name, options, match):
