@@ -197,7 +197,7 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
         level = check_level(level)
         reach = ndtri(0.5 + level / 2.0)
         low, high = (np.where(np.isnan(self.value), end, np.clip(
-            self.value + side * reach * error, *self.bounds))
+            _decimal(self.value, side * reach * error), *self.bounds))
             for side, end, error in zip((-1.0, 1.0), self.bounds, _sides(self), strict=True))
         return (float(low), float(high)) if np.ndim(low) == 0 else (low, high)
 
@@ -215,6 +215,15 @@ def between(value, low, high, bounds):
     below, above = (_number(side / REACH) for side in (value - low, high - value))
     return Estimate(_number(value), _number(np.maximum(below, above)),
                     tuple(map(_number, bounds)), errors=(below, above))
+
+
+def _decimal(value, off):
+    """Return a sum to 14 digits of the larger one, so that 0.5 - 0.5 is 0, and no 5e-17."""
+    with np.errstate(all="ignore"):
+        total = np.add(value, off)
+        unit = 10.0 ** (14.0 - np.ceil(np.log10(np.maximum(np.abs(value), np.abs(off)))))
+        near = np.rint(total * unit) / unit
+    return np.where(np.isfinite(near), near, total)
 
 
 def check_level(level):
