@@ -34,6 +34,8 @@ __all__ = ["Description", "describe"]
 
 #: Weights of a column in mu^2: of its moments with their range, of its quartiles, of its counts.
 _WEIGHTS = 0.4, 0.4, 0.2
+#: Quartiles are chosen from a learnt range, and so many times its width about it.
+_BEYOND = 1.0
 _QUARTILES = {"25%": 0.25, "50%": 0.5, "75%": 0.75}
 #: So many categories of a column are printed, those of the largest counts.
 _TOP, _SIGN, _ANY = 5, "\N{PLUS-MINUS SIGN}", "any"
@@ -130,8 +132,10 @@ class _Look(Composite):
         if summed.share:
             moments = Moments(numbers, *summed.run(summands, session, noise_multiplier), None)
             held = counts_at_least(moments.counts, moments.count_noise, numbers.budget.n_samples)
-            # Quartiles are within the range of the moments, and far points are not.
-            points = chosen.run((numbers.rows, moments.ranges, held, numbers.names), session,
+            # Far points are beyond these, and quartiles are not.
+            near = moments.ranges + np.diff(moments.ranges) * (-_BEYOND, _BEYOND)
+            near = np.where(np.isnan(numbers.edges()), near, numbers.edges())
+            points = chosen.run((numbers.rows, near, held, numbers.names), session,
                                 noise_multiplier)
         if counting.share:
             counts = (counting.run(words, session, noise_multiplier),

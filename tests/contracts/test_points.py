@@ -153,16 +153,17 @@ def test_decimals_of_nine_digits_are_points_and_numbers_go_to_the_next_one():
 
 def test_a_group_moves_scores_of_shares_by_no_more_than_a_row():
     """Scores of whole numbers, as points of one weight they leave as they are."""
-    rng, event = np.random.default_rng(0), ExponentialChoices(1, 2.0).per_choice(1)
+    rng, declared, z = np.random.default_rng(0), ExponentialChoices(1, False), 1.0
 
     def scores(group):
         X = np.append(group, [0.0, 1.0, 1.0, 2.5, np.nan])[:, None]
         rows = Rows(X, np.zeros(len(X)), groups=Groups.of(
             np.repeat([0, 1, 2], [len(group), 3, 2])))
-        session = Session(EntropyStream(), Ledger(event))
+        session = Session(EntropyStream(), Ledger(declared(z)))
         with taped() as tape:
-            noisy_decimal(rows, lambda rows, part: rows.take(part).X[:, 0], 0.6, event, session,
-                          bounds=(0.0, 4.0), weighted=True, whole=True)
+            noisy_decimal(rows, lambda rows, part: rows.take(part).X[:, 0], 0.6,
+                          declared.release(z), session, bounds=(0.0, 4.0), weighted=True,
+                          whole=True)
         return tape.totals[0][0]
 
     found = np.array([scores(group) for group in (
