@@ -147,7 +147,9 @@ def _counts(rows: RowSource, places: Sequence[int], sizes: Sequence[int],
             points: Any = None, unit: float = _UNIT) -> FloatArray:
     """Return the counts of all categories of all columns, float64."""
     taken = rows.take(slice(0, len(rows)))
-    block, shares, counts = taken.X, shares_of(taken, unit), []
+    # Rows of a weight of their own count as one.
+    shares = None if rows.groups is None else shares_of(taken, unit)
+    block, counts = taken.X, []
     for place, size in zip(places, sizes, strict=True):
         codes = block[:, place]
         if points is not None and not isinstance(points[place], int):
