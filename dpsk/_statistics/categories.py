@@ -24,6 +24,8 @@ from scipy.special import ndtri
 from dpsk._mechanism.core import Mechanism, mu_of
 from dpsk._mechanism.sensitivity import Sensitivity
 from dpsk._privacy.events import Composed, Disclosure, NotPrivate, gaussian
+from dpsk._privacy.noise.grids import exact_bits
+from dpsk._statistics.tables import shares_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,6 +114,7 @@ def noisy_counts(rows: RowSource, columns: dict[Any, Any], mu: float,
     Parameters
     ----------
     rows : RowSource
+        Of rows in groups each counts for its share of its group.
     columns : dict
         From the places of columns to what is public of them: the number of categories, whose
         positions are in the rows, -1 for none; or points between numbers, increasing.
@@ -125,9 +128,13 @@ def noisy_counts(rows: RowSource, columns: dict[Any, Any], mu: float,
         By the same places.
     """
     sizes = [cells if isinstance(cells, int) else len(cells) + 1 for cells in columns.values()]
+    moved, unit = math.sqrt(2.0 * len(columns)), _UNIT
+    if rows.groups is not None:
+        # As tables of shares, by the proof in `tables`; those of large groups are fine.
+        unit = min(unit, 2.0 ** -exact_bits(rows.n_units, moved / mu))
     counts = session(
-        gaussian(mu), lambda batch: rows.added(_counts, list(columns), sizes, columns),
-        Sensitivity(math.sqrt(2.0 * len(columns)), unit=_UNIT))
+        gaussian(mu), lambda batch: rows.added(_counts, list(columns), sizes, columns, unit),
+        Sensitivity(moved, unit=unit))
     return dict(zip(columns, np.split(counts, np.cumsum(sizes)[:-1]), strict=True))
 
 
@@ -137,13 +144,17 @@ def count_noise(n_columns: int, mu: float) -> float:
 
 
 def _counts(rows: RowSource, places: Sequence[int], sizes: Sequence[int],
-            points: Any = None) -> FloatArray:
+            points: Any = None, unit: float = _UNIT) -> FloatArray:
     """Return the counts of all categories of all columns, float64."""
-    block = rows.take(slice(0, len(rows))).X
-    counts = []
+    taken = rows.take(slice(0, len(rows)))
+    # Rows of a weight of their own count as one.
+    shares = None if rows.groups is None else shares_of(taken, unit)
+    block, counts = taken.X, []
     for place, size in zip(places, sizes, strict=True):
         codes = block[:, place]
         if points is not None and not isinstance(points[place], int):
             codes = np.where(np.isnan(codes), -1, np.searchsorted(points[place], codes, "right"))
-        counts.append(np.bincount(codes[codes >= 0].astype(np.intp), minlength=size))
+        inside = codes >= 0
+        counts.append(np.bincount(codes[inside].astype(np.intp),
+                                  None if shares is None else shares[inside], size))
     return np.concatenate(counts).astype(np.float64)

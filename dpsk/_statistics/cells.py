@@ -15,6 +15,10 @@ A cell is chosen by what all of its points weigh together, ``log sum w exp(u / s
 of its points in the same way, and then one of these: by independent Gumbel noise all, so that a
 point has the chance that it would have of one choice from all of them. Their scores end at ``-r``,
 r some scales of the noise: ``max(-r, u)`` moves by no more than u, and never the other way.
+
+Of rows in groups each may have its share of its group as weight. Ranks are then sums of weights,
+and those of a group sum to w <= 1. A group adds b to the weight below a point and w to all of it,
+so that ``b - q w`` is in [-q, 1 - q]: replacing it moves a score by at most 1, as a row does.
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._mechanism.sensitivity import Sensitivity, derived_scale
-from dpsk._statistics.decimals import decimal_points
+from dpsk._statistics.decimals import decimal_points, even_points
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,8 +45,8 @@ if TYPE_CHECKING:
 
 __all__ = ["noisy_decimal", "noisy_knots", "rank_noise"]
 
-#: Rows whose numbers are taken at once.
-_PART = 1 << 16
+#: Rows whose numbers are taken at once, and how many whole numbers are points at most.
+_PART, _MOST_WHOLE = 1 << 16, 1 << 14
 #: What the noise of choices from points in cells grows by, and how much more with a unit of it:
 #: weights are added to scores in its unit, so that what is rounded off grows with it.
 _MARGIN, _MORE_MARGIN = 1.0 + 2.0**-20, 2.0**-43
@@ -89,20 +93,26 @@ def noisy_knots(rows: RowSource, numbers: Callable[..., FloatArray], levels: int
 
 def noisy_decimal(rows: RowSource, numbers: Callable[..., FloatArray], q: float,
                   event: Elementary, session: Session, upward: bool = True,
-                  bounds: tuple[float, float] | None = None) -> float:
+                  bounds: tuple[float, float] | None = None, weighted: bool = False,
+                  whole: bool = False) -> float:
     """Return a decimal of nine digits near the quantile of numbers of any size, a float.
 
     Parameters and price are those of `noisy_quantile`. With public `bounds` numbers beyond count
-    as these, and so do points.
+    as these, and so do points. Of rows in groups one stands for each, or with `weighted` all count
+    by their shares. Where all are `whole`, and bounds are near, points are whole numbers.
     """
     if not upward:
         return -noisy_decimal(rows, lambda *part: -numbers(*part), 1.0 - q, event, session,
-                              bounds=None if bounds is None else (-bounds[1], -bounds[0]))
+                              bounds=None if bounds is None else (-bounds[1], -bounds[0]),
+                              weighted=weighted, whole=whole)
     if bounds is None:
-        choices = _Choices(rows, numbers, event, session, q)
+        choices = _Choices(rows, numbers, event, session, q, weighted)
         (place,) = choices.quantiles([(0, len(choices.points) - 1)])
         return choices.points.point(place)
-    choices = _Choices(rows, lambda *part: np.clip(numbers(*part), *bounds), event, session, q)
+    choices = _Choices(rows, lambda *part: np.clip(numbers(*part), *bounds), event, session, q,
+                       weighted)
+    if whole and bounds[1] - bounds[0] < _MOST_WHOLE:
+        choices.points = even_points(np.arange(np.floor(bounds[0]), np.ceil(bounds[1]) + 1.0))
     first, last = (int(place) for place in choices.points.places(np.array(bounds)))
     (place,) = choices.quantiles([(first, last)])
     return float(np.clip(choices.points.point(place), *bounds))
@@ -116,7 +126,7 @@ class _Choices:
     """
 
     def __init__(self, rows: RowSource, numbers: Callable[..., FloatArray], event: Elementary,
-                 session: Session, q: float = 0.5) -> None:
+                 session: Session, q: float = 0.5, weighted: bool = False) -> None:
         self.points, self._q = decimal_points(), q
         self._rows, self._numbers, self._session = rows, numbers, session
         self._event = event
@@ -126,6 +136,9 @@ class _Choices:
         self._scale = derived_scale(self._event, self._moved.moved, "gumbel")
         self._reach = 1.0 + _FAR * self._scale
         self._places: Any = None
+        # What the first rows weigh together, where it is not their number.
+        self._ranks: Any = None
+        self._weighted = weighted and rows.groups is not None
 
     def outside(self, low: float, high: float) -> list[int]:
         """Return the places of the last point up to `low` and of the first from `high` on."""
@@ -162,23 +175,40 @@ class _Choices:
         self._read()
         begins, ends = np.searchsorted(
             self._places, np.array(slices, dtype=int).reshape(-1, 2) + np.array([0, 1])).T
-        ranks = begins + np.ceil(self._q * (ends - begins)).astype(int)
+        first, last = self._rank(begins), self._rank(ends)
+        ranks = self._up_to(first + self._q * (last - first))
         firsts = np.array([low for low, _ in slices], dtype=float)
         return np.where(ranks > begins, np.append(self._places, -1)[ranks - 1], firsts)
 
     def _read(self) -> None:
         """Sort the places of all numbers that are not missing."""
-        if self._places is None:
+        if self._places is None and self._weighted:
+            ((places, shares),) = self._rows.each(_shared, self._numbers, self.points)
+            order = np.argsort(places, kind="stable")
+            self._places = places[order]
+            self._ranks = np.append(0.0, np.cumsum(shares[order]))
+        elif self._places is None:
             self._places = np.concatenate(self._rows.each(_placed, self._numbers, self.points))
             # What is sorted in parts is quick to merge.
             self._places.sort(kind="stable")
 
-    def _near(self, low: int, high: int) -> tuple[int, int, slice]:
-        """Return where the numbers of a slice begin and end, and those near its quantile."""
-        begin, end = map(int, np.searchsorted(self._places, [low, high + 1]))
+    def _rank(self, index: Any) -> Any:
+        """Return what rows before an index weigh."""
+        return index if self._ranks is None else self._ranks[index]
+
+    def _up_to(self, rank: Any) -> Any:
+        """Return the index before which rows weigh so much, or the first one of more."""
+        if self._ranks is not None:
+            return np.searchsorted(self._ranks, rank)
+        return np.ceil(rank).astype(int)
+
+    def _near(self, low: int, high: int) -> tuple[float, float, slice]:
+        """Return the ranks at which a slice begins and ends, and its rows near its quantile."""
+        first, last = map(int, np.searchsorted(self._places, [low, high + 1]))
+        begin, end = self._rank(first), self._rank(last)
         middle = begin + self._q * (end - begin)
-        return begin, end, slice(int(max(begin, middle - self._reach)),
-                                 int(min(end, np.ceil(middle + self._reach))))
+        return begin, end, slice(max(first, int(self._up_to(middle - self._reach)) - 1),
+                                 min(last, int(self._up_to(middle + self._reach))))
 
     def _of_cells(self, low: int, high: int) -> FloatArray:
         """Return the scores of the cells of a slice."""
@@ -218,9 +248,9 @@ class _Choices:
         starts.sort(kind="stable")
         starts = _distinct(starts)
         starts = starts[starts <= last]
-        below = np.searchsorted(self._places[own], starts) + (own.start - begin)
+        below = self._rank(np.searchsorted(self._places[own], starts) + own.start) - begin
         # A run holds the numbers at its start, and no others, or it is far from the quantile.
-        up_to = np.append(below[1:], own.stop - begin)
+        up_to = np.append(below[1:], self._rank(own.stop) - begin)
         rank = self._q * (end - begin)
         scores = -np.minimum(self._reach, np.maximum(0.0, np.maximum(below - rank, rank - up_to)))
         parts = starts // width
@@ -276,6 +306,20 @@ def _placed(rows: RowSource, numbers: Callable[..., FloatArray], points: Points)
         own = np.sort(numbers(rows, part))
         places.append(points.places(own[:len(own) - np.count_nonzero(np.isnan(own))]))
     return np.concatenate([np.zeros(0, np.int64), *places])
+
+
+def _shared(rows: RowSource, numbers: Callable[..., FloatArray],
+            points: Points) -> tuple[IntArray, FloatArray]:
+    """Return the place of every number that is not missing, and the share of its row."""
+    # On this grid every sum of shares is exact.
+    unit = 2.0 ** (rows.n_units.bit_length() - 52)
+    places, shares = [], []
+    for part in rows.blocks(_PART):
+        own = numbers(rows, part)
+        there = ~np.isnan(own)
+        places.append(points.places(own[there]))
+        shares.append(np.trunc(1.0 / rows.groups.sizes[part][there] / unit) * unit)
+    return np.concatenate(places), np.concatenate(shares)
 
 
 def _distinct(ordered: IntArray) -> IntArray:

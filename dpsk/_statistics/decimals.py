@@ -119,6 +119,6 @@ def decimal_points() -> Points:
     return Points(first, np.append(widths, widths[-1]) / weights.sum(), weights, _GROUP)
 
 
-def even_points(points: Points) -> Points:
+def even_points(points: FloatArray) -> Points:
     """Return some points, each a cell of its own, of one weight."""
     return Points(np.asarray(points, float), np.ones(len(points)), np.ones(1))

@@ -197,7 +197,7 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
         level = check_level(level)
         reach = ndtri(0.5 + level / 2.0)
         low, high = (np.where(np.isnan(self.value), end, np.clip(
-            self.value + side * reach * error, *self.bounds))
+            _decimal(self.value, side * reach * error), *self.bounds))
             for side, end, error in zip((-1.0, 1.0), self.bounds, _sides(self), strict=True))
         return (float(low), float(high)) if np.ndim(low) == 0 else (low, high)
 
@@ -221,6 +221,15 @@ def enclosing(found, *others):
     """Return an estimate whose interval of 95 % holds those of others."""
     low, high = zip(*(each.interval() for each in (found, *others)), strict=True)
     return between(found.value, np.min(low, axis=0), np.max(high, axis=0), found.bounds)
+
+
+def _decimal(value, off):
+    """Return a sum to 14 digits of the larger one, so that 0.5 - 0.5 is 0, and no 5e-17."""
+    with np.errstate(all="ignore"):
+        total = np.add(value, off)
+        unit = 10.0 ** (14.0 - np.ceil(np.log10(np.maximum(np.abs(value), np.abs(off)))))
+        near = np.rint(total * unit) / unit
+    return np.where(np.isfinite(near), near, total)
 
 
 def check_level(level):

@@ -19,8 +19,6 @@ from dpsk.exceptions import PrivacyWarning
 
 __all__ = ["Moments", "Quantiles", "Spreads"]
 
-#: Below this exponent points beyond all rows are no longer unlikely: there are many of them.
-_LEAST_EXPONENT = 10.0
 #: The least variance of numbers in [-1, 1] without noise: sums are rounded.
 _LEAST_VARIANCE = 1e-12
 #: Spreads over the width of declared bounds end here.
@@ -35,6 +33,9 @@ class _RankChoices(Mechanism):
     Subclasses have `count`, how many there are; `tail`, the share of rows beyond the outermost
     quantile; and `_chosen`, which makes them at the price of one.
     """
+
+    #: Below this exponent points beyond all rows are no longer unlikely: there are many of them.
+    least_exponent = 10.0
 
     def event(self, noise_multiplier):
         """Return what all of them cost."""
@@ -55,10 +56,10 @@ class _RankChoices(Mechanism):
     def _warn_of_few_rows(self, n_samples, price):
         """Warn where noise may well choose points beyond all rows; by public facts."""
         exponent = 0.5 * bounded_range_epsilon(price.mu) * n_samples * self.tail
-        if exponent < _LEAST_EXPONENT:
+        if exponent < self.least_exponent:
             warnings.warn(
                 f"n={n_samples} rows are too few for {self.count} quantiles within the budget, "
-                f"which take {_LEAST_EXPONENT / exponent:.2g} times as many: they may lie far "
+                f"which take {self.least_exponent / exponent:.2g} times as many: they may lie far "
                 "from all rows; declare bounds in columns, or raise epsilon.", PrivacyWarning,
                 stacklevel=2)
 
@@ -194,7 +195,7 @@ def _quantile(table, rows, place, level, event, session):
     edges, upward = table.columns[place].edges, level >= 0.5
     given = event, session, upward
     if edges is None:
-        return noisy_decimal(rows, partial(_column, place), level, *given)
+        return noisy_decimal(rows, partial(_column, place), level, *given, weighted=True)
     return noisy_quantile(rows, partial(_column, place), level, bounded_grid(*edges), *given)
 
 

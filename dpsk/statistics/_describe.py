@@ -16,7 +16,14 @@ from dpsk._statistics.categories import count_noise, noisy_counts
 from dpsk.metrics._estimate import Estimate
 from dpsk.statistics._counts import cell_bound, counted
 from dpsk.statistics._moments import Moments
-from dpsk.statistics._plan import Points, Within, counts_at_least, entry_bound, within
+from dpsk.statistics._plan import (
+    CountedPoints,
+    Points,
+    Within,
+    counts_at_least,
+    entry_bound,
+    within,
+)
 from dpsk.statistics._quantiles import from_points, rank_bound
 from dpsk.statistics._reading import Columns
 
@@ -27,6 +34,8 @@ __all__ = ["Description", "describe"]
 
 #: Weights of a column in mu^2: of its moments with their range, of its quartiles, of its counts.
 _WEIGHTS = 0.4, 0.4, 0.2
+#: Quartiles are chosen from a learnt range, and so many times its width about it.
+_BEYOND = 1.0
 _QUARTILES = {"25%": 0.25, "50%": 0.5, "75%": 0.75}
 #: So many categories of a column are printed, those of the largest counts.
 _TOP, _SIGN, _ANY = 5, "\N{PLUS-MINUS SIGN}", "any"
@@ -77,9 +86,11 @@ def describe(X: Any, epsilon: float = 1.0, *, delta: float | None = None,
     numbers, words = _part(given, ~coded), _part(given, coded)
     kinds = {each.name: list(each.categories) or [_ANY] for each in words.table.columns}
     weights = np.array(_WEIGHTS) * [sum(~coded), sum(~coded), sum(coded)]
-    sums, summands = within(numbers)
-    plan = _Look(sums, Points(int(sum(~coded)), tuple(_QUARTILES.values())),
-                 tuple((weights / weights.sum()).tolist()))
+    shares = weights / weights.sum()
+    sums, summands = within(numbers, share=shares[0])
+    points = Points(int(sum(~coded)), tuple(_QUARTILES.values()))
+    plan = _Look(sums, CountedPoints(points, tuple(numbers.full.tolist())),
+                 tuple(shares.tolist()))
     rows = words.rows
     for place, own in enumerate(kinds.values()):
         if own == [_ANY]:
@@ -105,7 +116,7 @@ class _Look(Composite):
     """Ranges and moments of numbers, their quartiles, and counts of categories."""
 
     sums: Within
-    points: Points
+    points: CountedPoints
     shares: tuple
 
     @property
@@ -121,7 +132,10 @@ class _Look(Composite):
         if summed.share:
             moments = Moments(numbers, *summed.run(summands, session, noise_multiplier), None)
             held = counts_at_least(moments.counts, moments.count_noise, numbers.budget.n_samples)
-            points = chosen.run((numbers.rows, numbers.edges(), held, numbers.full), session,
+            # Far points are beyond these, and quartiles are not.
+            near = moments.ranges + np.diff(moments.ranges) * (-_BEYOND, _BEYOND)
+            near = np.where(np.isnan(numbers.edges()), near, numbers.edges())
+            points = chosen.run((numbers.rows, near, held, numbers.names), session,
                                 noise_multiplier)
         if counting.share:
             counts = (counting.run(words, session, noise_multiplier),
@@ -205,10 +219,12 @@ class Description:
             lines = [["column", "category", "count"]]
             for name, (counts, categories) in self.categories.items():
                 order = np.argsort(-counts.value, kind="stable")
+                # A single one that is left is printed in the place of its number.
+                top = _TOP + (len(order) == _TOP + 1)
                 lines += [[str(name), str(categories[place]), _cell(_entry(counts, place))]
-                          for place in order[:_TOP]]
-                if len(order) > _TOP:
-                    lines.append([str(name), f"and {len(order) - _TOP} more", ""])
+                          for place in order[:top]]
+                if len(order) > top:
+                    lines.append([str(name), f"and {len(order) - top} more", ""])
             yield lines
 
 

@@ -96,8 +96,9 @@ def dp_mean(X: Any, *, epsilon: float = 1.0, delta: float | None = None, bounds:
         Public bounds; numbers outside are clipped to them. A dict gives bounds of some columns, by
         name or position. None: learned for a part of the budget; booleans have (0, 1).
     groups : array-like of shape (n,) or None, default=None
-        The person of each row, for user-level privacy: only one row of each person, drawn at
-        random, is used. The number of people replaces n.
+        The person of each row, for user-level privacy: a row of a person with k rows counts 1 / k,
+        so without missing values the mean is that of the people's means. The number of people
+        replaces n.
     random_state : None, int or NoiseSeed, default=None
         Only a NoiseSeed has an effect: noise that repeats.
     population : bool, default=False
@@ -164,8 +165,8 @@ def dp_std(X: Any, **options: Any) -> Estimate:
 @quietly
 def _summed(columns, values, low, high, what):
     """Return the estimate of sums of numbers, none of which is missing, within public ranges."""
-    rows = Rows(values, np.zeros(len(values)))
-    n, half = len(values), 0.5 * (high - low)
+    rows = Rows(values, np.zeros(len(values)), groups=columns.groups)
+    n, half = columns.budget.n_samples, 0.5 * (high - low)
     ((_, sums, _), certificate) = columns.released(
         what, Statistic(noisy_column_sums), (rows, low, high), enforced=[entry_bound()])
     total = half * sums + 0.5 * (low + high) * n

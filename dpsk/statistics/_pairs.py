@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._data.errors import quietly
-from dpsk._data.source import Rows
 from dpsk._data.targets import centered
 from dpsk._models import LinearModel
 from dpsk._statistics.moments import mean_noise, noisy_second_moment, second_moment_noise
@@ -119,5 +119,5 @@ def _second_moment(rows, low, high, mu, session):
     """Return the noisy second moment of numbers in half their range from its middle."""
     X = rows.take(slice(0, len(rows))).X
     z = centered(np.clip(X, low, high), low, high)
-    return noisy_second_moment(_model(len(low)), Rows(np.clip(z, -1.0, 1.0), np.zeros(len(z))), mu,
+    return noisy_second_moment(_model(len(low)), replace(rows, X=np.clip(z, -1.0, 1.0)), mu,
                                session)

@@ -21,12 +21,26 @@ from dpsk.preprocessing._statistics_plan import Quantiles
 __all__ = ["CountedPoints", "Points", "Within", "counts_at_least", "entry_bound", "within"]
 
 #: The share of mu^2 of how many numbers columns hold, where quantiles are asked for, by how many
-#: deviations of its noise that is taken for less, and how many whole ones make whole intervals.
-_COUNT_SHARE, _COUNT_REACH, _WHOLE = 0.05, 3.0, 0.5
+#: deviations of its noise that is taken for less; which part of whole ones makes whole intervals,
+#: and how many deviations of noise less of them do.
+_COUNT_SHARE, _COUNT_REACH, _WHOLE, _DOUBT = 0.05, 3.0, 0.5, 2.0
+#: Tails of ranges, over those that are clear of the end of the rows by an exponent of 20: one in
+#: 10,000 ends is off where the quantile is 0, by exp(14.2 - 1.2 * 20).
+_TIED = 1.2
 #: Scales of its noise that a rank is to be from the end of the rows.
 _CLEAR = 16.0
 #: Half a range is so many times the absolute value of its middle at least, as doubles are finite.
 _LEAST_SHARE, _LEAST_WIDTH = 1e-8, 1e-9
+
+
+class _Ends(Quantiles):
+    """Quantiles that ranges follow from, also of columns of which many numbers are 0.
+
+    Points below 0 weigh exp(14.2) times as much as 0 itself, the most of all whole numbers. Below
+    this exponent one in twenty of such ends is off.
+    """
+
+    least_exponent = 14.2 + math.log(20.0)
 
 
 @dataclass(frozen=True)
@@ -53,20 +67,21 @@ class Within(Composite):
         return ranges, found, mu_of(summed.own(noise_multiplier))
 
 
-def within(columns, summed=noisy_column_sums):
-    """Return the plan of a sum within ranges, and what it runs on."""
-    ranges, share = _learnt_ranges(replace(columns.budget, n_columns=max(1, len(columns.full))),
-                                   columns.edges())
-    return Within(ranges, share, summed), ((columns.table, columns.rows), columns.edges())
+def within(columns, summed=noisy_column_sums, share=1.0):
+    """Return the plan of a sum within ranges for a share of mu^2, and what it runs on."""
+    ranges, own = _learnt_ranges(replace(columns.budget, n_columns=max(1, len(columns.full))),
+                                 columns.edges(), share)
+    return Within(ranges, own, summed), ((columns.table, columns.rows), columns.edges())
 
 
-def _learnt_ranges(budget, edges):
-    """Return the choice of ranges where none are declared, and its share of mu^2."""
+def _learnt_ranges(budget, edges, whole):
+    """Return the choice of ranges where none are declared, and its share of a share of mu^2."""
     unknown = tuple(np.isnan(edges[:, 0]).tolist())
-    count = 3 * sum(unknown)
+    # So many choices for all of mu^2 would have as much each.
+    count = 3 * sum(unknown) / whole if any(unknown) else 0
     share = extreme_share(budget, count)
-    tail = range_tail(budget, count, share, 0.25)
-    return Quantiles(unknown, (tail, 0.5, 1.0 - tail)), share
+    tail = min(0.25, _TIED * range_tail(budget, count, share, 0.25))
+    return _Ends(unknown, (tail, 0.5, 1.0 - tail)), share
 
 
 def _ranges_of(edges, found):
@@ -108,12 +123,12 @@ class Points(Mechanism):
     def run(self, data, session, noise_multiplier):
         """Return the points, shape (n_columns, n_levels, 2), not decreasing with their ranks.
 
-        Data are rows, the bounds of columns, about how many numbers each holds, and whether these
-        are whole, whose intervals end at whole ones.
+        Data are rows, the bounds of columns, about how many numbers each holds, whether these
+        are whole, whose intervals end at whole ones, and the names of columns.
         """
+        *data, names = data
         if noise_multiplier:
-            price = self._choices.each(noise_multiplier)
-            self._warn_of_few_rows(len(data[0]), min(data[2]), price)
+            self._warn_of_few_rows(data[0], data[2], names, self._choices.each(noise_multiplier))
         return self._choices.run(data, session, noise_multiplier)
 
     @property
@@ -133,7 +148,8 @@ class Points(Mechanism):
                               for side in (-1.0, 1.0)] for level in self.levels], 0.0, 1.0)
             bounds = None if np.isnan(edges[place]).any() else tuple(edges[place].tolist())
             own = partial(_column, place)
-            points = [noisy_decimal(rows, own, rank, price, session, bool(side), bounds)
+            points = [noisy_decimal(rows, own, rank, price, session, bool(side), bounds, True,
+                                    bool(whole[place]))
                       for (_, side), rank in np.ndenumerate(ranks)]
             # Sorted as their ranks are.
             flat = found[place].reshape(-1)
@@ -143,24 +159,28 @@ class Points(Mechanism):
                 found[place] = np.stack([np.floor(flat[::2]), np.ceil(flat[1::2])], axis=-1)
         return found
 
-    def _warn_of_few_rows(self, n_samples, least, price):
+    def _warn_of_few_rows(self, rows, counts, names, price):
         """Warn where points may be chosen from beyond all rows; by what is public or released."""
         noise = rank_noise(price)
-        if any(max(self._reach(level, least, noise), _CLEAR * noise)
-               > least * min(level, 1.0 - level) for level in self.levels
-               if 0.0 < level < 1.0):
+        few = [name for name, count in zip(names, counts, strict=True)
+               if any(max(self._reach(level, count, noise), _CLEAR * noise)
+                      > count * min(level, 1.0 - level) for level in self.levels
+                      if 0.0 < level < 1.0)]
+        if few:
+            unit = "rows" if rows.groups is None else "groups of rows"
+            which = ", ".join(few[:3]) + f" and {len(few) - 3} more" * (len(few) > 3)
             warnings.warn(
-                f"n={n_samples} rows are too few for these quantiles within the budget: intervals "
-                "may be wide, and without declared bounds far from all rows; declare these, raise "
-                "epsilon, or ask for fewer.",
+                f"n={rows.n_units} {unit} are too few for these quantiles of {which} within the "
+                "budget: intervals may be wide, and without declared bounds far from all rows; "
+                "declare these, raise epsilon, or ask for fewer.",
                 PrivacyWarning, stacklevel=2)
 
 
 @dataclass(frozen=True)
 class CountedPoints(Composite):
-    """How many numbers columns hold, where that is not public, and points about quantiles.
+    """How many numbers columns hold, and how many whole ones, and points about quantiles.
 
-    `full` says which columns miss no number.
+    `full` says which columns hold whole numbers and miss none: that is public.
     """
 
     points: Points
@@ -173,18 +193,27 @@ class CountedPoints(Composite):
         return Share(Statistic(noisy_column_sums), share), Share(self.points, 1.0 - share)
 
     def run(self, data, session, noise_multiplier):
-        """Return the points."""
-        (rows, edges), (counted, points) = data, self.parts
-        counts, gappy = np.full(len(self.full), float(len(rows))), ~np.array(self.full)
-        whole = ~gappy
+        """Return the points.
+
+        Data are rows, the bounds of columns, about how many numbers each holds, or None where that
+        is not known, and names.
+        """
+        (rows, edges, held, names), (counted, points) = data, self.parts
+        n, whole = rows.n_units, np.array(self.full)
+        counts, gappy = np.full(len(whole), float(n)) if held is None else held, ~whole
         if gappy.any():
-            sums = counted.run((_kinds(rows, gappy), *_flag_ends(2 * gappy.sum())), session,
+            flags = _kinds(rows, gappy)[int(held is not None):]
+            ends = np.zeros((2, len(flags) * gappy.sum()))
+            ends[1] = 1.0
+            sums = counted.run((replace(rows, X=np.hstack(flags)), *ends), session,
                                noise_multiplier)[1]
             noise = 0.5 * moment_noise(len(sums), mu_of(counted.own(noise_multiplier)))
-            there, whole_ones = 0.5 * (sums + len(rows)).reshape(2, -1)
-            counts[gappy] = counts_at_least(there, noise, len(rows))
-            whole[gappy] = whole_ones > _WHOLE * there + _COUNT_REACH * noise
-        return points.run((rows, edges, counts, whole), session, noise_multiplier)
+            *there, whole_ones = 0.5 * (sums + n).reshape(len(flags), -1)
+            if held is None:
+                counts[gappy] = counts_at_least(there[0], noise, n)
+            # Wider intervals where noise hides it.
+            whole[gappy] = whole_ones > _WHOLE * counts[gappy] - _DOUBT * noise
+        return points.run((rows, edges, counts, whole, names), session, noise_multiplier)
 
 
 def counts_at_least(counts, noise, n_samples):
@@ -193,14 +222,9 @@ def counts_at_least(counts, noise, n_samples):
 
 
 def _kinds(rows, columns):
-    """Return rows that say of numbers whether they are there, and then whether they are whole."""
+    """Return of numbers whether they are there, and whether they are whole."""
     X = rows.take(slice(0, len(rows))).X[:, columns]
-    flags = np.column_stack([~np.isnan(X), np.trunc(X) == X])
-    return type(rows)(flags.astype(np.float64), np.zeros(len(rows)))
-
-
-def _flag_ends(count):
-    return np.zeros(count), np.ones(count)
+    return [flags.astype(np.float64) for flags in (~np.isnan(X), np.trunc(X) == X)]
 
 
 def _column(place, rows, part):

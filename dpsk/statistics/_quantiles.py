@@ -58,7 +58,7 @@ def dp_quantile(X: Any, q: Any, **options: Any) -> Estimate:
                     options.get("population", False))
     found, certificate = columns.released(
         "quantiles", CountedPoints(points, tuple(columns.full.tolist())),
-        (columns.rows, columns.edges()),
+        (columns.rows, columns.edges(), None, columns.names),
         enforced=[rank_bound()], settings=points)
     return from_points(columns, found if q.ndim else found[:, 0], certificate)
 

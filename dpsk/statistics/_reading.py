@@ -7,14 +7,13 @@ from sklearn.base import BaseEstimator
 
 from dpsk._data.columns import check_columns, is_frame
 from dpsk._data.errors import discreetly
-from dpsk._data.groups import groups_of
+from dpsk._data.groups import Groups, groups_of
 from dpsk._data.polars_frames import is_polars
 from dpsk._data.source import Rows
 from dpsk._data.tables import Table, read_table
 from dpsk._estimator import warn_of_weak_budget
 from dpsk._fit import Method, run_private
 from dpsk._parameters import check_flag
-from dpsk._privacy.certificate_fields import ONE_ROW_EACH
 from dpsk._problem import Budget
 from dpsk.metrics._estimate import between
 from dpsk.metrics._table import checked_budget
@@ -32,7 +31,7 @@ class Columns:
 
     The table is sensitive. `name` is that of the function; `full` says of which columns the dtype
     has no way to miss a number; `single` whether a column came by itself, so that results are
-    numbers.
+    numbers; `groups` whose rows are one person's, if any.
     """
 
     name: str
@@ -41,6 +40,7 @@ class Columns:
     full: np.ndarray
     single: bool
     random_state: object
+    groups: Groups | None
 
     @classmethod
     def of(cls, name, X, options, *more, only="numbers", columns=None, categories=None, one=False,
@@ -64,21 +64,23 @@ class Columns:
         table = read_table(type(name, (BaseEstimator,), {})(), X, columns, only)
         if one and len(table.columns) != 1:
             raise ValueError(f"x has {len(table.columns)} columns; give one of them at a time.")
-        # Of all rows, before some of them stand for groups: what is refused must not be drawn.
         if whole and np.isnan(table.values).any():
             raise ValueError("X contains NaN; leave out what is missing, or impute it, such as "
                              "with DPSimpleImputer.")
         members = groups_of(groups, len(table.values))
         budget = checked_budget(*table.values.shape, epsilon, delta, random_state, members)
-        if members is not None:
-            table = table.rows(members.one_each(random_state))
         warn_of_weak_budget(budget)
-        return cls(name, table, budget, _full(X, table), single, random_state)
+        return cls(name, table, budget, _full(X, table), single, random_state, members)
 
     @property
     def rows(self):
         """Rows : numbers and positions of categories."""
-        return Rows(self.table.values, np.zeros(len(self.table.values)))
+        return Rows(self.table.values, np.zeros(len(self.table.values)), groups=self.groups)
+
+    @property
+    def names(self):
+        """list of str : the names of columns, as messages have them."""
+        return [repr(each.name) for each in self.table.columns]
 
     def edges(self):
         """Return the declared ranges of columns, shape (n_columns, 2), NaN where there is none."""
@@ -97,7 +99,7 @@ class Columns:
             method, what, self.budget, mechanism, self.rows, data, verbose=0,
             random_state=self.random_state, enforced=enforced, released=[what],
             public=[f"{unit} and of columns, their names, and dtypes with the categories that "
-                    "these hold", "all parameters", *[ONE_ROW_EACH] * self.budget.grouped])
+                    "these hold", "all parameters"])
 
     def shaped(self, array):
         """Return an array with an entry a column, or that of the only one."""

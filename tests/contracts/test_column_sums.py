@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from dpsk._data.groups import Groups
 from dpsk._data.source import Rows
 from dpsk._mechanism.session import Session
 from dpsk._privacy.events import Gaussian, NotPrivate
@@ -49,6 +50,27 @@ def test_no_replaced_row_moves_the_answer_by_more_than_its_price_and_ends_do(mu)
     furthest = max(moved([a, [0.2, 3.0]], [b, [0.2, 3.0]], mu)
                    for a, b in itertools.combinations(rows[::2], 2))
     assert 0.999 <= furthest <= 1.0 + 1e-12
+
+
+@pytest.mark.parametrize("mu", [1e-12, 0.1, 30.0])
+def test_no_replaced_group_moves_the_answer_by_more_than_its_price(mu):
+    """Of hostile rows as well as of groups of one row, whose ends are as far apart as can be."""
+    rng = np.random.default_rng(0)
+    others = [rng.uniform(-2.0, 2.0, (3, 1)), np.array([[math.nan], [0.2]])]
+
+    def left(group):
+        parts = [np.reshape(group, (-1, 1)), *others]
+        codes = np.repeat(np.arange(3), list(map(len, parts)))
+        X = np.vstack(parts)
+        _, totals, released = asked(X, mu, LOW[:1], HIGH[:1], Rows(
+            X, np.zeros(len(X)), groups=Groups.of(codes)))
+        return np.concatenate([(np.rint(total / part.unit) * part.unit / part.scale).ravel()
+                               for total, part in zip(totals, released, strict=True)])
+
+    found = [left(rng.choice(HOSTILE, size)) for size in rng.integers(1, 9, 60)]
+    found += [left([end] * size) for end in (-1.0, 1.0, math.nan) for size in (1, 3, 7)]
+    furthest = max(np.linalg.norm(one - other) for one in found for other in found) / mu
+    assert (0.999 <= furthest or mu < 1e-9) and furthest <= 1.0
 
 
 @pytest.mark.parametrize("mu", [1e-10, 1e-12, 1e-13, 1e-15])

@@ -8,6 +8,7 @@ import pytest
 
 from dpsk import DPAdditiveClassifier, DPTableVectorizer
 from dpsk._data.columns import Column
+from dpsk._data.groups import Groups
 from dpsk._data.source import Rows
 from dpsk._data.tables import Buckets
 from dpsk._defaults.columns import range_points
@@ -24,9 +25,9 @@ from tests.contracts.tapes import taped
 POINTS = np.array([0.0, 1.0, 4.0])
 
 
-def counted(X, mu=1.0):
+def counted(X, mu=1.0, groups=None):
     """Return the counts of a column of three categories and of one of numbers, and the tape."""
-    rows = Rows(np.array(X, dtype=np.float64), np.zeros(len(X)))
+    rows = Rows(np.array(X, dtype=np.float64), np.zeros(len(X)), groups=groups)
     session = Session(EntropyStream(), Ledger(gaussian(mu)))
     with taped() as tape:
         counts = noisy_counts(rows, {0: 3, 1: POINTS}, mu, session)
@@ -42,6 +43,20 @@ def test_a_row_moves_counts_by_no_more_than_the_noise_is_for():
     # Attained: both columns move from one cell to another.
     assert worst == pytest.approx(2.0) and part.sensitivity.moved == 2.0
     assert part.scale == 4.0
+
+
+def test_a_group_moves_counts_by_no_more_than_a_row():
+    rng = np.random.default_rng(0)
+    totals = []
+    for size in (1, 1, 1, *rng.integers(1, 9, 80)):
+        own = np.column_stack([rng.integers(-1, 3, size), rng.choice([-1.0, 2.0, np.nan], size)])
+        codes = np.repeat([0, 1], [size, 3])
+        totals.append(counted([*own, [0, 0.5], [1, 9.0], [2, 0.5]],
+                              groups=Groups.of(codes))[1].totals[0][0])
+    totals = np.array(totals)
+    # Shares of three rows, cut to whole units.
+    assert abs(totals.sum(axis=1) - 4.0).min() < 1e-6
+    assert 1.9 < max(np.linalg.norm(totals - one, axis=1).max() for one in totals) <= 2.0
 
 
 def test_cells_are_counted_where_they_are():

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpsk._data.groups import Groups
+from dpsk._data.source import Rows
 from dpsk._mechanism.session import Session
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
@@ -147,3 +149,25 @@ def test_decimals_of_nine_digits_are_points_and_numbers_go_to_the_next_one():
     every = 10.0 ** rng.uniform(-3, 12, 500)
     found = np.array([points.point(place) for place in points.places(every)])
     assert (np.abs(found / every - 1) <= 1.01e-8).all()
+
+
+def test_a_group_moves_scores_of_shares_by_no_more_than_a_row():
+    """Scores of whole numbers, as points of one weight they leave as they are."""
+    rng, declared, z = np.random.default_rng(0), ExponentialChoices(1, False), 1.0
+
+    def scores(group):
+        X = np.append(group, [0.0, 1.0, 1.0, 2.5, np.nan])[:, None]
+        rows = Rows(X, np.zeros(len(X)), groups=Groups.of(
+            np.repeat([0, 1, 2], [len(group), 3, 2])))
+        session = Session(EntropyStream(), Ledger(declared(z)))
+        with taped() as tape:
+            noisy_decimal(rows, lambda rows, part: rows.take(part).X[:, 0], 0.6,
+                          declared.release(z), session, bounds=(0.0, 4.0), weighted=True,
+                          whole=True)
+        return tape.totals[0][0]
+
+    found = np.array([scores(group) for group in (
+        [0.0], [4.0], [np.nan], *(rng.choice([0.0, 1.5, 4.0, np.nan], size)
+                                  for size in rng.integers(1, 9, 40)))])
+    assert found.shape[1] == 5
+    assert 0.99 < max(np.abs(found - one).max() for one in found) <= 1.0 + 1e-12
