@@ -182,6 +182,7 @@ def _column(name, dtype, given):
     # What was declared takes the place of categories that the dtype holds, which may be those of
     # the rows.
     if isinstance(given, list):
+        _refuse_kind(name, dtype, given)
         if hasattr(dtype, "categories"):
             dtype = type(dtype)(given, ordered=dtype.ordered)
         return Column(name, dtype, categories=given)
@@ -194,6 +195,19 @@ def _column(name, dtype, given):
     if getattr(dtype, "kind", "O") == "b":
         return Column(name, dtype, categories=[False, True], declared=False)
     return Column(name, dtype)
+
+
+def _refuse_kind(name, dtype, categories):
+    """Raise a ValueError where a dtype tells that no cell can be one of the categories."""
+    words = any(isinstance(each, (str, bytes)) for each in categories)
+    if words and getattr(dtype, "kind", "O") in "biuf":
+        raise ValueError(f"columns: {name!r} has words for categories, but X has a column of "
+                         f"{dtype}, where no cell is a word; declare numbers, such as 150 for "
+                         "'150', or convert the column by '.astype(str)'.")
+    if getattr(dtype, "type", None) is str and any(isinstance(each, Real) for each in categories):
+        raise ValueError(f"columns: {name!r} has numbers for categories, but X has a column of "
+                         f"{dtype}, where every cell is a word; declare words, such as '150' for "
+                         "150, or convert the column to numbers.")
 
 
 def _positions(values, column):

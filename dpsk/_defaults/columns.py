@@ -12,9 +12,9 @@ __all__ = ["ATOMS", "ATOM_DEVIATIONS", "ATOM_ROWS", "BUCKETS", "CHOSEN_LEVELS", 
            "CLASS_SHARE", "COUNT_SHARE", "DISCLOSURE_SHARE", "END_REACH", "EXTREMES",
            "FIRST_SHARE", "MOMENTS", "MOST_CATEGORIES", "MOST_SKEW", "OCCUPIED", "REMAINDER",
            "SPREADS", "TARGET_PAIRS", "PairRule", "category_share", "class_scarcity",
-           "extreme_share", "hashing_pays", "knot_levels", "knot_share", "knot_signal",
-           "median_share", "moment_share", "range_points", "range_tail", "skew_error",
-           "spread_share"]
+           "curve_penalty", "extreme_share", "hashing_pays", "knot_levels", "knot_share",
+           "knot_signal", "median_share", "moment_share", "range_points", "range_tail",
+           "skew_error", "spread_share"]
 
 #: The least share of mu^2 of all knots, the largest where all columns are numbers, and the signal
 #: of a choice that it buys in between: ``n mu`` of one, so that ranks are off by a share of rows.
@@ -59,17 +59,29 @@ FIRST_SHARE = 0.1
 #: The least levels of medians that are chosen, as ends follow from them, and the most; intervals
 #: between knots at a signal of 1, to the third power.
 CHOSEN_LEVELS, _INTERVALS = (2, 6), 0.7
+#: Without noise rows are still a sample: curves and pairs are as fine as at this mu, and
+#: coefficients have a normal prior law of this precision.
+_SAMPLE_MU, _SAMPLE_PRECISION = 3.0, 0.3
 #: The share of mu^2 of how many rows are of either of two classes, and by how many standard
 #: deviations of its noise the number of the rarer one is taken for larger.
 CLASS_SHARE, _CLASS_DEVIATIONS = 0.01, 2.0
 
 
 def knot_signal(budget, n_numeric):
-    """Return ``0.7 n mu`` over the number of columns of numbers, infinite without noise.
+    """Return ``0.7 n mu`` over the number of columns of numbers, without noise at a mu of rows.
 
     Curves have about as many intervals as its cube root.
     """
     return max(1.0, _INTERVALS * _whole_signal(budget) / n_numeric) if n_numeric else 1.0
+
+
+def curve_penalty(budget):
+    """Return the factor of the squared penalty on curves beside a mean loss.
+
+    None under a budget, where noise and its defaults keep them short. Without it levels with few
+    rows, or with rows of one class, would have curves of any size.
+    """
+    return 0.0 if budget.is_private else _SAMPLE_PRECISION / budget.n_samples
 
 
 def knot_levels(signal, scarcity=1.0):
@@ -198,16 +210,14 @@ class PairRule:
 
     def count(self, budget):
         """Return how many pairs are chosen by default."""
-        signal = _whole_signal(budget) if budget.is_private else math.inf
+        signal = _whole_signal(budget)
         if signal < self.least:
             return 0
-        return MOST_PAIRS if signal == math.inf else min(MOST_PAIRS, max(
-            1, round(signal / PAIR_SIGNAL)))
+        return min(MOST_PAIRS, max(1, round(signal / PAIR_SIGNAL)))
 
     def largest(self, budget):
         """Return how many features the product of two columns may have."""
-        return (_whole_signal(budget) / self.cell if budget.is_private else
-                math.sqrt(budget.n_samples))
+        return _whole_signal(budget) / self.cell
 
 
 #: Errors of labels are noisier than those of targets.
@@ -223,4 +233,4 @@ def hashing_pays(budget, n_words):
 
 
 def _whole_signal(budget):
-    return budget.n_samples * mu_of_share(budget, 1.0)
+    return budget.n_samples * (mu_of_share(budget, 1.0) if budget.is_private else _SAMPLE_MU)

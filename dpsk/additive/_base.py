@@ -18,7 +18,7 @@ from dpsk._data.opening import check_targets
 from dpsk._data.source import Rows
 from dpsk._data.tables import read_next_table, read_table
 from dpsk._data.weights import check_weights
-from dpsk._defaults.columns import DISCLOSURE_SHARE, FIRST_SHARE, PairRule
+from dpsk._defaults.columns import DISCLOSURE_SHARE, FIRST_SHARE, PairRule, curve_penalty
 from dpsk._estimator import DPEstimator
 from dpsk._mechanism.core import Choices, Share
 from dpsk._models.monotone import check_monotonic, constrained
@@ -116,8 +116,8 @@ class AdditiveModel(DPEstimator):
             code, values = code.for_next_rows(), read_next_table(self, X, columns)
         code, features, left = self._with_pairs(code, columns, values, told, budget, steps,
                                                 1.0 - plan.share)
-        model = steps.fit(left, partial(self._linear, data_norm=code.norm), features,
-                          **told.of_fit)
+        model = steps.fit(left, partial(self._linear, data_norm=code.norm,
+                                        alpha=curve_penalty(budget)), features, **told.of_fit)
         self._columns, self._code = columns, code.for_next_rows()
         model.coef_ = without_unseen(model, self._code)
         self._signs = constrained(self.monotonic_cst, columns)
@@ -199,8 +199,8 @@ class AdditiveModel(DPEstimator):
         left -= FIRST_SHARE + rule.share
         if not candidates:
             return code, features, left
-        model = steps.fit(FIRST_SHARE, partial(self._first_linear, data_norm=code.norm), features,
-                          **told.of_fit)
+        first = partial(self._first_linear, data_norm=code.norm, alpha=curve_penalty(budget))
+        model = steps.fit(FIRST_SHARE, first, features, **told.of_fit)
         seen, y = features[told.rows], told.y[told.rows]
         residuals = clipped_residuals(self._residuals(model, seen, y), told.chosen(told.weights),
                                       rule.clip)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import numpy as np
 
-__all__ = ["bar_order", "cell_edges", "draw_bars", "draw_curve", "label", "shown_ends"]
+__all__ = ["bar_order", "cell_edges", "draw_bars", "draw_curve", "label", "note_no_band",
+           "shown_ends"]
 
 #: Names of categories are written upright from so many letters on, all together.
 _MOST_LETTERS = 30
@@ -13,6 +16,8 @@ _MOST_LETTERS = 30
 _TAIL = 2.46
 #: The part of an axis that a number beneath it takes.
 _TICKS_APART = 0.18
+#: So many small letters are about as wide as a picture.
+_NOTE_LETTERS = 58
 #: Of three knots the longer side is drawn as far as so many of the shorter one.
 _LONGER = 10.0
 
@@ -101,6 +106,14 @@ def label(which, axis, order=None):
     which.set_ticks(range(len(names)), names)
     if which.axis_name == "x" and sum(map(len, names)) > _MOST_LETTERS:
         which.set_tick_params(rotation=90)
+
+
+def note_no_band(ax, reason):
+    """Write above a picture why it has no band; None: too little stands out of noise."""
+    reason = reason or "rows are too few, or columns too much alike, to tell the noise."
+    # The title in the middle is left to others.
+    ax.set_title(textwrap.fill(f"No band: {reason}", _NOTE_LETTERS), loc="left",
+                 fontsize="x-small", color="0.4")
 
 
 def cell_edges(axis):

@@ -17,6 +17,7 @@ from dpsk.inspection._panels import (
     draw_bars,
     draw_curve,
     label,
+    note_no_band,
     shown_ends,
 )
 
@@ -39,8 +40,9 @@ class DPShapeDisplay:
     is drawn less its mean, see `Term`. Where rows are is data, and not drawn. An axis ends at
     bounds that were declared, else at about the first and the last hundredth of the rows, as the
     released knots tell these. Bars go from the largest to the smallest. A band shows what
-    the noise of the fit does to values, as far as that is known from what was released; it shows
-    neither what another sample of rows would, nor that of knots, categories and pairs.
+    the noise of the fit does to values, as far as that is known from what was released, and a
+    note says why there is none; it shows neither what another sample of rows would, nor that of
+    knots, categories and pairs.
 
     Use `from_estimator` to make one.
 
@@ -192,6 +194,8 @@ class DPShapeDisplay:
                      (draw_curve, self._ends(axis)))
         if confidence is not None and term.unknown is None:
             reach = np.atleast_2d(term.interval(confidence)[1].T) - values
+        if confidence is not None and (reach is None or np.isnan(reach).all()):
+            note_no_band(ax, term.unknown)
         for place, each in enumerate(values):
             draw(ax, axis, each, None if reach is None else reach[place], (place, len(values)),
                  None if self.classes is None else str(self.classes[place]), how)

@@ -174,7 +174,7 @@ class CodePlan(Composite):
         atoms = _NUMBERS in kinds and budget.n_samples > ATOM_ROWS * count_noise(
             kinds.count(_NUMBERS) + kinds.count(_BUCKETS), math.sqrt(COUNT_SHARE) * mu)
         counted = _RANGES in kinds or _BUCKETS in kinds or atoms
-        rare = n_classes == 2 and not n_knots and levels > 1 and budget.is_private
+        rare = n_classes == 2 and not n_knots and levels > 1
         shares = (share_knots, share_words, COUNT_SHARE if counted else 0.0,
                   CLASS_SHARE if rare else 0.0)
         whole = sum(shares)

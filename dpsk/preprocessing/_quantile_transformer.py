@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -111,7 +112,9 @@ class DPQuantileTransformer(NumericTransformer):
         n_knots = self.n_quantiles
         if n_knots == "auto":
             # Ranges in the place of knots, as a plan has them where rows are few, tell no shares.
-            n_knots = 2 ** knot_levels(knot_signal(budget, len(table.columns))) + 1
+            # Quantiles of all rows are as they are, where curves between them would be fitted.
+            signal = knot_signal(budget, len(table.columns)) if budget.is_private else math.inf
+            n_knots = 2 ** knot_levels(signal) + 1
         return CodePlan.of(budget, table.columns, n_knots)
 
     def _keep_statistics(self, found):

@@ -7,7 +7,8 @@ from sklearn.base import is_classifier
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, SplineTransformer
 
@@ -54,6 +55,30 @@ def test_with_little_noise_a_regressor_is_about_a_plain_additive_one():
     assert plain.score(X, y) > 0.45 and ours.score(X, y) > plain.score(X, y) - 0.05
 
 
+@pytest.mark.filterwarnings("ignore::dpsk.exceptions.PrivacyWarning")
+def test_without_noise_curves_are_no_finer_and_no_steeper_than_a_sample_supports():
+    """All whose word is rare are of one class, and few rows are: a fit without end is one that
+    tells these apart for certain.
+    """
+    rng = np.random.default_rng(0)
+    X, test = (pd.DataFrame(rng.normal(size=(n, 6))).assign(
+        word=np.where(np.arange(n) % 100 == 0, "rare", "usual")) for n in (1500, 4000))
+    X.columns = test.columns = [f"x{place}" for place in range(6)] + ["word"]
+
+    def labels(rows):
+        return (rows["x0"] + rng.logistic(size=len(rows)) > 3.0) & (rows["word"] == "usual")
+
+    y, wanted = labels(X).to_numpy(), labels(test).to_numpy()
+    losses = {}
+    for epsilon in (100.0, np.inf):
+        model = DPAdditiveClassifier(epsilon, random_state=NoiseSeed(0)).fit(X, y)
+        losses[epsilon] = log_loss(wanted, model.predict_proba(test))
+    assert losses[np.inf] < min(1.02 * losses[100.0], log_loss(wanted, np.full(
+        len(wanted), wanted.mean())))
+    assert np.abs(model.coef_).max() < 5.0
+    assert all(len(axis.knots) < 9 for axis, _ in curves(model).values() if axis.knots is not None)
+
+
 def test_a_table_with_words_and_gaps_is_learnt_at_a_budget_of_two():
     """Curves that no line is: a plain model of lines has an accuracy of .66 here."""
     X = table(4000)
@@ -74,13 +99,14 @@ def test_a_table_with_words_and_gaps_is_learnt_at_a_budget_of_two():
 
 
 def test_without_noise_it_is_the_plain_fit_at_its_knots():
+    """With the penalty of a sample."""
     X = table(300, gap=0.0)
     y = targets(DPAdditiveRegressor, X)
     with pytest.warns(PrivacyWarning, match="not private"):
         model = DPAdditiveRegressor(epsilon=np.inf, n_knots=5, interactions=0).fit(X, y)
     assert curves(model)["town"][0].categories == TOWNS and not model.privacy_.delta_at(100.0) < 1
     axes = {name: axis for name, (axis, _) in curves(model).items()}
-    plain = plain_additive(X, LinearRegression(), axes).fit(X, y)
+    plain = plain_additive(X, Ridge(alpha=0.3), axes).fit(X, y)
     np.testing.assert_allclose(model.predict(X), plain.predict(X), atol=2e-3)
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from dpsk import DPWGAN, DPGaussianSampler, DPTreeSampler
+from dpsk import DPWGAN, DPGaussianSampler, DPOneHotEncoder, DPTableVectorizer, DPTreeSampler
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
 
@@ -126,6 +126,18 @@ def test_declared_categories_take_the_place_of_those_of_the_dtype(ordered):
     assert drawn["v"].dtype == drawn["t"].dtype == float and drawn["v"].between(0, 5).all()
     # Nothing is left of categories that nobody declared.
     assert b"CategoricalDtype" not in pickle.dumps(sampler.set_params(columns=None)._columns[1])
+
+
+@pytest.mark.parametrize("cls", [DPTreeSampler, DPTableVectorizer, DPOneHotEncoder])
+@pytest.mark.parametrize(("dtype", "given", "remedy"), [
+    ("int64", ["0", "1"], "declare numbers"), ("Float64", ["0", 1], "declare numbers"),
+    (bool, ["no", "yes"], "declare numbers"), ("string", [0, 1], "declare words")])
+def test_categories_that_no_cell_of_a_dtype_can_be_are_refused(cls, dtype, given, remedy):
+    frame = pd.DataFrame({"code": pd.Series(positions(2)).astype(dtype)})
+    for X, name in ((frame, "code"), *([(frame.to_numpy(), 0)] if dtype in ("int64", bool)
+                                       else [])):
+        with pytest.raises(ValueError, match=f"columns: {name!r} has .*; {remedy}.* convert"):
+            cls(columns={name: given}).fit(X)
 
 
 @every_sampler

@@ -139,6 +139,21 @@ def test_no_band_is_drawn_where_none_is_wanted(pairs):
     assert not display.axes_[0, 0].collections
 
 
+@pytest.mark.parametrize(("params", "reason"), [
+    ({"epsilon": np.inf}, "epsilon=inf: there is no noise"),
+    ({"epsilon": 0.3}, "no second moment of features")])
+@pytest.mark.filterwarnings("ignore::dpsk.exceptions.PrivacyWarning")
+def test_a_picture_says_why_it_has_no_band(params, reason):
+    X = table(60)
+    model = make(DPAdditiveClassifier, interactions=0, **params).fit(
+        X, targets(DPAdditiveClassifier, X))
+    for confidence, shown in ((0.95, True), (None, False)):
+        ax = DPShapeDisplay.from_estimator(model, ["number"], confidence=confidence).axes_[0, 0]
+        note = ax.get_title(loc="left").replace("\n", " ")
+        assert (note.startswith("No band: ") and reason in note) if shown else not note
+        assert not ax.collections and not ax.get_title()
+
+
 def test_pairs_are_maps_of_colors_in_either_order_of_names(pairs):
     display = DPShapeDisplay.from_estimator(pairs, [("town", "number"), "count"])
     mesh, term = display.axes_[0, 0].collections[0], pairs.terms_[5]
