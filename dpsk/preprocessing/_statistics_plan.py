@@ -46,22 +46,23 @@ class _RankChoices(Mechanism):
         if not self.count:
             return self._chosen(*data, None, session)
         if noise_multiplier:
-            self._warn_of_few_rows(len(data[1]), self._choices.each(noise_multiplier))
+            self._warn_of_few_rows(data[1], self._choices.each(noise_multiplier))
         return self._choices.run(data, session, noise_multiplier)
 
     @property
     def _choices(self):
         return Choices(self._chosen, self.count)
 
-    def _warn_of_few_rows(self, n_samples, price):
+    def _warn_of_few_rows(self, rows, price):
         """Warn where noise may well choose points beyond all rows; by public facts."""
-        exponent = 0.5 * bounded_range_epsilon(price.mu) * n_samples * self.tail
+        exponent = 0.5 * bounded_range_epsilon(price.mu) * rows.n_units * self.tail
         if exponent < self.least_exponent:
+            unit = "rows" if rows.groups is None else "groups of rows"
             warnings.warn(
-                f"n={n_samples} rows are too few for {self.count} quantiles within the budget, "
-                f"which take {self.least_exponent / exponent:.2g} times as many: they may lie far "
-                "from all rows; declare bounds in columns, or raise epsilon.", PrivacyWarning,
-                stacklevel=2)
+                f"n={rows.n_units} {unit} are too few for {self.count} quantiles within the "
+                f"budget, which take {self.least_exponent / exponent:.2g} times as many: they may "
+                "lie far from all rows; declare bounds in columns, or raise epsilon.",
+                PrivacyWarning, stacklevel=2)
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ class Moments(Composite):
         ranges = self._ranges(table, *spreads.run(data, session, noise_multiplier))
         low, high = ranges.T
         counts, sums, squares = summed.run((rows, low, high), session, noise_multiplier)
-        counts = np.clip(counts, 1.0, len(rows))
+        counts = np.clip(counts, 1.0, rows.n_units)
         means = np.clip(sums / counts, -1.0, 1.0)
         noise = math.sqrt(0.5) * moment_noise(len(low), mu_of(summed.own(noise_multiplier)))
         least = np.minimum(np.maximum(2.0 * noise / counts, _LEAST_VARIANCE), 1.0)

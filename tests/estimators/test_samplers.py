@@ -94,7 +94,8 @@ def test_every_parameter_has_its_constraint_declared(cls):
     (DPGaussianSampler(1e-300, delta=1e-300), "epsilon=1e-300, delta=1e-300: no noise is enough"),
     (DPGaussianSampler(data_norm=None, epsilon=0.01), "data_norm=None: n=90 rows"),
     (DPTreeSampler(columns={7: (0, 1)}), "columns has 7, which is no column"),
-    (DPTreeSampler(columns={0: ["a", "b"]}), "column 0 holds a value outside"),
+    (DPTreeSampler(columns={0: [1.0, 2.0]}), "column 0 holds a value outside"),
+    (DPTreeSampler(columns={0: ["a", "b"]}), "columns: 0 has words for categories"),
     (DPTreeSampler(classes=[0, 1]), "y holds a label outside classes"),
     (DPGaussianSampler(classes=[0]), "at least two")])
 def test_what_does_not_go_with_the_rows_is_refused(sampler, match, silent):
