@@ -330,4 +330,6 @@ def library_versions(**own: str) -> tuple[tuple[str, str], ...]:
 def _short(value: object) -> str:
     if isinstance(value, float) and math.isfinite(value):
         return f"{value:.6g}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_short, value))}]"
     return str(value)
