@@ -11,7 +11,7 @@ from scipy import sparse
 from dpsk._data.errors import discreetly
 from dpsk._privacy.noise.public import public_uniforms
 
-__all__ = ["Groups", "group_codes", "groups_of", "one_a_row"]
+__all__ = ["Groups", "group_codes", "groups_of", "one_a_row", "units_of"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,6 +104,11 @@ class Groups:
     def digest(self):
         """Return a digest of who belongs to whom."""
         return hashlib.sha256(self.codes.astype("<i8").tobytes()).digest()
+
+
+def units_of(groups: Groups | None) -> str:
+    """Return what messages call those who are protected."""
+    return "rows" if groups is None else "groups of rows"
 
 
 def groups_of(labels, n_samples, unit="rows", random_state=None):

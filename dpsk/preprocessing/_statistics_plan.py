@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from scipy.special import ndtri
 
+from dpsk._data.groups import units_of
 from dpsk._data.targets import middle_of
 from dpsk._defaults.budgets import TARGET_REACH
 from dpsk._mechanism.core import Choices, Composite, Mechanism, Share, Statistic, mu_of
@@ -57,12 +58,11 @@ class _RankChoices(Mechanism):
         """Warn where noise may well choose points beyond all rows; by public facts."""
         exponent = 0.5 * bounded_range_epsilon(price.mu) * rows.n_units * self.tail
         if exponent < self.least_exponent:
-            unit = "rows" if rows.groups is None else "groups of rows"
             warnings.warn(
-                f"n={rows.n_units} {unit} are too few for {self.count} quantiles within the "
-                f"budget, which take {self.least_exponent / exponent:.2g} times as many: they may "
-                "lie far from all rows; declare bounds in columns, or raise epsilon.",
-                PrivacyWarning, stacklevel=2)
+                f"n={rows.n_units} {units_of(rows.groups)} are too few for {self.count} "
+                f"quantiles within the budget, which take {self.least_exponent / exponent:.2g} "
+                "times as many: they may lie far from all rows; declare bounds in columns, "
+                "or raise epsilon.", PrivacyWarning, stacklevel=2)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dpsk._data.groups import units_of
 from dpsk._defaults.columns import END_REACH, extreme_share, range_tail
 from dpsk._mechanism.core import Choices, Composite, Mechanism, Share, Statistic, mu_of
 from dpsk._privacy.certificate import Enforced
@@ -167,12 +168,11 @@ class Points(Mechanism):
                       > count * min(level, 1.0 - level) for level in self.levels
                       if 0.0 < level < 1.0)]
         if few:
-            unit = "rows" if rows.groups is None else "groups of rows"
             which = ", ".join(few[:3]) + f" and {len(few) - 3} more" * (len(few) > 3)
             warnings.warn(
-                f"n={rows.n_units} {unit} are too few for these quantiles of {which} within the "
-                "budget: intervals may be wide, and without declared bounds far from all rows; "
-                "declare these, raise epsilon, or ask for fewer.",
+                f"n={rows.n_units} {units_of(rows.groups)} are too few for these quantiles of "
+                f"{which} within the budget: intervals may be wide, and without declared "
+                "bounds far from all rows; declare these, raise epsilon, or ask for fewer.",
                 PrivacyWarning, stacklevel=2)
 
 
