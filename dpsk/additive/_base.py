@@ -189,12 +189,13 @@ class AdditiveModel(DPEstimator):
         features = code.features(values)
         rule = self._pair_rule
         count = self._count(budget)
-        widths, signs = code.narrow, constrained(self.monotonic_cst, columns)
-        candidates = [(one, other) for other in range(len(widths)) for one in range(other)
-                      if min(widths[one], widths[other]) > 1 and not signs[[one, other]].any()
-                      and widths[one] * widths[other] <= rule.largest(budget)]
         if not count:
             return code, features, left
+        widths, signs = code.narrow, constrained(self.monotonic_cst, columns)
+        most, free = rule.largest(budget), [
+            place for place, width in enumerate(widths) if width > 1 and not signs[place].any()]
+        candidates = [(one, other) for at, other in enumerate(free) for one in free[:at]
+                      if widths[one] * widths[other] <= most]
         # Prices do not depend on what was released, as candidates do.
         left -= FIRST_SHARE + rule.share
         if not candidates:

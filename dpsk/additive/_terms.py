@@ -8,7 +8,7 @@ from scipy.special import stdtrit
 
 from dpsk._parameters import check_real
 
-__all__ = ["Axis", "Term", "centering", "importances", "level_shares", "terms"]
+__all__ = ["Axis", "Term", "centered", "importances", "level_shares", "terms"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,18 +143,22 @@ def level_shares(code, means):
     return shares
 
 
-def centering(code, shares):
-    """Return the matrix from coefficients of a `TableCode` to centered values."""
-    slices, result = code.slices, np.zeros((code.width, code.width))
+def centered(code, shares, coef):
+    """Return centered values by coefficients of a `TableCode`, column by column of `coef`.
+
+    Each column of the table by itself: a matrix for all of them would be as large as a moment.
+    """
+    slices, result = code.slices, np.zeros(coef.shape)
     for share, where in zip(shares, slices, strict=False):
-        result[where, where] = np.eye(len(share)) - share
+        result[where] = coef[where] - share @ coef[where]
     spread = [_spread(part) for part in code.parts]
     narrow = [share @ each for share, each in zip(shares, spread, strict=True)]
     contrasts = [np.eye(len(share)) - share for share in narrow]
     for (one, other), where in zip(code.pairs, slices[len(shares):], strict=True):
-        result[slices[one], where] = np.kron(spread[one] @ contrasts[one], narrow[other])
-        result[slices[other], where] = np.kron(narrow[one], spread[other] @ contrasts[other])
-        result[where, where] = np.kron(contrasts[one], contrasts[other])
+        result[slices[one]] += np.kron(spread[one] @ contrasts[one], narrow[other]) @ coef[where]
+        result[slices[other]] += np.kron(narrow[one], spread[other] @ contrasts[other]) @ (
+            coef[where])
+        result[where] = np.kron(contrasts[one], contrasts[other]) @ coef[where]
     return result
 
 

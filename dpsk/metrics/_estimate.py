@@ -195,7 +195,8 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
             If `level` is not in (0, 1).
         """
         level = check_level(level)
-        reach = ndtri(0.5 + level / 2.0)
+        # Levels beside 0 and 1 have finite ends, and not none.
+        reach = np.clip(ndtri(0.5 + level / 2.0), 1e-300, 1e300)
         low, high = (np.where(np.isnan(self.value), end, np.clip(
             _decimal(self.value, side * reach * error), *self.bounds))
             for side, end, error in zip((-1.0, 1.0), self.bounds, _sides(self), strict=True))

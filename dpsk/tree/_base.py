@@ -93,8 +93,9 @@ class TableTrees(DPEstimator):
         self._check_columns(table.columns)
         y = check_targets(type(self).__name__, y, n_samples, self._target_checks)
         weights = check_weights(sample_weight, table.values, np.float64, narrow=np.float32)
-        numbers, n_outputs, at_most_one = self._read_targets(n_samples, y, weights)
         members = groups_of(groups, n_samples, random_state=self.random_state)
+        # Last, as it keeps the classes.
+        numbers, n_outputs, at_most_one = self._read_targets(n_samples, y, weights)
         self._described = table.columns
         n_units = n_samples if members is None else members.count
         budget = self._table_budget((n_units, n_columns), members)

@@ -98,7 +98,9 @@ def _numbered(place, call):
 BACKENDS = {
     "one after the other": _plain, "threads": _threads, "threads of threads": _nested,
     "thread pool": _pool, "loky": _parallel(n_jobs=2), "joblib's threads": _configured,
-    "multiprocessing": _parallel(n_jobs=2, backend="multiprocessing"), "forked": _forked,
+    # One at a time: a pool that ends while another process answers may wait for ever.
+    "multiprocessing": _parallel(n_jobs=2, backend="multiprocessing", pre_dispatch=1),
+    "forked": _forked,
     "spawned": _spawned, "lazy": _lazy(n_jobs=2, return_as="generator"),
     "lazy threads": _lazy(n_jobs=2, return_as="generator_unordered", backend="threading"),
     "lazy, by itself": _lazy(n_jobs=1, return_as="generator"), "memory": _cached}

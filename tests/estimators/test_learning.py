@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import is_classifier
 from sklearn.datasets import load_iris
 
-from dpsk import DPLinearSVC, DPLogisticRegression, DPPoissonRegressor
+from dpsk import DPLinearSVC, DPLogisticRegression, DPPoissonRegressor, DPQuantileRegressor
 from dpsk.testing import NoiseSeed
 from tests.estimators.pairs import build
 from tests.registry import (
@@ -111,8 +111,10 @@ def test_with_little_noise_the_regressors_learn(cls, solver):
                   **effort)
     score = model.fit(X, y).score(X, y)
     print(f"{cls.__name__} {solver}: {score:.3f}")
-    # One noisy release shows more after the exponential.
-    assert score > (0.8 if cls is DPPoissonRegressor else 0.9)
+    # One noisy release shows more after the exponential, and steps no longer than a corner is
+    # wide do not get far.
+    fewer = {DPPoissonRegressor: 0.8, DPQuantileRegressor: 0.6}
+    assert score > fewer.get(cls, 0.9)
 
 
 def _patience(solver):

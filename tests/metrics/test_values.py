@@ -273,6 +273,12 @@ def test_a_log_loss_of_an_evaluation_is_released_where_it_is_asked_for(scored):
         without.log_loss()
 
 
+def test_levels_beside_the_ends_have_intervals():
+    for level in (1e-310, 0.5, np.nextafter(1.0, 0.0)):
+        assert Estimate(0.5, np.inf, (0.0, 1.0)).interval(level) == (0.0, 1.0)
+        assert Estimate(0.5, 0.0, (0.0, 1.0)).interval(level) == (0.5, 0.5)
+
+
 def test_an_interval_ends_where_the_metric_does():
     estimate = Estimate(np.array([0.5, 0.99]), np.array([0.1, 0.1]), (0.0, 1.0))
     low, high = estimate.interval(0.9)
