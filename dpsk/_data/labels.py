@@ -89,8 +89,8 @@ def _check_known(known: bool, what: str, parameter: str, classes: AnyArray) -> N
         listed = ", ".join(map(repr, classes[:_MOST_LISTED].tolist()))
         more = ", ..." if len(classes) > _MOST_LISTED else ""
         raise ValueError(f"{what} holds a label outside {parameter}=[{listed}{more}]; declare "
-                         "every label that may occur, as the numbers or words that they are, and "
-                         "leave out rows whose label is missing.")
+                         "every label that may occur, with its type (1 is not '1'), and drop rows "
+                         "with a missing label.")
 
 
 def _label_set(y: Any, what: str) -> IntArray | AnyArray | BoolArray | FloatArray:

@@ -64,7 +64,7 @@ FACTS_OF_WHOLES = (
 ARITHMETIC = {
     "float": "float: noise and sums in floating point, an idealization of real arithmetic",
     "snapped": "snapped: steps in float64; the result and its noise on a grid",
-    "grid": "grid: sums over rows are exact; answers and noise are multiples of a power of two",
+    "grid": "grid: sums over rows are exact; results and noise are multiples of a power of two",
 }
 #: What stands for an infinite epsilon in JSON.
 _NO_BUDGET = "inf"
