@@ -388,7 +388,7 @@ def test_lines_that_were_cut_or_say_less_have_a_certificate(tmp_path, unit):
     certificate = again.certificate()
     assert (certificate.spent, certificate.charges[1].date) == (again.spent, "")
     assert certificate.spent["mu^2"] == 2 * certificate.prices[0]["mu^2"]
-    assert any("the ledger does not say it (release 2)" in line for line in certificate.assumed)
+    assert any("state no public facts (release 2)" in line for line in certificate.assumed)
     (tmp_path / "a.json").write_text(certificate.to_json())
     assert verify.main([str(tmp_path / "a.json"), str(path)]) == 0
 
