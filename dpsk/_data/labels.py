@@ -153,7 +153,7 @@ def labels_fact(labels: Any, declared: Any, kind: str = "class", source: str = "
     `declared` is the set that was given, None where it was taken from the rows, from `source`.
     """
     origin = f"taken from {source}" if declared is None else "declared"
-    return f"the {len(labels)} {kind} labels ({origin})"
+    return f"the set of {len(labels)} {kind} labels ({origin})"
 
 
 def _small_positions(classes: IntArray | AnyArray | BoolArray | FloatArray, y: Any) -> IntArray:
