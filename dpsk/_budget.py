@@ -90,11 +90,11 @@ class PrivacyBudget:
 
     Notes
     -----
-    *Privacy.* All that is released inside is (epsilon, delta)-indistinguishable for data sets that
-    differ in one row (or group), changed arbitrarily, under full adaptivity: sums of squares of mu
-    ("gaussian"), of Renyi divergences at one order ("renyi") or of epsilons ("pure") stay within
-    what the budget is worth. A fit is charged for all that it declares, at once and before its
-    first draw; if it fails later it stays charged. Not covered: exact scores, and what other
+    *Privacy.* All that is released inside is (epsilon, delta)-differentially private for data sets
+    that differ in one row (or group), changed arbitrarily, under full adaptivity: sums of squares
+    of mu ("gaussian"), of Renyi divergences at one order ("renyi") or of epsilons ("pure") stay
+    within what the budget is worth. A fit is charged for all that it declares, at once and before
+    its first draw; if it fails later it stays charged. Not covered: exact scores, and what other
     packages fit.
 
     *Where.* Fits are charged in the process of the block, in all of its threads, and in all

@@ -11,7 +11,7 @@ epsilon : float
     private, and a `dpsk.exceptions.PrivacyWarning` says so; see ``docs/epsilon_inf.md``.
 delta : float or None
     Roughly the probability that the bound by epsilon fails. None: ``1 / n**2``. A
-    `dpsk.exceptions.PrivacyWarning` says if it is weak, above 1e-3 or 1/n. 0: pure epsilon.
+    `dpsk.exceptions.PrivacyWarning` says if it is weak, above 1e-3 or 1/n. 0: pure DP.
 delta|gaussian : float or None
     Roughly the probability that the bound by epsilon fails, > 0. None: ``1 / n**2``. A
     `dpsk.exceptions.PrivacyWarning` says if it is weak, above 1e-3 or 1/n.
@@ -51,18 +51,18 @@ target_bounds|network : (float, float)
 columns : dict or None
     Public facts on columns, by name or position: a list of categories, a tuple (low, high) of
     bounds, between which knots are learned, or a longer tuple of knots. Frequent categories of
-    other string columns are found under noise. None: only dtypes are public, with the categories
-    that those of pandas hold.
+    other string columns are found under noise. None: only dtypes are public, and the categories
+    in a pandas categorical dtype.
 columns|numbers : dict or None
     Public bounds of columns, by name or position, such as ``{"age": (0, 120)}``. Numbers beyond
     count as these in what is learnt, which lies within.
 n_knots : "auto" or int
     Number of knots of a numeric column: 2, 3, 5, 9 and so on, as private medians halve the
-    intervals. "auto": about ``(n mu / (columns * pairs of classes)) ** (1/3)``, where mu is the
-    privacy cost as one Gaussian release.
+    intervals. "auto": about ``(n mu / (columns * pairs of classes)) ** (1/3)``. The privacy cost
+    mu is the budget in Gaussian DP: about .19 at epsilon 1 and delta 2.5e-9.
 max_categories : int or None
     The largest number of frequent categories of a column to find under noise. None: 24, and the
-    others are hashed into 32 public buckets. All are hashed where n is too small to find a
+    others share 32 public buckets, by a hash. All are hashed where n is too small to find a
     category that a fiftieth of the rows have. Regressors leave out buckets that seem empty.
 missing_indicator : bool or list
     Columns of numbers with one more feature, 1 where the number is missing; True: all of them.
@@ -77,21 +77,22 @@ columns|words : dict or None
     is declared but the categories that dtypes of pandas hold.
 interactions : "auto", int or list of (column, column)
     Pairs of columns with an interaction: a list of pairs, or the number to choose under noise,
-    from the residuals of a first model, for a fifth of the budget. "auto": one for every 5000
-    of n mu, at most 4; none below 2000 for regressors, and below 10,000 for classifiers.
+    from the residuals of a first model, for a fifth of the budget. "auto": one pair for every
+    5000 of n mu, at most 4; none below 2000 for regressors, and below 10,000 for classifiers.
 alpha : float
     Strength of the penalty, which is added to the **mean** loss.
 penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball", "box", "simplex"}
     "l1" and "elasticnet" need ``alpha > 0``. The last four are constraints and ignore `alpha`:
-    the coefficients' norm, or each one's size, is at most `radius`; in a simplex they are not
-    negative and sum to it. The intercept is neither penalized nor constrained, except with
+    the coefficients' norm, or in a "box" the size of each, is at most `radius`; in a "simplex"
+    none is negative and their sum is `radius`. The intercept is neither penalized nor
+    constrained, except with
     "last_iterate", the perturbation solvers and solvers that stay inside a set.
 l1_ratio : float in [0, 1]
     Weight of the l1 part in ``penalty="elasticnet"``.
 radius : float or None
     Size of the constraint set; must be None for other penalties.
 solver|margin : {"auto", %(offered)s}
-    "auto" takes the solver with the least predicted excess risk, by public numbers. That is "gd"
+    "auto" takes the solver whose predicted mean loss is least, by public numbers. That is "gd"
     without a penalty or with a learned `data_norm`. With an l2 penalty and a declared `data_norm`
     it is "last_iterate", a perturbation solver, or under heavy noise "gd". With a constraint it
     is "gd", or "frank_wolfe" on an l1 ball. With ``delta=0`` and no constraint it is
@@ -135,11 +136,11 @@ activation : {"relu", "tanh"}
 max_iter, learning_rate, batch_size, clip_norm : number or None
     None: set by a rule that uses public numbers only; see the page of the solver.
 data_norm : "auto", None or float
-    Rows with a greater l2 norm are scaled down to it in training. None: it is learned, as a
-    noisy quantile of the norms, for a fiftieth to a tenth of the budget, with few rows up to .3;
-    a ValueError if rows are too few. "auto": as None if rows suffice and a penalty, if any, goes
-    with "gd", "sgd", "sgda" or "sufficient_statistics". Else 1 or, for regressors with too few
-    rows, only a constant is fitted; a `dpsk.exceptions.PrivacyWarning` says so.
+    Largest l2 norm (length) of a row; longer rows are scaled down to it in training. None: it is
+    learned, as a noisy quantile of the norms, for a fiftieth to a tenth of the budget, with few
+    rows up to .3; a ValueError if rows are too few. "auto": learned where rows suffice and a
+    penalty, if any, goes with "gd", "sgd", "sgda" or "sufficient_statistics". Otherwise it is 1,
+    or regressors with too few rows fit a constant; a `dpsk.exceptions.PrivacyWarning` says so.
 data_norm|network : float or None
     Rows of greater l2 norm are scaled down to it, in training and in prediction. None:
     rows enter as they are, but where they are few; see Notes.
@@ -179,7 +180,7 @@ terms_ : list of Term
     mean. `std` is their standard error due to noise, NaN where it is unknown; `interval` gives
     confidence bands.
 coef_|additive : ndarray of shape (1, n_terms), (n_classes, n_terms), or (n_terms,)
-    The values of all terms, one after another.
+    `values` of all `terms_`, one after another.
 coef_ : ndarray of shape (n_features,)
     Coefficients of the original features.
 coef_|classes : ndarray of shape (1, n_features), or (n_classes, n_features) of several
@@ -199,9 +200,9 @@ preconditioner_ : ndarray or None
     The private whitening matrix P of shape (n_features + 1, n_features + 1), its last row for the
     intercept; n_features without intercept. None if rows were not whitened.
 preconditioner_scales_ : (float, float) or None
-    The usual norm u of a row, and the floor f added to the second moment, that made P. Multiply
-    P's rows of features by `data_norm_`: then ``(P u)^-2 - f`` is the released second moment of
-    ``(x / data_norm_, 1)``.
+    Two numbers (u, f) that turn the matrix P = `preconditioner_` back into the released second
+    moment of ``(x / data_norm_, 1)``: multiply P's rows of features by `data_norm_`, then it is
+    ``(P u)^-2 - f``. u is the usual norm of a row, f a number added for stability.
 coefs_ : list of ndarray of float32, shapes (inputs, outputs)
     The weights of every layer.
 intercepts_ : list of ndarray of float32, shapes (outputs,)
@@ -274,41 +275,40 @@ privacy_ : Certificate
         inferred, or rows that are not finite; always before any noise is drawn.
 |privacy_moments
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, its label
-    included, the fitted attributes are (epsilon, delta)-indistinguishable. Released: bounds that
-    are learnt, the noisy mean of the rows, and noisy counts, sums and second moments of the
-    classes, which together are one release. The number of rows and features, labels of classes
-    and all parameters are public.
+    included, the fitted attributes are (epsilon, delta)-differentially private. Released: bounds
+    that are learnt, the noisy mean of the rows, and noisy counts, sums and second moments of the
+    classes, which together are one release. The number of rows and features, the set of labels and
+    all parameters are public.
 
     Means and variances are those of rows within their bounds. A learnt bound leaves more rows
     beyond it the fewer they are: these keep their direction from the mean, not their distance.
 |privacy_counts
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, its label
-    included, the fitted attributes are (epsilon, delta)-indistinguishable. Released: bounds that
-    are learnt, and noisy counts of the classes and of what their rows hold, which together are
-    one release. The number of rows and features, labels of classes and all parameters are public.
+    included, the fitted attributes are (epsilon, delta)-differentially private. Released: bounds
+    that are learnt, and noisy counts of the classes and of what their rows hold, which together
+    are one release. The number of rows and features, the set of labels and all parameters are
+    public.
 |privacy
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, probabilities
-    of the fitted attributes differ by at most a factor exp(epsilon), plus delta. Released:
-    learned bounds, a noisy second moment if rows are whitened, then the outputs in the solver's
-    plan: noisy gradients, differences, moments or coefficients, or choices made under noise; and
-    everything computed from these. The number of rows and features, labels of classes and all
-    parameters are public.
+    of the fitted attributes differ by at most a factor exp(epsilon), plus delta. Released, as the
+    certificate lists: learned bounds, a noisy second moment if rows are whitened, and the
+    solver's noisy gradients, differences, moments, coefficients or choices. All else is computed
+    from these. The number of rows and features, the set of labels and all parameters are public.
 |privacy_network
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: a noisy mean of the rows where
-    it is subtracted, or a bound that is learnt and a noisy second moment where rows are
-    whitened, noisy sums of clipped gradients, and what follows from them. The number of rows
-    and features, labels of classes, all parameters and the random weights at the start are
-    public.
+    attributes are (epsilon, delta)-differentially private. Released: a noisy mean of the rows
+    where it is subtracted, or a bound that is learnt and a noisy second moment where rows are
+    whitened, noisy sums of clipped gradients, and what follows from them. The number of rows and
+    features, the set of labels, all parameters and the random weights at the start are public.
 |privacy_additive
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, probabilities
     of the fitted attributes differ by at most a factor exp(epsilon), plus delta. Released: knots
     (noisy quantiles); a noisy number of rows of the rarer of two classes; categories with high
-    noisy counts, for a tenth of delta, the probability that a category of a single row shows;
-    pairs of columns chosen under noise, and a first model for that; learned bounds on targets; a
-    noisy second moment of features, noisy gradients and Hessians, and everything computed from
-    these. A row's norm is at most the square root of the number of columns and pairs, by
-    construction. The number of rows, names and dtypes of columns, labels of classes and all
+    noisy counts; pairs of columns chosen under noise, and a first model for that; learned bounds
+    on targets; a noisy second moment of features, noisy gradients and Hessians. All else is
+    computed from these. With a probability of at most a tenth of delta a category of a single
+    row shows. A row's norm is at most the square root of the number of columns and pairs, by
+    construction. The number of rows, names and dtypes of columns, the set of labels and all
     parameters are public.
 |linear
     is ``X @ coef_ + intercept_`` within `target_bounds_`: bounds on rows and whitening apply

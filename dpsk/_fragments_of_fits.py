@@ -19,10 +19,10 @@ interaction_cst : str, list of sets of columns, or None
     Columns that a tree may ask for together: "pairwise", "no_interactions" or sets, as in
     scikit-learn; the additive model then has no products. None: any.
 monotonic_cst : array-like of int, dict or None
-    1 for columns along which predictions must not fall, -1 where they must not rise, 0 for
-    others; or a dict of these by column, as in scikit-learn. Of classes it is the probability
-    of the second one. Curves and trees are brought to the nearest that keep it, at no privacy
-    cost; constrained columns have no products. Columns of numbers, and at most two classes.
+    1 where predictions must not fall as the column rises, -1 where they must not rise, 0 for
+    others; or a dict of these by column, as in scikit-learn. With classes, predictions are the
+    probability of the second of two. Curves and trees are moved to the nearest that obey, at no
+    privacy cost. Constrained columns must be numeric, and are in no pair of `interactions`.
 feature_importances_ : ndarray of shape (n_features_in_,)
     Share of the variance of raw predictions by column; follows from what was released.
 class_shares_ : ndarray of shape (n_classes,)
@@ -31,11 +31,11 @@ n_iter_|trees : int
     Number of stages: an additive model and every tree; 1 where that model is better alone.
 |boosting_notes
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: the additive model, or bins; mean
-    squares of what is left, for clipping; for every tree two choices of cuts under noise, among
-    some that public randomness draws, and noisy sums of slopes and curvatures over its leaves.
-    The number of rows, names and dtypes of columns, labels of classes and all parameters are
-    public. There is no `warm_start`: more trees are another fit, with a budget of its own.
+    attributes are (epsilon, delta)-differentially private. Released: the additive model, or bins;
+    mean squares of what is left, for clipping; for every tree two choices of cuts under noise,
+    among some that public randomness draws, and noisy sums of slopes and curvatures over its
+    leaves. The number of rows, names and dtypes of columns, the set of labels and all parameters
+    are public. There is no `warm_start`: more trees are another fit, with a budget of its own.
     Categories are told by dtypes and `columns`.
 
     References

@@ -176,8 +176,8 @@ def main():
         "errors are ties. For whitened rows the risk is that of the predictions and may be below "
         "the minimum; the ratio is 1 where that of \"auto\" is.",
         "",
-        f"Ratio at most 1.5: {np.mean(ratios <= 1.5):.0%} of {len(ratios)} cells (asked: 90 %). "
-        f"Largest: {ratios.max():.2f} (asked: 3).", "",
+        f"Ratio at most 1.5: {np.mean(ratios <= 1.5):.0%} of {len(ratios)} cells (goal: 90 %). "
+        f"Largest: {ratios.max():.2f} (goal: 3).", "",
         "| cell | auto | its risk | best | its risk | ratio | others |", "|" + "---|" * 7,
         *lines, *squares]
     print("\n".join(page))

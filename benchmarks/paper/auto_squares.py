@@ -97,7 +97,7 @@ def section(seeds):
     return ["", "## Least squares", "",
             f"R2 on test rows, mean ± standard error of {seeds} fits; bounds learnt, or declared "
             "as those of the training rows. Behind: of \"auto\" to the best solver. At most 0.01: "
-            f"{np.mean(gaps <= 0.01):.0%} of {len(gaps)} cells (asked: 90 %). Largest: "
+            f"{np.mean(gaps <= 0.01):.0%} of {len(gaps)} cells (goal: 90 %). Largest: "
             f"{gaps.max():.3f}.", "",
             "| cell | auto | its R2 | best | behind | others |", "|" + "---|" * 6, *lines]
 

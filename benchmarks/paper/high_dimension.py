@@ -184,9 +184,10 @@ def main():
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--dimensions", type=int, nargs="+", default=[100, 1000, 10**4, 10**5])
     arguments = parser.parse_args()
-    lines = [f"# High dimension: the l1 ball ({date.today()})", "",
-             f"n = {N_SAMPLES}, epsilon = 1, delta = 1/n²; {arguments.seeds} seeds of the noise, "
-             f"one table; slopes are log-log over p >= {FIRST_SLOPE}.", ""]
+    lines = ["# High dimension: solvers on the l1 ball", "",
+             f"{date.today()}. n = {N_SAMPLES}, epsilon 1, delta 1/n²; "
+             f"{arguments.seeds} seeds of the noise, one table; slopes are log-log over "
+             f"p >= {FIRST_SLOPE}.", ""]
     found = {}
     for design in DESIGNS:
         found[design] = {}
@@ -200,7 +201,8 @@ def main():
         picture = arguments.output.with_suffix(".png")
         plot(found, picture)
         lines += [f"![excess risk against p]({picture.name})", "",
-                  "Solid: default steps; dotted: best number; dashed: predicted growth.", ""]
+                  "Solid: default number of steps. Dotted: best number. Dashed: predicted growth.",
+                  ""]
         arguments.output.write_text("\n".join(lines))
 
 

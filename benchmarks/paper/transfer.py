@@ -183,10 +183,11 @@ def main():
     else:
         with np.load(options.features) as file:
             table = tuple(file[name] for name in ("X", "X_test", "y", "y_test"))
-    lines = [f"# Private heads on public features ({date.today()})", "",
-             f"Test AUC, mean ± standard deviation over {options.seeds} seeds (cut of classes, "
-             f"rows that are kept, and noise), {options.printed_seeds} of them as printed; "
-             "delta = n^-1.1.", "",
+    lines = ["# Transfer learning: private heads on public features", "",
+             "Test AUC of a private linear score on features that were trained on public data.",
+             "", f"- Command: `python benchmarks/paper/transfer.py`, {date.today()}. Mean ± "
+             f"standard deviation over {options.seeds} seeds; {options.printed_seeds} seeds as "
+             "printed; delta n^-1.1.", "",
              "| classes | epsilon | " + " | ".join(options.methods) + " |",
              "|---|---|" + "---|" * len(options.methods)]
     for kind in options.kinds:

@@ -25,14 +25,16 @@ TABLES = ("adult", "bank", "credit", "bike", "wine")
 REGRESSIONS = {"bike", "wine"}
 #: Its defaults, and three other settings: fewer bins, fewer rounds, both.
 SETTINGS = ({}, {"max_bins": 8}, {"max_rounds": 100}, {"max_bins": 8, "max_rounds": 100})
-HEADER = """# DP-EBM on raw tables ({today})
+HEADER = """# Against DP-EBM on raw tables
 
-`python -m benchmarks.peers.dp_ebm`: interpret-core {version}, test set, mean over {seeds} seeds,
-delta 1/n^2. AUC of classifiers, R2 of regressors, at its defaults and at the best of four
-settings, chosen on the test set. Its relation is add/remove, and ranges of numbers and categories
-come from the rows outside of its guarantee. `DPAdditiveClassifier` and `DPAdditiveRegressor` at
-their defaults, under replace-one and with nothing known of the rows, are beside it:
-[their page](additive.md).
+AUC of classifiers (Adult, Bank, Credit) and R2 of regressors (bike, wine) on the test set.
+
+- Command: `python -m benchmarks.peers.dp_ebm`, interpret-core {version}, {today}. Mean over
+  {seeds} seeds, delta 1/n^2.
+- DP-EBM: at its defaults, and at the best of four settings chosen on the test set. It protects
+  against adding or removing a row, and takes ranges and categories from the rows without privacy.
+- dpsk: `DPAdditiveClassifier` and `DPAdditiveRegressor` [at their defaults](additive.md). They
+  protect against replacing a row, and nothing about the rows is declared.
 
 | table | epsilon | DP-EBM, defaults | DP-EBM, best of four | dpsk | seconds of a fit, DP-EBM |
 |---|---|---|---|---|---|

@@ -21,14 +21,14 @@ MODELS = {
     "DPLogisticRegression": lambda epsilon, seed: DPLogisticRegression(
         epsilon, random_state=NoiseSeed(seed)),
 }
-HEADER = """# A linear score for the area under the ROC curve
+HEADER = """# AUC of linear scores: the logistic loss or the pairwise loss
 
-`python -m benchmarks.utility.auc_linear`: test AUC, delta 1/n^2, mean over {seeds} seeds,
-defaults, rows whitened. `auc` is the mean square over pairs with "sgda", 40 full-batch steps, the
-share of positive rows counted within the budget; `logistic` is "gd" with the clip of the ranking
-rule. All settings were chosen on these sets, with fewer seeds. With `precondition="unit_norm"`,
-another, slightly curved score, the logistic loss of `DPAUCMaximizer` had .7310 .7387 .7434 on
-Credit and .8908 .9044 .9079 on Bank at epsilon .5 1 2 (2026-11-21, earlier clips and floors).
+`auc` is the pairwise squared loss with "sgda": 40 full-batch steps, the share of positives counted
+within the budget. `logistic` is "gd" with the clip of the ranking rule.
+
+- Command: `python -m benchmarks.utility.auc_linear`. Test AUC, delta 1/n^2, mean over {seeds}
+  seeds, defaults, features whitened.
+- All settings were chosen on these sets.
 """
 
 

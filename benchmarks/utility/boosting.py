@@ -28,10 +28,11 @@ TABLES, REGRESSIONS = ("adult", "bank", "bike", "credit", "wine", "covtype_10000
     "bike", "wine"}
 HEADER = """# Gradient boosting of raw tables ({today})
 
-`python -m benchmarks.utility.boosting`: test set, delta 1/n^2, mean of {seeds} seeds, everything
-by default; R2 of bike and wine, AUC of others. `n_iter_` 1: the additive model is all there is.
+Command: `python -m benchmarks.utility.boosting`. Test set, delta 1/n^2, AUC or R2 (bike and wine);
+both models have the whole budget, defaults and the same {seeds} seeds. `n_iter_` 1: the additive
+model is all there is.
 
-| table | epsilon | additive | boosted | gained | n_iter_ | seconds of a fit |
+| table | epsilon | additive | boosted | gained | `n_iter_` | seconds of a fit |
 |---|---|---|---|---|---|---|
 """
 

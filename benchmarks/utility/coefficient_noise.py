@@ -139,15 +139,16 @@ def page(rows, fits, summaries):
     yield f"# Noise of coefficients ({date.today()})"
     yield ""
     covered = np.array([row[3] for row in rows if row[5] > 0.0])
-    yield (f"`python benchmarks/utility/coefficient_noise.py`: {fits} fits to the same {N} rows "
-           f"of {P} columns with fresh noise, and `summary()` of {summaries} of them. Inside: the "
-           "share of coefficients of all fits within the 95 % intervals, about the mean of all "
-           "fits. Ratio: the middle of the deviations told over those of the fits. Known: the "
-           "share of coefficients whose deviation is not NaN. Signal: "
-           "`n mu` over the number of columns. No constant was tuned on these tables.")
+    yield (f"- Command: `python benchmarks/utility/coefficient_noise.py`. {fits} fits to the same "
+           f"{N} rows of {P} columns with fresh noise, and `summary()` of {summaries} of them.")
+    yield ("- Inside: the share of coefficients of all fits within the 95 % intervals, about the "
+           "mean of all fits. Ratio: the median of stated deviations over measured ones. Known: "
+           "the share of coefficients whose deviation is not NaN. Signal: `n mu` over the number "
+           "of columns.")
     yield ""
     yield (f"Of {len(covered)} cells {np.mean((covered >= .92) & (covered <= .98)):.0%} have .92 "
-           f"to .98 inside, {np.mean(covered < .92):.0%} less, {np.mean(covered > .98):.0%} more; "
+           "to .98 of the coefficients inside of their 95 % intervals, "
+           f"{np.mean(covered < .92):.0%} less, {np.mean(covered > .98):.0%} more; "
            f"the least is {covered.min():.2f}.")
     yield ""
     heads = " | ".join(f"signal {signal}: inside (ratio), known" for signal in SIGNALS)

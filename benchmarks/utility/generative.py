@@ -38,19 +38,20 @@ _CANCER_HIGH = [30, 40, 200, 2600, 0.2, 0.4, 0.5, 0.3, 0.4, 0.1,
                 40, 50, 260, 4300, 0.25, 1.1, 1.3, 0.3, 0.7, 0.25]
 _WINE_LOW = [11, 0, 1, 10, 70, 0.5, 0, 0, 0, 1, 0.4, 1, 200]
 _WINE_HIGH = [15, 6, 3.5, 30, 170, 4, 5.5, 0.7, 4, 14, 1.8, 4.2, 1700]
-HEADER = """# Rows that are drawn
+HEADER = """# Synthetic data: classifiers trained on synthetic rows
 
-`python -m benchmarks.utility.generative`: accuracy in per cent on the real test rows, of
-classifiers trained on drawn rows only, as many as there are real ones; mean and standard deviation
-over {seeds} seeds, defaults. Processor seconds of one fit and of drawing all rows, on one thread.
+Accuracy (%) on real test rows of classifiers that were trained on synthetic data only.
 
-LR: logistic regression of scikit-learn, 60 steps on images. MLP: one hidden layer of 100, 20
-passes, `alpha=.01`. Boosting: `HistGradientBoostingClassifier`, defaults.
+- Command: `python -m benchmarks.utility.generative`. As many synthetic rows as real ones, mean and
+  standard deviation over {seeds} seeds, defaults. Seconds are of one thread: one fit, and sampling
+  all rows.
+- LR: scikit-learn's logistic regression, 60 steps on images. MLP: one hidden layer of 100, 20
+  passes, `alpha=.01`. Boosting: `HistGradientBoostingClassifier`.
 """
 
-RANGES = """Tables in the units that they came in; delta 1/n^2. `feature_range` None, "auto", or
-round numbers declared. Logistic regression on standardized columns. "Normal, six orders": ten
-columns of two classes 0.9 standard deviations apart, in units from 0.001 to 1000."""
+RANGES = """`feature_range` None, "auto" (learned), or declared round numbers; logistic
+regression on standardized features; delta 1/n^2. "Normal, six orders": ten features of two classes
+0.9 standard deviations apart, in units from 0.001 to 1000."""
 
 
 def main():

@@ -21,12 +21,14 @@ from dpsk import (
 from dpsk.testing import NoiseSeed
 
 SEEDS, TRAINING, TEST = 5, 20000, 5000
-HEADER = """# The clip of what a group adds, by model
+HEADER = """# User-level privacy: two clips against one
 
-`python -m benchmarks.utility.group_clips`: accuracy or R2 (D2 of Poisson) on test rows, means over
-{seeds} seeds with the standard error. {n} made rows of 20 columns, people of 5 to 50 of them at
-random; `data_norm=1.5`, defaults otherwise. "One clip" is that of rows alone,
-`solver_options={{"group_clip_norm": inf}}`; "two" are the default.
+By default dpsk clips each sample's gradient and each user's average of them. Accuracy or R2 (D2 of
+Poisson) on test samples, mean over {seeds} seeds with the standard error. "Two" is the default.
+"One clip" clips samples only, `solver_options={{"group_clip_norm": inf}}`.
+
+- Command: `python -m benchmarks.utility.group_clips`. {n} synthetic samples of 20 features, users
+  of 5 to 50 samples at random; `data_norm=1.5`, defaults otherwise.
 
 | model | solver | precondition | epsilon 1, one clip | two | epsilon 4, one clip | two |
 |---|---|---|---|---|---|---|

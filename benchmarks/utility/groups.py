@@ -17,13 +17,13 @@ from dpsk.testing import NoiseSeed
 EPSILON = 1.0
 #: Strengths of the term that keeps weights near uniform, from the worst group to the mean of all.
 PENALTIES = (0.01, 0.1, 1.0, 3.0)
-HEADER = """# Worst group on Adult
-
-`python -m benchmarks.utility.groups`: test set, epsilon {epsilon:g}, delta 1/n^2, mean and
-standard deviation over {seeds} seeds, defaults. Groups are known in training only, their labels
-public, their shares counted under noise within the budget.
+HEADER = """# Fairness: group DRO on Adult
 
 "Worst" is the group of least accuracy, or of greatest mean logistic loss, on the test set.
+
+- Command: `python -m benchmarks.utility.groups`. Epsilon {epsilon:g}, delta 1/n^2, mean and
+  standard deviation over {seeds} seeds, defaults. Groups are known in training only; their labels
+  are public, their shares counted within the budget.
 """
 
 

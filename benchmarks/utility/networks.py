@@ -140,7 +140,9 @@ def main():
     parser.add_argument("--tables", nargs="*", default=[])
     parser.add_argument("--networks-only", action="store_true")
     arguments = parser.parse_args()
-    lines = [f"# Networks at default settings ({date.today()})", ""]
+    lines = ["# Neural networks at default settings", "",
+             "`DPMLPClassifier` and `DPMLPRegressor` against linear models at the same epsilon, "
+             f"{date.today()}.", ""]
     parts = {"images": lambda: image_lines(arguments.seeds, arguments.networks_only),
              "tables": lambda: table_lines(arguments.seeds, arguments.tables)}
     for part in arguments.parts:

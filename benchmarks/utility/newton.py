@@ -72,11 +72,11 @@ def main():
     parser.add_argument("--repeated-seeds", type=int, default=3)
     parser.add_argument("--output", type=Path)
     given = parser.parse_args()
-    lines = [f"# Newton's method beside descent ({date.today()})", "",
-             "Excess log loss times 1e4, mean ± standard error of "
-             f"{given.seeds} fits, {given.repeated_seeds} of rows repeated to about 1e6; rows "
-             "shortened to their 90 % quantile, which is declared; delta 1/n^2. Faster: time of "
-             "\"gd\" over that of \"newton\", one BLAS thread. Taken: by \"auto\".", "",
+    lines = ["# Newton's method against gradient descent", "",
+             f"Excess log loss times 1e4, {date.today()}. Mean ± standard error of {given.seeds} "
+             f"fits ({given.repeated_seeds} of tables whose rows are repeated to about 1e6). Rows "
+             "are shortened to their declared 90 % quantile; delta 1/n^2. Faster: time of \"gd\" "
+             "over \"newton\", one BLAS thread. Taken: by \"auto\".", "",
              "| set | n | columns | epsilon | gd | newton | faster | taken |", "|" + "---|" * 8]
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")

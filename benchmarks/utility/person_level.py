@@ -21,25 +21,24 @@ EPSILONS = (0.5, 1.0, 2.0, 4.0)
 FEWEST, MOST = 5, 50
 #: A public bound on the norm of rows of indicators and of numbers in [0, 1].
 NORM = 3.0
-HEADER = """# People of several rows
+HEADER = """# User-level privacy: people with several rows
 
-`python -m benchmarks.utility.person_level`: accuracy and area under the ROC curve on test rows,
-means over {seeds} seeds with the standard error of the second;
-`DPLogisticRegression(data_norm={norm:g}, solver="gd")`, defaults otherwise. Training rows are
-dealt out to people of {fewest} to {most} rows: at random, or in the order of the first principal
-direction, so that those of a person are alike. Delta is 1/G^2, G the number of people. The first
-four fits protect a whole person:
+Accuracy and test AUC, mean over {seeds} seeds with the standard error of the second. The rows of a
+person are drawn at random, or are alike: in the order of the first principal direction.
 
-- groups: `fit(X, y, groups=person)`; the number of rows of a person is secret and unbounded.
-- groups, one clip: the same with `solver_options={{"group_clip_norm": inf}}`, which leaves out the
-  clip of a person's average.
-- composition: a fit that protects rows at mu / {most}, which protects {most} of them at mu; it
-  needs the public bound of {most}, and the number of rows is public.
-- one row each: a fit to one row of each person, drawn at random.
-- rows: what protects a single row costs; no guarantee for people.
+- **groups**: `fit(X, y, groups=person)`. The number of rows of a person is secret and unbounded.
+- **groups, one clip**: with `solver_options={{"group_clip_norm": inf}}`, without the clip of a
+  person's average.
+- **composition**: a fit that protects rows at mu / {most}, with the public bound of {most}.
+- **one row each**: a fit to one row of each person, drawn at random.
+- **rows**: protects a single row, without a guarantee for people.
+
+Command: `python -m benchmarks.utility.person_level`. `DPLogisticRegression(data_norm={norm:g},
+solver="gd")`, defaults otherwise, delta 1/G^2. G is the number of people, with {fewest} to {most}
+rows each.
 
 | table | rows of a person | G | n | fit | {heads} |
-|---|---|---|---|---|{rules}|
+|---|---|---|---|---|---|{rules}|
 """
 
 

@@ -39,16 +39,15 @@ LAWS = {
 COLUMNS = (("adult", "age"), ("adult", "fnlwgt"), ("adult", "hours"), ("bank", "balance"),
            ("bank", "duration"), ("credit", "LIMIT_BAL"), ("credit", "BILL_AMT1"),
            ("bike", "hum"), ("wine", "density"), ("wine", "chlorides"))
-HEADER = """# Ranks of private quantiles
+HEADER = """# Accuracy of private quantiles
 
-`python -m benchmarks.utility.quantile_ranks`: mean distance of a private quantile from its rank,
-over n, and over that of the exponential mechanism of the same price which is told the least and
-the largest number and is uniform between. (n, mu) are those of one choice. Single quantiles: the
-mean over q = .1, .25, .5, .75 and .9, from the chances of all points, over {tables} tables of n
-rows, and "worst q" the largest ratio of one q. Knots: seven by halving, against ranks of the whole
-table, {draws} tables and draws, the rival halved likewise; "se" is the standard error of the
-ratio. Columns of real tables are drawn from with replacement. A column most of whose numbers are
-alike leaves a continuous choice beside them: there the rival misses, and ratios are near 0.
+Distance of a private quantile from its rank, over n. The rival is the exponential mechanism at the
+same privacy cost, told the least and largest value. (n, mu) belong to one quantile. "Known bounds"
+is the rival. Single: mean over q = .1, .25, .5, .75 and .9 and {tables} tables; "worst q" is the
+largest ratio of one q. Knots: seven by halving, {draws} tables and draws; "se" is the standard
+error of the ratio. Features of real tables are drawn from with replacement.
+
+Command: `python -m benchmarks.utility.quantile_ranks --output docs/results/quantile_ranks.md`.
 """
 
 

@@ -33,14 +33,13 @@ CLASSIFIED = ("adult", "bank", "covtype_binary")
 REGRESSED = ("adult_hours", "bike", "wine")
 #: Tails of exact quantiles.
 NORM_SHOWN, TARGETS_SHOWN = (0.0, 0.01, 0.05, 0.2, 0.5), (0.015, 0.03, 0.06, 0.1, 0.15, 0.25)
-HEADER = """# Bounds learnt from rows
+HEADER = """# Learned bounds on features and targets
 
-`python -m benchmarks.utility.quantiles`: training parts, delta 1/n^2, {usual:g} of mu^2 a
-quantile, up to {largest:g} where rows are few. "tail" is the share of rows that the public rule
-leaves beyond a quantile. Bounds: median [least, largest] of {draws} draws. The last two columns:
-accuracy or R^2 on the test part, mean of {seeds} seeds, with the learnt bound and the budget that
-it leaves, and with the largest norm or the extreme targets declared. Fits on learnt targets also
-have a learnt bound on norms.
+Command: `python -m benchmarks.utility.quantiles`. Training parts, delta 1/n^2, {usual:g} of mu^2 a
+quantile, up to {largest:g} where rows are few. Accuracy or R2 on the test part, mean of {seeds}
+seeds, with the learned bound, and with the largest norm or the extreme targets declared. "Tail" is
+the public share of samples beyond the quantile. Bounds: median [least, largest] of {draws} draws.
+Fits on learned targets also have a learned bound on norms.
 """
 
 

@@ -20,14 +20,14 @@ from dpsk.testing import NoiseSeed
 SHAPES = ((9000, 30000, .0134, 1.0), (9000, 36000, .0134, 1.0), (9000, 30000, .0134, 3.0),
           (9000, 10800, .0134, 1.0), (3000, 30000, .05, 1.0), (20000, 40000, .3, 0.5),
           (4000, 16000, .1, 2.0))
-HEADER = """# Raw visits of patients
+HEADER = """# User-level privacy: raw visits of patients
 
 `python -m benchmarks.utility.raw_visits`: area under the ROC curve on the visits of twice as many
 other patients, means over {seeds} seeds with the standard error. Made visits of 14 raw columns
-with outliers, gaps, words and 40 wards. `DPAdditiveClassifier`, delta 1e-6, defaults otherwise:
+with outliers, missing values, strings and 40 wards. `DPAdditiveClassifier`, delta 1e-6, defaults
+otherwise:
 
-- groups: `fit(X, y, groups=patient)`. Knots, categories and pairs follow from one visit of each
-  patient, the model from averages of all their visits.
+- groups: `fit(X, y, groups=patient)`.
 - one visit: a fit to one visit of each patient, with the same guarantee.
 - rows: protects one visit; no guarantee for patients.
 

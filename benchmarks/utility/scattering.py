@@ -141,9 +141,9 @@ def main():
     parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0, 2.0, 3.0])
     parser.add_argument("--map", choices=["public", "coefficients"], default="public")
     options = parser.parse_args()
-    lines = [f"# Logistic regression on scattering coefficients ({date.today()})", "",
+    lines = ["# Images: logistic regression on scattering coefficients", "",
              f"Test accuracy (%), mean ± standard deviation over {options.seeds} seeds of the "
-             f"noise, delta = {DELTA:g}. Seconds of a fit.", "",
+             f"noise, delta {DELTA:g}, and seconds of a fit, {date.today()}.", "",
              "| set | epsilon | accuracy | published | seconds |", "|---|---|---|---|---|"]
     for name in options.sets:
         data = *mapped(name, options.map), *load(name)[2:]

@@ -108,10 +108,12 @@ def main():
     parser.add_argument("--seeds", type=int, default=3)
     args = parser.parse_args()
     warnings.simplefilter("ignore", PrivacyWarning)
-    lines = [f"# A private search against defaults and an even split ({date.today()})", "",
+    lines = ["# Hyperparameter search: a private search against defaults "
+             f"({date.today()})", "",
              f"Test accuracy, or R2, in %, mean ± standard deviation of {args.seeds} repetitions, "
-             f"all at the same total epsilon and delta = 1/n². {MEAN_RUNS} runs on average; the "
-             f"even split has {len(ParameterGrid(settings_of(SETS[0])))} settings.", "",
+             f"all at the same total epsilon and delta = 1/n². The search makes {MEAN_RUNS} runs "
+             "on average; the even split has "
+             f"{len(ParameterGrid(settings_of(SETS[0])))} settings.", "",
              "| set | epsilon | " + " | ".join(WAYS) + " |", "|---|---|" + "---|" * len(WAYS)]
     for name in SETS:
         for total in EPSILONS:

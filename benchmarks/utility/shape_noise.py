@@ -337,14 +337,13 @@ def page(found, n_fits, n_read):
     """Yield the lines of the page."""
     yield f"# Noise of shape functions ({date.today()})"
     yield ""
-    yield (f"Command: `python -m benchmarks.utility.shape_noise --fits {n_fits} --read {n_read}`. "
-           f"It makes {n_fits} fits to the same {N} rows, with knots and categories declared. "
-           f"Their noise is fresh; tables have seed 0. It reads `Term.std` of {n_read}.")
+    yield (f"Command: `python -m benchmarks.utility.shape_noise --fits {n_fits} --read {n_read}`: "
+           f"{n_fits} fits to the same {N} rows with fresh noise, knots and categories declared, "
+           f"and `Term.std` of {n_read} of them.")
     yield ""
     yield ("- Inside: the share of values of all fits within the 95 % intervals about the mean of "
            "all fits.\n- Ratio: the median of stated over measured standard deviations.\n"
-           "- Known: the share of values with a standard deviation that is not NaN. "
-           "[How](../theory/tables.md).")
+           "- Known: the share of values whose standard deviation is not NaN.")
     for title, tables in (("Tables not looked at before the method was fixed", FRESH),
                           ("Tables by which the method was mended", {**JUDGED, **MENDED}),
                           ("Tables on which the constants were chosen", TUNED)):

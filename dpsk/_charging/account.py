@@ -186,9 +186,9 @@ class Account:
         left = self._left(spent)
         if not left:
             return "Nothing is left: fit nothing more on these rows."
-        more = "; left(delta) of the budget tells what it may have at another" if delta else ""
-        return (f"Fit with a smaller epsilon: one Gaussian fit may still have {left:.4g} at "
-                f"delta={delta:.3g}{more}. Searches, and fits at delta=0, may have less.")
+        more = "; budget.left(delta) gives the limit at another delta" if delta else ""
+        return (f"Reduce epsilon: one fit with Gaussian noise may use up to {left:.4g} at "
+                f"delta={delta:.3g}{more}. Searches, and fits at delta=0, may use less.")
 
     def write(self, pages: Pages, charge: Charge) -> None:
         """Append a charge, which is on the disk when this returns."""

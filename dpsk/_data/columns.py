@@ -143,8 +143,8 @@ def described(X, columns):
     words = [column for column in found if column.is_unknown and is_frame(X)
              and getattr(column.dtype, "kind", "O") not in "iuf"]
     if words:
-        raise ValueError(f"columns: nothing is said of column {words[0].name!r}, which is not of "
-                         "numbers; declare the list of its categories, or convert it.")
+        raise ValueError(f"columns: column {words[0].name!r} is neither numeric nor declared; "
+                         "declare the list of its categories, or convert it.")
     return found
 
 

@@ -89,8 +89,8 @@ def _check_known(known: bool, what: str, parameter: str, classes: AnyArray) -> N
         listed = ", ".join(map(repr, classes[:_MOST_LISTED].tolist()))
         more = ", ..." if len(classes) > _MOST_LISTED else ""
         raise ValueError(f"{what} holds a label outside {parameter}=[{listed}{more}]; declare "
-                         "every label that may occur, as the numbers or words that they are, and "
-                         "leave out rows whose label is missing.")
+                         "every label that may occur, with its type (1 is not '1'), and drop rows "
+                         "with a missing label.")
 
 
 def _label_set(y: Any, what: str) -> IntArray | AnyArray | BoolArray | FloatArray:
@@ -153,7 +153,7 @@ def labels_fact(labels: Any, declared: Any, kind: str = "class", source: str = "
     `declared` is the set that was given, None where it was taken from the rows, from `source`.
     """
     origin = f"taken from {source}" if declared is None else "declared"
-    return f"the {len(labels)} {kind} labels ({origin})"
+    return f"the set of {len(labels)} {kind} labels ({origin})"
 
 
 def _small_positions(classes: IntArray | AnyArray | BoolArray | FloatArray, y: Any) -> IntArray:

@@ -137,10 +137,10 @@ def _validated(what, estimator, X, *y, **checks):
         raise refusal
     more = len(columns) - _NAMED_COLUMNS
     raise ValueError(f"{rows} is not numeric in {', '.join(columns[:_NAMED_COLUMNS])}"
-                     f"{f' and {more} more columns' if more > 0 else ''}; encode words with "
-                     "public categories, such as OneHotEncoder(categories=...), or have them "
-                     "found under the budget by make_dp_pipeline(DPTableVectorizer(), ...), and "
-                     "leave out or convert other kinds.")
+                     f"{f' and {more} more columns' if more > 0 else ''}; encode public "
+                     "categories by OneHotEncoder(categories=...), or let "
+                     "make_dp_pipeline(DPTableVectorizer(), ...) find categories within the "
+                     "budget; convert other columns, or leave them out.")
 
 
 def _columns_without_numbers(X):

@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 __all__ = ["BUDGET_RULES", "assumptions", "check_same", "facts_of", "read_charge"]
 
 _ALWAYS = (
-    "all releases were made of the same rows, as a budget is for one data set",
+    "all releases come from the same rows, as a budget is for one data set",
     "rows, columns, bounds and other parameters of each fit were chosen without a look at the "
-    "data, but for results that were released inside of the budget",
-    "nothing else was made of these rows: exact scores, fits by other packages and fits outside "
-    "of the budget are not in it",
+    "data, except at results that were released inside of the budget",
+    "nothing else was computed from these rows: exact scores, fits by other packages and fits "
+    "outside of the budget are not counted",
     "nobody copied the ledger to spend the budget twice")
 _STAYS = "a row that is replaced stays in its group, in releases that protect groups"
 _UNSAID = ("nothing but what is listed was taken as public, and no noise repeats under a seed, in "
-           "releases of which the ledger does not say it")
+           "releases that state no public facts")
 _SEEDED = "nobody knows or guesses the seed, in releases whose noise repeats under one"
 #: A fact that is a claim, of a fit or of one of its steps.
 _CLAIM = re.compile(r"(?:.*: )?that ")

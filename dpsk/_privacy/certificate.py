@@ -313,7 +313,7 @@ class Certificate(ReadsJson):
                   for b in self.enforced]
         lines += [
             ("taken as public", ", ".join(self.public)),
-            ("depends on rows", ", ".join(self.released) + "; nothing else on the estimator"),
+            ("depends on rows", ", ".join(self.released) + "; no other attribute does"),
             ("noise source", self.noise_source),
             ("arithmetic", ARITHMETIC[self.arithmetic]),
             ("versions", ", ".join(f"{name} {version}" for name, version in self.versions)),

@@ -48,13 +48,13 @@ RELATION = "replace-one: data sets of n rows that differ in one row, changed arb
 GROUP_RELATION = ("replace-one: data sets of n groups of rows that differ in one group, changed "
                   "arbitrarily, its number of rows included")
 #: Of folds that did not follow from indices alone.
-HANDED_OVER = ("which rows are in which fold, as was handed over: taken to follow from no value "
-               "of a row, which was not checked")
+HANDED_OVER = ("which rows are in which fold, as given; it is an unverified assumption that no "
+               "value of a row decided this")
 #: What is learnt of the columns of a table with groups, and from which rows.
-ONE_ROW_EACH = "which row stands for its group: by public randomness, whatever it holds"
+ONE_ROW_EACH = "which row stands for its group: chosen by public randomness, not by its values"
 #: What a sum over groups rests on: which rows are a group is data, and is not kept.
-SAME_GROUPS = ("unverified assumption: groups are the same people in all of these fits; with "
-               "other groups in one of them there is no guarantee for either")
+SAME_GROUPS = ("unverified assumption: groups are the same people in all of these fits; if they "
+               "differ in one fit, this total does not hold")
 #: The public facts of anything that fits several models, before the first of them is fitted.
 FACTS_OF_WHOLES = (
     "number of rows and of columns, their names, and dtypes with the categories that these hold",
@@ -64,7 +64,7 @@ FACTS_OF_WHOLES = (
 ARITHMETIC = {
     "float": "float: noise and sums in floating point, an idealization of real arithmetic",
     "snapped": "snapped: steps in float64; the result and its noise on a grid",
-    "grid": "grid: sums over rows are exact; answers and noise are multiples of a power of two",
+    "grid": "grid: sums over rows are exact; results and noise are multiples of a power of two",
 }
 #: What stands for an infinite epsilon in JSON.
 _NO_BUDGET = "inf"

@@ -107,7 +107,7 @@ class Filter:
                     "of the block")
         kinds = sorted({type(part).__name__ for part, _ in accountant.merge(event).parts
                         if not math.isfinite(sum(self._part(part, 1)))})
-        return f"its releases {', '.join(kinds)} have no price under {self.remedy}"
+        return f"its {', '.join(kinds)} releases cannot be counted by {self.remedy}"
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ class NormBound(Stage):
     def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
         words = "" if self._row_stage is None else self._row_stage.words
         return [Enforced("data_norm", self.value, "released", "l2 norm of one row of features; "
-                         "longer rows are scaled down in training" + words)]
+                         "longer rows are scaled down to it in training" + words)]
 
     def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
         """Return the problem of rows in that unit, and the rows."""
@@ -222,7 +222,7 @@ def widened(low: float, high: float, tail: float) -> tuple[float, float]:
 
 
 def can_learn(name: str, given: str | None, plain: float | tuple[float, float] | None,
-              rule: Callable[..., Any], effect: str = "what lies beyond is cut to it",
+              rule: Callable[..., Any], effect: str = "anything beyond is clipped to it",
               instead: str | None = None) -> bool:
     """Return whether a bound is learnt where it is `given` as None or "auto".
 
@@ -237,8 +237,8 @@ def can_learn(name: str, given: str | None, plain: float | tuple[float, float] |
         return True
     if given is None:
         raise ValueError(reason)
-    until = instead or f"{name}={plain!r} holds, and {effect}"
-    warnings.warn(f"{reason} Until then {until}.", PrivacyWarning, stacklevel=2)
+    now = instead or f"{name}={plain!r} holds, and {effect}"
+    warnings.warn(f"{reason} For now {now}.", PrivacyWarning, stacklevel=2)
     return False
 
 

@@ -117,7 +117,7 @@ class Whitening(RowStage):
     takes_groups = True
     #: Of the noise on a mean square, and on a mean, of rows in the unit of their bound; public.
     noise_stds: tuple[float, float] | None = None
-    words = "; then rows are mapped by the released preconditioner and shortened to norm 1"
+    words = "; then rows are whitened by the released preconditioner and scaled down to norm 1"
     #: The square of the map in parts, where the moment is in such.
     _inverse: Any = None
 
@@ -207,7 +207,7 @@ class Whitening(RowStage):
 class UnitNorm(Whitening):
     """Whitened rows of one length, in training and in prediction: a slightly curved score."""
 
-    words = "; then rows are mapped by the released preconditioner to norm 1"
+    words = "; then rows are whitened by the released preconditioner and scaled to norm 1"
     normalizes: ClassVar[bool] = True
 
     def _longest(self, problem):

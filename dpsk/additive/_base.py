@@ -127,7 +127,7 @@ class AdditiveModel(DPEstimator):
         self.privacy_ = steps.certificate(
             f"knots, then {model.privacy_.solver}",
             enforced=[Enforced("features of a column", 1.0, "derived", "l2 norm of the features "
-                               "of a row in every column and pair of columns")],
+                               "that a row has from any one column or pair of columns")],
             public=[*facts, *(each for each in model.privacy_.public[2:] if each not in facts)],
             released=["terms_", *self._released])
         # What is kept of it for its noise states what all of the fit costs.

@@ -34,15 +34,16 @@ __all__ = ["DPAdditiveClassifier"]
 class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
     r"""Additive logistic model of a raw table, trained with differential privacy.
 
-    The score of a row is a sum of shape functions: a curve for every numeric column, and a value
-    for every category,
+    The score of a row is a sum of shape functions, one for each column: a curve if it is numeric,
+    else a value for every category,
 
     .. math:: s(x) = b + \sum_j f_j(x_j),
 
-    and is fitted to labels by the logistic loss for two classes and the multinomial one for more.
-    Curves are linear between knots, for skewed columns on a logarithmic scale. Pass the raw
-    table, with categorical and missing values and features of any scale. Only its
-    number of rows, column names, dtypes and class labels are public.
+    with intercept b. It is fitted by the logistic loss for two classes and the multinomial one
+    for more. A curve is straight between its knots, which are private quantiles of the column.
+    Skewed columns are on a logarithmic scale. Pass the raw table, with categorical and missing
+    values and features of any scale. Only its number of rows, column names, dtypes and the set
+    of labels are public.
 
     Parameters
     ----------
@@ -54,8 +55,8 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
     ----------
     %(terms_)s
     term_importances_ : ndarray of shape (n_terms,)
-        How much each of `terms_` moves predictions: the root mean square of `centered` over rows,
-        weighted by the released frequencies of rows.
+        How much each of `terms_` moves predictions: the root mean square of `centered`, weighted
+        by released frequencies.
     %(coef__additive)s
     intercept_ : ndarray of shape (1,), or (n_classes,) for several classes
     %(classes_)s

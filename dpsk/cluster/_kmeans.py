@@ -83,10 +83,10 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: bounds that are learnt, the noisy
-    mean of the rows, their noisy second moment where columns are more than main directions, and
-    noisy counts, sums and moments of clusters in every round. The number of rows and features and
-    all parameters are public.
+    attributes are (epsilon, delta)-differentially private. Released: bounds that are learnt, the
+    noisy mean of the rows, their noisy second moment where columns are more than main directions,
+    and noisy counts, sums and moments of clusters in every round. The number of rows and features
+    and all parameters are public.
 
     There is no `labels_`: labels of training rows are as sensitive as the rows. `predict` returns
     them for rows that you may see.
@@ -165,7 +165,7 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
         found, self.privacy_ = run_private(
             self._method(), "noisy sums of clusters", budget, plan, rows, data,
             random_state=self.random_state, verbose=self.verbose, enforced=enforced,
-            public=["number of rows and of features, feature names, dtype and container",
+            public=["number of rows and of features, feature names, types of numbers and table",
                     "all parameters", *self._weight_facts(sample_weight)],
             released=["cluster_centers_", "cluster_sizes_", "inertia_", "n_iter_", "center_",
                       "data_norm_", "feature_range_"])

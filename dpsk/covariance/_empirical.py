@@ -75,8 +75,8 @@ class DPEmpiricalCovariance(Ranged, DPEstimator, EmpiricalCovariance):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: bounds that are learnt, the noisy
-    mean of the rows, and their noisy second moment. The number of rows and features and all
+    attributes are (epsilon, delta)-differentially private. Released: bounds that are learnt, the
+    noisy mean of the rows, and their noisy second moment. The number of rows and features and all
     parameters are public. `score` and `mahalanobis` are exact for the rows that are given.
 
     References
@@ -138,7 +138,7 @@ class DPEmpiricalCovariance(Ranged, DPEstimator, EmpiricalCovariance):
         (row_map, moment, noise, radius), self.privacy_ = run_private(
             self._method(), "noisy second moment", budget, plan, rows, data,
             random_state=self.random_state, verbose=self.verbose, enforced=self._enforced(plan),
-            public=["number of rows and of features, feature names, dtype and container",
+            public=["number of rows and of features, feature names, types of numbers and table",
                     "all parameters"],
             released=["location_", "covariance_", "precision_", "covariance_noise_", "center_",
                       "data_norm_", "feature_range_"])

@@ -124,11 +124,11 @@ class DPRandomForestClassifier(TreeLabels, Forest):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: bins of columns that are not
+    attributes are (epsilon, delta)-differentially private. Released: bins of columns that are not
     declared; for every tree noisy counts of the classes in its leaves, and in large tables for
     every level the splits of its nodes, chosen under noise, with noisy counts in these. In small
     ones splits are drawn from public randomness. The number of rows decides, and it is public, as
-    are names and dtypes of columns, labels of classes and all parameters. Weights beyond 1 count
+    are names and dtypes of columns, the set of labels and all parameters. Weights beyond 1 count
     as 1.
 
     References
@@ -233,7 +233,7 @@ class DPRandomForestRegressor(TreeTargets, Forest):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: bins of columns and bounds of
+    attributes are (epsilon, delta)-differentially private. Released: bins of columns and bounds of
     targets that are not declared; mean and spread of the targets; for every tree noisy sums of
     targets and counts in its leaves, and in large tables for every level the splits of its nodes,
     chosen under noise, with noisy sums in these. In small ones splits are drawn from public

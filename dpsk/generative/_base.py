@@ -149,7 +149,7 @@ class Sampler(DPEstimator):
 
     def _public_facts(self, n_classes):
         """Return what is taken as public of every fit."""
-        facts = ["number of rows and of features, feature names, dtype and container",
+        facts = ["number of rows and of features, feature names, types of numbers and table",
                  "all parameters"]
         if n_classes > 1:
             facts.append(labels_fact(range(n_classes), self.classes))

@@ -83,11 +83,11 @@ class DPTreeSampler(ColumnSampler):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, its label
-    included, the fitted attributes are (epsilon, delta)-indistinguishable, and so is all that is
-    ever drawn. Released: bounds that are learnt, noisy tables of all columns by class, which pairs
-    of columns are chosen under noise by how far they are from independent, and noisy tables of
-    those pairs. The number of rows and columns, names, dtypes, categories, labels of classes and
-    all parameters are public.
+    included, the fitted attributes are (epsilon, delta)-differentially private, and so is all that
+    is ever drawn. Released: bounds that are learnt, noisy tables of all columns by class, which
+    pairs of columns are chosen under noise by how far they are from independent, and noisy tables
+    of those pairs. The number of rows and columns, names, dtypes, categories, the set of labels
+    and all parameters are public.
 
     Numbers of integer columns are whole again. All pairs of columns are looked at, so time grows
     with the square of their number.

@@ -119,12 +119,12 @@ class DPWGAN(ColumnSampler):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, its label
-    included, the fitted attributes are (epsilon, delta)-indistinguishable, and so is all that is
-    ever drawn. Released: the mean and the second moment of rows and those of the classes, with a
-    bound on rows less the mean where rows suffice to learn one (from normal weights noisy counts
+    included, the fitted attributes are (epsilon, delta)-differentially private, and so is all that
+    is ever drawn. Released: the mean and the second moment of rows and those of the classes, with
+    a bound on rows less the mean where rows suffice to learn one (from normal weights noisy counts
     of the classes in their place), and noisy sums of the critic's clipped gradients over Poisson
     batches. The generator's start and steps are post-processing and free. The number of rows and
-    columns, names, dtypes, categories, labels of classes and all parameters are public.
+    columns, names, dtypes, categories, the set of labels and all parameters are public.
 
     References
     ----------

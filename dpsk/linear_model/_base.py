@@ -165,7 +165,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
             enforced=[*self._row_bounds(model.data_norm, learns,
                                         "" if stage is None else stage.words),
                       *self._group_bounds(rows), *enforced],
-            public=[f"{self._units_fact(rows)}, feature names, dtype and container",
+            public=[f"{self._units_fact(rows)}, feature names, types of numbers and table",
                     "all parameters", *self._radius_facts(facts),
                     *self._shown_facts(rows, learns or target_stages), *public],
             released=["coef_", "intercept_", *released,
@@ -268,9 +268,9 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
 
         def rule():
             if self._is_bound_elsewhere(problem, solver):
-                raise ValueError("data_norm: beside data_norm_inf, or a penalty that the price "
-                                 "of the solver rests on, a bound on rows is not learnt; declare "
-                                 "data_norm, such as 1.0, or use solver='gd'.")
+                raise ValueError("data_norm: cannot be learned with data_norm_inf, or with this "
+                                 "solver and penalty; declare data_norm, such as 1.0, or use "
+                                 "solver='gd'.")
             norm_rule(problem, problem.model)
 
         return can_learn("data_norm", self.data_norm, _PLAIN_NORM, rule, **words)
@@ -305,9 +305,9 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         times = loss_defaults(problem.loss).slopes_signal / (problem.n_samples * problem.mu)
         warnings.warn(
             f"epsilon={self.epsilon!r}: n={problem.n_samples} rows of {problem.model.n_features} "
-            f"features carry no slope, which takes {times:.3g} times as many; raise epsilon, or "
-            "leave out features. Until then a constant is all that is fitted; precondition=False "
-            "fits slopes all the same.", PrivacyWarning, stacklevel=2)
+            f"features are too few for coefficients, which take {times:.3g} times as many; raise "
+            "epsilon, or leave out features. For now a constant is all that is fitted; "
+            "precondition=False fits coefficients all the same.", PrivacyWarning, stacklevel=2)
         return True
 
     def _would_learn(self, problem):

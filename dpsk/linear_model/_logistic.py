@@ -29,16 +29,16 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
     .. math:: \frac1n \sum_i \ell(y_i, \bar x_i^\top w + b) + \alpha\, r(w),
               \qquad \bar x = x \min(1, R / \|x\|_2)
 
-    with the logistic loss for two classes and the multinomial one for more. `R` is `data_norm`,
-    declared or learned within the budget.
+    with coefficients w, intercept b and penalty r, the logistic loss for two classes and the
+    multinomial one for more. Longer rows are scaled down to norm `R`, which is `data_norm`.
 
     Parameters
     ----------
     %(epsilon)s %(delta)s %(alpha)s %(penalty)s %(l1_ratio)s %(radius)s
     %(solver_margin)s %(precondition_scores)s
     temperature : {"auto", True, False}, default="auto"
-        Whether to calibrate probabilities by a noisy factor, for a fiftieth of the budget.
-        Clipped gradients make coefficients too large; the factor makes probabilities less extreme
+        Whether to divide scores by a private number, for a fiftieth of the budget. Clipped
+        gradients make coefficients too large; the division makes probabilities less extreme
         and changes no decision. "auto": if rows are whitened, `clip_norm` has its default
         and there are no more classes than features. True needs "gd" or "sgd", an l2 penalty or
         none, and delta > 0. Where noise dominates the scores (``n mu`` below the number of

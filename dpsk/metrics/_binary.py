@@ -87,12 +87,12 @@ class BinaryEvaluation(ScoreTable):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, all that is
-    released is (epsilon, delta)-indistinguishable: a replaced row takes 1 from a cell and adds 1
-    to another, in the counts and at each width by which bins were chosen, and its loss is clipped.
-    The number of rows, the labels and all parameters are public. With `groups` it holds for data
-    sets that differ in all rows of one, which count for one together. The guarantee is for the
-    rows that evaluate. Rows that trained the model pay for that beside it; keep the two apart by
-    index, or add both certificates.
+    released is (epsilon, delta)-differentially private: a replaced row takes 1 from a cell and
+    adds 1 to another, in the counts and at each width by which bins were chosen, and its loss is
+    clipped. The number of rows, the labels and all parameters are public. With `groups` it holds
+    for data sets that differ in all rows of one, which count for one together. The guarantee is
+    for the rows that evaluate. Rows that trained the model pay for that beside it; keep the two
+    apart by index, or add both certificates.
 
     *Bins.* About ``0.65 (n mu)^0.4``, fewer where a label is rare. A twentieth of mu^2 pays
     for noisy counts of fine public cells, of which bins are made that hide and cost little.

@@ -59,9 +59,9 @@ class MulticlassEvaluation(TableEvaluation):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the counts are
-    (epsilon, delta)-indistinguishable: a replaced row takes 1 from a cell and adds 1 to another.
-    The number of rows, the labels and all parameters are public. With `groups` it holds for data
-    sets that differ in all rows of one, which count for one together.
+    (epsilon, delta)-differentially private: a replaced row takes 1 from a cell and adds 1 to
+    another. The number of rows, the labels and all parameters are public. With `groups` it holds
+    for data sets that differ in all rows of one, which count for one together.
 
     Examples
     --------

@@ -84,10 +84,10 @@ class RegressionEvaluation(ShowsMetrics):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the moments are
-    (epsilon, delta)-indistinguishable: their norms are at most sqrt(2.5), sqrt(3.75) with
-    targets, so that a replaced row moves the mean by at most twice that over n.
-    The number of rows and all parameters are public. With `groups` it holds for data sets that
-    differ in all rows of one, of which a group adds the average.
+    (epsilon, delta)-differentially private: their norms are at most sqrt(2.5), sqrt(3.75) with
+    targets, so that a replaced row moves the mean by at most twice that over n. The number of rows
+    and all parameters are public. With `groups` it holds for data sets that differ in all rows of
+    one, of which a group adds the average.
 
     *Errors* are those of clipped residuals: they are below the usual ones where residuals
     exceed the bound. Noise grows with the bound, its square for squares; `clipped_share` says how

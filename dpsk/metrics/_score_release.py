@@ -197,12 +197,12 @@ def score_release(method, name, budget, mechanism, scores, codes, *, groups=None
     if mechanism.with_loss:
         enforced.append(Enforced(
             "weighted losses", LOSS_WEIGHT, "enforced",
-            f"by how much a replaced {unit} moves their sum beside the table, clipped"))
+            f"by how much a replaced {unit} moves their clipped sum, released with the table"))
     if mechanism.floor is not None:
         enforced.append(Enforced(
             "weighted log losses", LOSS_WEIGHT, "enforced",
-            f"by how much a replaced {unit} moves their sum beside the table, probabilities "
-            f"below {mechanism.floor:g} as that"))
+            f"by how much a replaced {unit} moves their sum, released with the table; "
+            f"probabilities below {mechanism.floor:g} count as that"))
     released, certificate = run_private(
         method, name, budget, mechanism, rows, rows, random_state=random_state, verbose=0,
         enforced=enforced, public=public_facts(budget, *public),

@@ -117,11 +117,11 @@ class DPGridSearchCV(BaseSearch):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: the parameters, the model and the
-    noisy score of the best candidate. The number of candidates, the other candidates and their
-    scores are secret and not stored. Progress and warnings of candidates are not shown.
-    **The time of a search** reveals the number of candidates, which must stay secret: do not
-    publish it. The number of rows, all parameters and the split by index are public.
+    attributes are (epsilon, delta)-differentially private. Released: the parameters, the model and
+    the noisy score of the best candidate. The number of candidates, the other candidates and their
+    scores are secret and not stored. Progress and warnings of candidates are not shown. **The time
+    of a search** reveals the number of candidates, which must stay secret: do not publish it. The
+    number of rows, all parameters and the split by index are public.
 
     A refit on all rows has a privacy cost of its own: fit ``clone(best_estimator_)`` with another
     budget.

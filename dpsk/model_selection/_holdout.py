@@ -71,7 +71,7 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
         estimator, name = self.estimator, type(self.estimator).__name__
         if not (_has_price(estimator) and hasattr(estimator, "predict")
                 and _has_price(last_step(estimator))):
-            raise ValueError(f"estimator={name}: its price is not known here; use a classifier "
+            raise ValueError(f"estimator={name}: its privacy cost is unknown; use a classifier "
                              "or a regressor of dpsk, or a DPPipeline.")
         if hasattr(estimator, "group_labels"):
             raise ValueError(f"estimator={name}: it is fitted with groups, which "

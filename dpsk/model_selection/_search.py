@@ -237,8 +237,7 @@ class BaseSearch(HoldoutModel):
         found = [] if several else splits_of(self.cv, n_units, self.random_state)
         if len(found) != 1:
             raise ValueError(f"cv={self.cv!r}: must be one split into two parts, because K folds "
-                             "would divide the budget of each candidate among K - 1 trainings, "
-                             "which lost up to 4 points of accuracy at 5 folds and won none; "
+                             "would divide the budget of each candidate among K - 1 trainings; "
                              "leave cv=None and set test_size, or pass "
                              "ShuffleSplit(n_splits=1, test_size=0.2).")
         return found[0]

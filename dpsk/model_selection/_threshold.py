@@ -92,7 +92,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
     Raises
     ------
     ValueError
-        For a parameter out of range, an estimator whose price is not known, a score whose
+        For a parameter out of range, an estimator of unknown privacy cost, a score whose
         sensitivity is not known, more than two classes, a `NoiseSeed` beside a parameter that
         cannot be pickled, or rows that a fit would refuse; always before any noise is drawn.
 
@@ -103,9 +103,9 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: the model, the threshold and its
-    noisy score. The model costs mu where the row that differs is trained on. Where it is held out
-    the count of a class, the choice among all thresholds by Gumbel noise (an exponential
+    attributes are (epsilon, delta)-differentially private. Released: the model, the threshold and
+    its noisy score. The model costs mu where the row that differs is trained on. Where it is held
+    out the count of a class, the choice among all thresholds by Gumbel noise (an exponential
     mechanism) and the score cost mu together, .1, .8 and .1 of its square, whatever the number of
     thresholds. The number of rows, all parameters, thresholds and the split by index are public.
 

@@ -94,7 +94,7 @@ class ClassModel(Probabilities, ScoreClassifier, DPEstimator):
         classes, rows = encoded_rows(rows, self.classes, type(self).__name__)
         self._check_priors(classes)
         budget = self._table_budget((rows.n_units, rows.n_features), rows.groups)
-        public = [f"{self._units_fact(rows)}, feature names, dtype and container",
+        public = [f"{self._units_fact(rows)}, feature names, types of numbers and table",
                   "all parameters", labels_fact(classes, self.classes),
                   *self._weight_facts(sample_weight)]
         self._release(rows, budget, classes, public)

@@ -64,7 +64,7 @@ class NetworkFit(DPEstimator):
             problem, name, rows, stages=[*maps, *stages],
             enforced=[*self._norm_bounds(), *self._group_bounds(rows), *enforced],
             public=["all parameters, and the network's random weights at the start",
-                    f"{self._units_fact(rows)}, feature names, dtype and container",
+                    f"{self._units_fact(rows)}, feature names, types of numbers and table",
                     *public],
             released=["coefs_", "intercepts_", *released])
         if whitens or not maps:

@@ -108,12 +108,12 @@ class DPPipeline(Composition):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes of all steps together are (epsilon, delta)-indistinguishable. Released: what each
-    private step releases. What a step is fitted to may depend on what those before it released,
-    and its price does not: shares are fixed before the first. Squares of mu add up; a last step
-    that is not Gaussian, such as a network by "sgd", is covered by a mu beside a chance of a
-    hundredth of delta, or has a fixed (epsilon', delta') where none covers it. Not checked, and
-    stated on the certificate: that all steps map every row by itself, functions of a
+    attributes of all steps together are (epsilon, delta)-differentially private. Released: what
+    each private step releases. What a step is fitted to may depend on what those before it
+    released, and its price does not: shares are fixed before the first. Squares of mu add up; a
+    last step that is not Gaussian, such as a network by "sgd", is covered by a mu beside a chance
+    of a hundredth of delta, or has a fixed (epsilon', delta') where none covers it. Not checked,
+    and stated on the certificate: that all steps map every row by itself, functions of a
     ``FunctionTransformer`` included, which may look at no other row; and that a
     ``FrozenEstimator`` was fitted to other rows, even if it is private, as its price is not
     counted. scikit-learn's searches, ensembles and calibrators around a private model fit it

@@ -72,7 +72,7 @@ class DPSimpleImputer(NumericTransformer):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: with "median" one quantile a
+    attributes are (epsilon, delta)-differentially private. Released: with "median" one quantile a
     column, by the exponential mechanism over a public grid; with "constant" nothing. Nothing else
     is kept of the rows. The number of rows, names and dtypes of columns and all parameters are
     public. Rows that are transformed are as sensitive as before.

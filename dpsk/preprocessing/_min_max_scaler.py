@@ -56,9 +56,9 @@ class DPMinMaxScaler(NumericTransformer):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: two quantiles of every column
-    without declared bounds, each by the exponential mechanism over a public grid. Nothing else
-    is kept of the rows. The number of rows, names and dtypes of columns and all parameters are
+    attributes are (epsilon, delta)-differentially private. Released: two quantiles of every column
+    without declared bounds, each by the exponential mechanism over a public grid. Nothing else is
+    kept of the rows. The number of rows, names and dtypes of columns and all parameters are
     public. Rows that are transformed are as sensitive as before.
 
     A true minimum cannot be private: so many rows stay beyond each end that one beyond all rows

@@ -135,9 +135,9 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: bounds that are learnt, chosen
-    under noise, the noisy mean of the rows, and their noisy second moment; all else follows from
-    these. The number of rows and features, names of features and all parameters are public.
+    attributes are (epsilon, delta)-differentially private. Released: bounds that are learnt,
+    chosen under noise, the noisy mean of the rows, and their noisy second moment; all else follows
+    from these. The number of rows and features, names of features and all parameters are public.
     Rows that are transformed are as sensitive as before.
 
     Rows at a narrow bound keep their direction, not their length: a learnt bound leaves more rows
@@ -219,8 +219,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
             random_state=self.random_state, verbose=self.verbose,
             enforced=centered.enforced_bounds(norm_origin(self)),
             public=self._table_facts(
-                members, "number of rows and of features, feature names, dtype and container",
-                "all parameters"),
+                members, "number of rows and of features, feature names, types of numbers and "
+                "table", "all parameters"),
             released=["components_", "explained_variance_", "explained_variance_ratio_", "mean_",
                       "noise_variance_", "n_components_", "data_norm_", "row_norm_"])
         self._keep(found, X.dtype)

@@ -65,7 +65,7 @@ class DPQuantileTransformer(NumericTransformer):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: knots chosen under noise, one
+    attributes are (epsilon, delta)-differentially private. Released: knots chosen under noise, one
     choice a halving and column. Nothing else is kept of the rows. The number of rows, names and
     dtypes of columns and all parameters are public. Rows that are transformed are as sensitive as
     before.

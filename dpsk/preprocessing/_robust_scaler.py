@@ -67,10 +67,10 @@ class DPRobustScaler(CenteringScaler):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: the median of a column, then that
-    of the distances from it, each by the exponential mechanism over a public grid. Nothing else is
-    kept of the rows. The number of rows, names and dtypes of columns and all parameters are
-    public. Rows that are transformed are as sensitive as before.
+    attributes are (epsilon, delta)-differentially private. Released: the median of a column, then
+    that of the distances from it, each by the exponential mechanism over a public grid. Nothing
+    else is kept of the rows. The number of rows, names and dtypes of columns and all parameters
+    are public. Rows that are transformed are as sensitive as before.
 
     What is missing counts nowhere and stays missing. Where most rows stand on one number the
     scale is 1, or a step of the grid; of a column without any number both are noise. In a

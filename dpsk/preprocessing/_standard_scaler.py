@@ -64,12 +64,12 @@ class DPStandardScaler(CenteringScaler):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: of every column without declared
-    bounds a median, and a quantile of the distances from it, by the exponential mechanism over a
-    public grid, moved out to where a normal law has a thousandth of its rows; and noisy counts,
-    sums and sums of squares of the numbers within these ranges. Nothing else is kept of the rows.
-    The number of rows, names and dtypes of columns and all parameters are public. Rows that are
-    transformed are as sensitive as before.
+    attributes are (epsilon, delta)-differentially private. Released: of every column without
+    declared bounds a median, and a quantile of the distances from it, by the exponential mechanism
+    over a public grid, moved out to where a normal law has a thousandth of its rows; and noisy
+    counts, sums and sums of squares of the numbers within these ranges. Nothing else is kept of
+    the rows. The number of rows, names and dtypes of columns and all parameters are public. Rows
+    that are transformed are as sensitive as before.
 
     What is missing counts nowhere and stays missing. Where rows are few or tails heavy
     `DPRobustScaler` has less error, as a row moves a mean by more than it moves a rank; this one

@@ -66,9 +66,9 @@ class DPTableVectorizer(TableCoder):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: knots chosen under noise, and the
-    categories of columns whose noisy counts stand out, at a tenth of delta, which covers that of
-    a single row. The number of rows, names and dtypes of columns and all parameters are public.
+    attributes are (epsilon, delta)-differentially private. Released: knots chosen under noise, and
+    the categories of columns whose noisy counts stand out, at a tenth of delta, which covers that
+    of a single row. The number of rows, names and dtypes of columns and all parameters are public.
     Rows that are transformed are as sensitive as before.
 
     References

@@ -108,10 +108,10 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: a noisy second moment where
+    attributes are (epsilon, delta)-differentially private. Released: a noisy second moment where
     rows are whitened or a noisy mean where it is subtracted, a noisy count of the second class
-    where a ratio is needed and none is declared, then noisy gradients, and what follows from
-    them. The number of rows and features, the labels and all parameters are public.
+    where a ratio is needed and none is declared, then noisy gradients, and what follows from them.
+    The number of rows and features, the labels and all parameters are public.
 
     *Loss.* The square over pairs weights a row by the inverse of its class's share, which makes
     rows of the rare class the ones that noise must cover, and goes on pulling at rows that are

@@ -151,11 +151,11 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
     Notes
     -----
     *Privacy.* For sets of n transitions that differ in one, changed arbitrarily, its state, its
-    reward and its next state included, the fitted attributes are
-    (epsilon, delta)-indistinguishable. With `groups` sets of G groups differ in one group, of any
-    length before and after, and what a group adds is clipped as one. Released: a norm that is
-    learnt, then noisy moments or noisy gradients, and what follows from them. The numbers of
-    transitions (of groups, where there are any) and of columns, and all parameters are public.
+    reward and its next state included, the fitted attributes are (epsilon, delta)-differentially
+    private. With `groups` sets of G groups differ in one group, of any length before and after,
+    and what a group adds is clipped as one. Released: a norm that is learnt, then noisy moments or
+    noisy gradients, and what follows from them. The numbers of transitions (of groups, where there
+    are any) and of columns, and all parameters are public.
 
     Consecutive transitions share a state, so who could be recognized by one state, or by a whole
     episode, asks for `groups`. In pipelines and searches ``next_states``, ``terminal`` and

@@ -89,11 +89,11 @@ class DPGroupDROClassifier(LinearScorer):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, its label and
-    its group included, the fitted attributes are (epsilon, delta)-indistinguishable. Released: a
-    noisy second moment where rows are whitened, noisy counts of the groups unless shares are
-    declared, then noisy gradients in coefficients and weights, and what follows from them. No
-    risk of a group is ever released without noise. The number of rows and features, the labels,
-    the groups and all parameters are public.
+    its group included, the fitted attributes are (epsilon, delta)-differentially private.
+    Released: a noisy second moment where rows are whitened, noisy counts of the groups unless
+    shares are declared, then noisy gradients in coefficients and weights, and what follows from
+    them. No risk of a group is ever released without noise. The number of rows and features, the
+    labels, the groups and all parameters are public.
 
     A group that depends on the label, such as "sex x label", makes the label part of the group:
     only its set of values is public, never which row has which.

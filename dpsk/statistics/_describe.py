@@ -168,7 +168,7 @@ class Description:
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, all that is
-    here is (epsilon, delta)-indistinguishable.
+    here is (epsilon, delta)-differentially private.
 
     Examples
     --------

@@ -71,8 +71,8 @@ def dp_sum(X: Any, *, bounds: Any = None, **options: Any) -> Estimate:
     columns = Columns.of("dp_sum", X, {**options, "bounds": bounds}, "bounds")
     edges = columns.edges()
     if np.isnan(edges).any():
-        raise ValueError("bounds: a column has none, and the noise on a sum follows from them; "
-                         "declare bounds of all columns, such as (0, 100).")
+        raise ValueError("bounds: a column has none, but they set the noise on a sum; declare "
+                         "bounds for every column, such as (0, 100).")
     # What is missing adds 0, which lies in the range then.
     low, high = np.minimum(edges[:, 0], 0.0), np.maximum(edges[:, 1], 0.0)
     values = np.nan_to_num(np.clip(columns.table.values, *edges.T), nan=0.0)

@@ -92,10 +92,10 @@ class DPDecisionTreeClassifier(TreeLabels, OneTree):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: bins of columns that are not
+    attributes are (epsilon, delta)-differentially private. Released: bins of columns that are not
     declared; for every level the splits of its nodes, chosen under noise, and noisy counts of the
-    classes in its nodes. The number of rows, names and dtypes of columns, labels of classes
-    and all parameters are public. Weights beyond 1 count as 1.
+    classes in its nodes. The number of rows, names and dtypes of columns, the set of labels and
+    all parameters are public. Weights beyond 1 count as 1.
 
     References
     ----------

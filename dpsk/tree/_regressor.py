@@ -123,11 +123,11 @@ class DPDecisionTreeRegressor(TreeTargets, OneTree):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-indistinguishable. Released: bins of columns and bounds of
+    attributes are (epsilon, delta)-differentially private. Released: bins of columns and bounds of
     targets that are not declared; mean and spread of the targets; for every level the splits of
     its nodes, one choice under noise, and noisy sums of targets, three deviations about their
-    mean, with noisy counts. The number of rows, names and dtypes of columns and all parameters
-    are public. Weights beyond 1 count as 1.
+    mean, with noisy counts. The number of rows, names and dtypes of columns and all parameters are
+    public. Weights beyond 1 count as 1.
 
     References
     ----------

@@ -155,7 +155,7 @@ def test_every_release_of_a_job_is_there_with_day_price_and_what_is_public(job):
     for place, charge in enumerate(certificate.charges):
         (fact,) = (fact for fact in charge.public if "class labels" in fact)
         origin = "declared" if place in (1, 5) else "taken from y"
-        assert fact.endswith(f"the 2 class labels ({origin})")
+        assert fact.endswith(f"the set of 2 class labels ({origin})")
         assert any("all parameters" in fact for fact in charge.public)
     assert [charge.of_groups for charge in certificate.charges] == [each == 4 for each in range(9)]
     assert [charge.reproducible for charge in certificate.charges] == [
@@ -315,7 +315,7 @@ def test_a_budget_shared_with_an_earlier_process_has_the_charges_of_both(tmp_pat
     again = PrivacyBudget.load(path).certificate()
     assert again == budget.certificate()
     assert len(again.charges) == 2
-    assert "the 2 class labels (declared)" in again.charges[0].public
+    assert "the set of 2 class labels (declared)" in again.charges[0].public
 
 
 def test_a_fit_that_failed_or_was_refused_shows_only_where_it_was_charged(monkeypatch):
@@ -388,7 +388,7 @@ def test_lines_that_were_cut_or_say_less_have_a_certificate(tmp_path, unit):
     certificate = again.certificate()
     assert (certificate.spent, certificate.charges[1].date) == (again.spent, "")
     assert certificate.spent["mu^2"] == 2 * certificate.prices[0]["mu^2"]
-    assert any("the ledger does not say it (release 2)" in line for line in certificate.assumed)
+    assert any("state no public facts (release 2)" in line for line in certificate.assumed)
     (tmp_path / "a.json").write_text(certificate.to_json())
     assert verify.main([str(tmp_path / "a.json"), str(path)]) == 0
 

@@ -86,7 +86,7 @@ def test_what_others_classes_claim_is_not_trusted():
     with pytest.raises(ValueError, match="not known to be Gaussian"):
         make_dp_pipeline(DPStandardScaler(), Claims(), shares={"claims": 0.5}).fit(*_rows())
     for model in (DPGridSearchCV(Claims(), {}), DPTunedThresholdClassifier(Claims())):
-        with pytest.raises(ValueError, match="price is not known"):
+        with pytest.raises(ValueError, match="privacy cost is unknown"):
             model.fit(*_rows())
     assert Gaussian not in set(map(type, tally(_event(Claims(), 1.0, 1e-5))))
     assert isinstance(_event(DPStandardScaler(), 1.0, 1e-5), Gaussian)

@@ -72,7 +72,7 @@ def test_label_sets_are_those_that_occur_up_to_the_ends_of_a_type(dtype):
                                     np.array([0, None], object)])
 def test_labels_of_another_kind_are_outside_the_declared_ones(labels):
     with pytest.raises(ValueError, match=r"^y holds a label outside classes=\[0, 1\]; declare"
-                                         ".*leave out rows whose label is missing"):
+                                         ".*drop rows with a missing label"):
         encode_labels(labels[np.arange(20) % 2], [0, 1], "Model")
 
 

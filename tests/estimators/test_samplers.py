@@ -136,7 +136,7 @@ def test_a_category_that_was_not_declared_is_not_quoted(silent):
     with pytest.raises(ValueError, match="column 'town' holds") as caught:
         DPTreeSampler(columns=COLUMNS).fit(frame)
     assert "Secretville" not in str(caught.value)
-    with pytest.raises(ValueError, match="nothing is said of column 'town'"):
+    with pytest.raises(ValueError, match="column 'town' is neither numeric nor declared"):
         DPTreeSampler().fit(table())
 
 
@@ -198,7 +198,7 @@ def test_ranges_are_learnt_by_a_public_rule_only(params, width):
 def test_ranges_that_are_not_learnt_are_said_so():
     X, y = rows(300)
     with pytest.warns(PrivacyWarning, match=(
-            "feature_range='auto': n=300 rows .* declare them in feature_range.* Until then "
+            "feature_range='auto': n=300 rows .* declare them in feature_range.* For now "
             "feature_range=None holds, and columns enter as they are")):
         sampler = DPGaussianSampler(1.0, random_state=NoiseSeed(0)).fit(X, y)
     plain = DPGaussianSampler(1.0, feature_range=None, random_state=NoiseSeed(0)).fit(X, y)

@@ -168,13 +168,13 @@ def test_which_fold_lacks_a_label_makes_no_difference(model, places):
     assert all(fitted.classes_.tolist() == [0, 1, 2] for fitted in result.estimators)
     for stated in (result, *result.estimators):
         facts = "; ".join(stated.privacy_.public)
-        assert "the 3 class labels (taken from y)" in facts
-        assert "the 3 class labels (declared)" not in facts
+        assert "the set of 3 class labels (taken from y)" in facts
+        assert "the set of 3 class labels (declared)" not in facts
 
 
 def test_labels_that_are_declared_are_said_to_be():
     result = dp_cross_validate(clone(MODEL).set_params(classes=[0, 1, 7]), X, Y, cv=2)
-    assert "the 3 class labels (declared)" in result.privacy_.public
+    assert "the set of 3 class labels (declared)" in result.privacy_.public
 
 
 def test_a_training_part_of_one_label_is_fitted_with_all():

@@ -178,7 +178,7 @@ def test_labels_are_those_of_the_estimator():
     """A fold without a class tells nothing, and is no error."""
     model, few = LogisticRegression().fit(X, Y), np.flatnonzero(Y)
     score = get_scorer("dp_accuracy", epsilon=8.0)(model, X[few], Y[few])
-    assert "the 2 class labels (declared)" in score.privacy_.public
+    assert "the set of 2 class labels (declared)" in score.privacy_.public
 
 
 def test_scores_without_probabilities_are_taken_as_they_are():

@@ -230,9 +230,9 @@ def test_labels_that_the_training_part_lacks_are_still_classes():
     for seed in range(5):
         found = grid(random_state=seed).fit(X, y)
         assert found.classes_.tolist() == [0, 1, 2]
-        assert "the 3 class labels (taken from y)" in found.privacy_.public
+        assert "the set of 3 class labels (taken from y)" in found.privacy_.public
     declared = grid(DPLogisticRegression(solver="gd", classes=[0, 1, 2])).fit(X, y)
-    assert "the 3 class labels (declared)" in declared.privacy_.public
+    assert "the set of 3 class labels (declared)" in declared.privacy_.public
 
 
 def test_a_seed_repeats_a_search_and_an_int_the_split_alone():

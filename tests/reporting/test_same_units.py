@@ -17,8 +17,8 @@ from dpsk import Certificate, DPLogisticRegression, DPStandardScaler, PrivacyBud
 from dpsk.accounting import total
 
 #: The line on groups that are taken to be the same people.
-SAME_GROUPS = ("unverified assumption: groups are the same people in all of these fits; with "
-               "other groups in one of them there is no guarantee for either")
+SAME_GROUPS = ("unverified assumption: groups are the same people in all of these fits; if they "
+               "differ in one fit, this total does not hold")
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
