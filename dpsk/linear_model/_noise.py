@@ -30,6 +30,7 @@ from dpsk._charging import Carried, Prepaid
 from dpsk._data.errors import without_warnings
 from dpsk._data.weights import class_factors
 from dpsk._defaults.budgets import TARGET_REACH, USUAL_RESIDUAL
+from dpsk._models.table_code import LinearSplineBasis
 from dpsk._objective.losses import CappedPoisson, Multinomial
 from dpsk._origin import is_of
 from dpsk._privacy.closed_forms import gaussian_epsilon, gaussian_mu
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
 
     from dpsk._typing import FloatArray
 
-__all__ = ["NoiseFacts", "centered_over_classes", "noise_by_replays", "released_moment",
-           "replays", "sized_replays", "stand_in", "why_replays_differ", "why_unknown"]
+__all__ = ["NoiseFacts", "centered_over_classes", "feature_moment", "noise_by_replays", "replays",
+           "sized_replays", "stand_in", "why_replays_differ", "why_unknown", "without_unseen"]
 
 #: A table that stands for a larger one has so many rows, and so many for each column.
 _FEWEST_ROWS, _ROWS_A_COLUMN = 5000, 50
@@ -278,17 +279,42 @@ def _paid_beforehand(replay: Any) -> Iterator[None]:
         prepaid.close()
 
 
-def released_moment(model: Any) -> tuple[FloatArray, FloatArray]:
+def _released_moment(model: Any) -> tuple[FloatArray, FloatArray]:
     """Return directions of the released second moment, as columns, and mean squares along them.
 
-    Of rows in the unit of their bound, the constant last. The noise of the moment is in them, so
-    that some may be negative.
+    Of rows in the unit of their bound, the constant last; some are negative by noise.
     """
     usual, floor = model.preconditioner_scales_
     matrix = model.preconditioner_.astype(np.float64)
     matrix[:model.n_features_in_] *= float(model.data_norm_)
     sizes, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
     return vectors, (usual * np.maximum(sizes, np.finfo(float).tiny)) ** -2.0 - floor
+
+
+def feature_moment(model: Any) -> FloatArray:
+    """Return the released second moment of features and the constant, with its noise."""
+    vectors, squares = _released_moment(model)
+    units = np.append(np.full(len(vectors) - 1, float(model.data_norm_)), 1.0)
+    return units[:, None] * ((vectors * squares) @ vectors.T) * units
+
+
+def without_unseen(model: Any, code: Any) -> FloatArray:
+    """Return coefficients, of new or missing categories drawn to the mean of the others.
+
+    Where no row has one it is noise; Stein's positive part for the released share of rows stays.
+    """
+    coef = np.array(model.coef_)
+    if None in (model.preconditioner_scales_, model._noise_facts.mean_std):
+        return coef
+    means, columns = feature_moment(model)[-1], coef.reshape(-1, code.width)
+    noise = model._noise_facts.mean_std * float(model.data_norm_)
+    for part, where in zip(code.parts, code.slices, strict=False):
+        others, named = where.stop - 1, np.maximum(means[where][:-1], 0.0)
+        if not isinstance(part, LinearSplineBasis) and named.any():
+            mean = columns[:, where][:, :-1] @ named / named.sum()
+            lost = min(1.0, noise / max(means[others], np.finfo(float).tiny))**2
+            columns[:, others] += lost * (mean - columns[:, others])
+    return coef
 
 
 def _shown_moment(model):
@@ -298,7 +324,7 @@ def _shown_moment(model):
     be noise alone. These have their mean here where that is sure, so that rows keep their lengths,
     and else none, as coefficients vary most then.
     """
-    vectors, squares = released_moment(model)
+    vectors, squares = _released_moment(model)
     deviations = _deviations(model, vectors)
     hidden = ~(squares >= deviations * max(_SURE, math.sqrt(2.0 * len(vectors))))
     if hidden.any():

@@ -7,8 +7,8 @@ from dpsk import DPLinearRegression, DPLogisticRegression
 from dpsk._objective.penalties import ElasticNet
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk._solvers import SOLVERS
-from dpsk.additive._noise import _with_moment, feature_moment
-from dpsk.linear_model._noise import _synthetic_targets
+from dpsk.additive._noise import _with_moment
+from dpsk.linear_model._noise import _synthetic_targets, feature_moment
 from dpsk.testing import NoiseSeed
 
 #: Every eigenvalue once.

@@ -154,7 +154,7 @@ def test_folds_of_people_are_charged_to_a_budget_of_groups(estimator):
     assert found.privacy_.relation == GROUP_RELATION and found.n_trainings == 3
     assert all(each.privacy_.relation == GROUP_RELATION for each in found.estimators)
     assert found.evaluation.n_samples == G and found.evaluation.privacy_.delta == 1e-5
-    assert "that a group is in 3 trainings at most, and in one evaluation" in found.privacy_.public
+    assert "a group is in 3 trainings at most, and in one evaluation" in found.privacy_.public
     assert not any(word in fact for fact in found.privacy_.public
                    for word in ("number of rows", "trained the model"))
     assert len(budget.charges) == 5 and all(charge.of_groups for charge in budget.charges)
