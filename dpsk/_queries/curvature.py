@@ -125,8 +125,10 @@ class CurvatureOracle(Oracle):
                             size=theta.size**2)
         # Where rounding is priced the noise is larger.
         self._hessian_std = known.noise(event).scale / sums.n_samples
-        return self._session(event, lambda batch: _symmetric(sums.curvature(theta, clip)),
-                             known, divisor=sums.n_samples)
+        self.answer = self._session(
+            event, lambda batch: _symmetric(sums.curvature(theta, clip)), known,
+            divisor=sums.n_samples)
+        return self.answer
 
     def _price(self) -> float:
         """Return what the next answer costs; a RuntimeError where none is left."""

@@ -20,12 +20,12 @@ from dpsk._models.table_code import LinearSplineBasis
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk.additive._terms import centering, level_shares
 from dpsk.linear_model._noise import (
-    released_moment,
     sized_replays,
     stand_in,
     why_replays_differ,
     why_unknown,
 )
+from dpsk.linear_model._synthetic import released_moment
 
 if TYPE_CHECKING:
     from typing import Any

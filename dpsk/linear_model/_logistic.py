@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 from dpsk._docs import documented
 from dpsk._mixins import Probabilities
 from dpsk._objective.losses import Logistic, Multinomial
-from dpsk._stages import FewRows, Shrinkage, TemperatureScaling
+from dpsk._stages import (
+    FewRows,
+    ScoreCurvature,
+    Shrinkage,
+    TemperatureScaling,
+    Whitening,
+)
 from dpsk.linear_model._classifier import LinearClassifier
 
 if TYPE_CHECKING:
@@ -121,9 +127,9 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
         temperature = TemperatureScaling(wanted)
         if row_stage is None and wanted is None:
             return [temperature, FewRows()]
-        if not self._draws_in(row_stage):
-            return [temperature]
-        return [temperature, Shrinkage(row_stage, temperature)]
+        shrinkage = [Shrinkage(row_stage, temperature)] if self._draws_in(row_stage) else []
+        curvature = [ScoreCurvature(row_stage)] if type(row_stage) is Whitening else []
+        return [temperature, *shrinkage, *curvature]
 
     def _binary_loss(self):
         return Logistic()

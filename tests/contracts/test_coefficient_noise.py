@@ -8,7 +8,7 @@ from dpsk._objective.penalties import ElasticNet
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk._solvers import SOLVERS
 from dpsk.additive._noise import _with_moment, feature_moment
-from dpsk.linear_model._noise import _synthetic_targets
+from dpsk.linear_model._synthetic import synthetic_targets
 from dpsk.testing import NoiseSeed
 
 #: Every eigenvalue once.
@@ -56,14 +56,14 @@ def test_a_fit_gives_back_the_moment_that_it_released(data_norm):
 
 
 @pytest.mark.parametrize("bounds", [(-9.0, 9.0), (-1.2, 9.0)], ids=["wide", "one that cuts"])
-def test_synthetic_targets_spread_as_learnt_bounds_say(bounds):
+def testsynthetic_targets_spread_as_learnt_bounds_say(bounds):
     """Residuals of a usual size would be up to 2.5 times as long."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 3))
     y = np.clip(X[:, 0] + 0.6 * rng.normal(size=4000), *bounds)
     model = DPLinearRegression(2.0, target_bounds=bounds, random_state=NoiseSeed(0)).fit(X, y)
     assert model.target_bounds_ != bounds
-    drawn = _synthetic_targets(model, X, PublicDraws(0), 1.0)
+    drawn = synthetic_targets(model, X, PublicDraws(0), 1.0)
     assert 0.85 < np.std(drawn) / np.std(y) < 1.2
     assert drawn.min() >= bounds[0]
 
