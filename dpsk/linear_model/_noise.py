@@ -98,7 +98,7 @@ class NoiseFacts(NamedTuple):
         """Return those of a fit by a solver of some name, after a stage or None."""
         stds = getattr(stage, "noise_stds", None) or (None, None)
         return cls(problem.n_samples, name, problem.epsilon, problem.delta, solver.is_gaussian,
-                   is_weighted, problem.grouped, *stds,
+                   is_weighted, problem.grouped, stds[0], stds[1],
                    getattr(stage, "score_curvature", None))
 
 
@@ -150,6 +150,9 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] 
     facts, draws = model._noise_facts, PublicDraws(None)
     n_rows, epsilon = stand_in(facts, model.n_features_in_)
     moment, hidden = shown_moment(model)
+    unclear = hidden > MOST_HIDDEN
+    if unclear.all():
+        return "noise hides which combinations of features vary; more rows or epsilon would help."
     # Groups have steps and bounds of their own; of one row each they do here.
     known = {"groups": np.arange(n_rows)} if facts.is_grouped else {}
 
@@ -167,7 +170,6 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] 
     found = [centered_over_classes(model, replay.coef_, replay.intercept_) for replay in found]
     coefs, intercepts = (np.std(np.array(values, np.float64), axis=0, ddof=1)
                          for values in zip(*found, strict=True))
-    unclear = hidden > MOST_HIDDEN
     coefs[..., unclear[:model.n_features_in_]] = np.nan
     return coefs, intercepts * np.nan if model.fit_intercept and unclear[-1] else intercepts
 

@@ -51,17 +51,37 @@ def shown_moment(model: Any) -> tuple[FloatArray, FloatArray]:
     """Return the released moment as synthetic rows have it, and what noise hides of it.
 
     That is the share of every coefficient, the intercept's last, in directions whose moment may
-    be noise alone. These have their mean here where that is sure, so that rows keep their lengths,
-    and else none, as coefficients vary most then.
+    be noise alone, and by how much more noise may have turned these. They keep what was measured
+    where more than that share of predictions is in them, which all others vary with. Else they
+    have their mean where that is sure, so that rows keep their lengths, and else none, as
+    coefficients vary most then.
     """
     vectors, squares = released_moment(model)
     deviations = _deviations(model, vectors)
     hidden = ~(squares >= deviations * max(_SURE, math.sqrt(2.0 * len(vectors))))
+    share = np.square(vectors[:, hidden]).sum(axis=1)
     if hidden.any():
+        # First order of eigenvectors in the noise, half of whose variance is beside a diagonal.
+        gaps = squares[~hidden] - np.maximum(squares[hidden], 0.0)[:, None]
+        turned = 0.5 * deviations[hidden][:, None] * deviations[~hidden] / gaps**2
+        turned = np.square(vectors[:, ~hidden]) @ turned.sum(axis=0)
+        share = np.square(np.sqrt(share) + np.sqrt(turned))
+        parts = np.square(_in_unit(model) @ vectors).sum(axis=0) * squares
+        keeps = parts[hidden].sum() > MOST_HIDDEN * parts.sum()
+        np.maximum(squares, 0.0, out=squares, where=hidden & keeps)
+    if hidden.any() and not keeps:
         level = np.maximum(squares[hidden], 0.0).mean()
         alone = (_MEAN_NOISE + _SURE / math.sqrt(hidden.sum())) * deviations[hidden].mean()
         squares[hidden] = level if level > alone else 0.0
-    return (vectors * squares) @ vectors.T, np.square(vectors[:, hidden]).sum(axis=1)
+    return (vectors * squares) @ vectors.T, share
+
+
+def _in_unit(model):
+    """Return coefficients of rows in the unit of their bound, the intercept's last."""
+    coef = np.atleast_2d(model.coef_).astype(np.float64) * float(model.data_norm_)
+    if not model.fit_intercept:
+        return coef
+    return np.column_stack([coef, np.broadcast_to(np.ravel(model.intercept_), len(coef))])
 
 
 def synthetic_rows(model: Any, moment: FloatArray, n_rows: int, draws: Any,
