@@ -134,7 +134,7 @@ def synthetic_targets(model: Any, X: FloatArray, draws: Any, size: float) -> Any
         spread = math.sqrt(max(whole**2 - means.var(), (_LEAST_RESIDUAL * whole)**2))
     # Predictions of a quantile have that share of targets below them.
     residuals = draws.normals(len(X)) - ndtri(getattr(model, "quantile", 0.5))
-    return np.clip(means + spread * residuals, *ends)
+    return np.clip(means + spread * residuals, ends[0], ends[1])
 
 
 def _sized(predictions, size):
