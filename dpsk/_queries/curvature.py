@@ -113,8 +113,11 @@ class CurvatureOracle(Oracle):
             unit = None
         known = Sensitivity(moved, unit=unit, terms=sums.rounding_terms(sums.n_samples),
                             size=theta.size)
-        return self._session(event, lambda batch: sums.gradient(theta), known,
-                             divisor=sums.n_samples)
+        answer = self._session(event, lambda batch: sums.gradient(theta), known,
+                               divisor=sums.n_samples)
+        if self.answer is None:
+            self.answer = answer.copy()
+        return answer
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Return the noisy mean Hessian at `theta`, symmetric, shape (p, p)."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from dpsk._privacy.events import Composed
-from dpsk._stages.base import Stage
+from dpsk._queries import Curvatures, Gradients
+from dpsk._stages.base import RowStage, Stage
 from dpsk._stages.shrinkage import along, energy
+from dpsk._stages.whitening import Whitening
 
 if TYPE_CHECKING:
     from typing import Any
 
     from dpsk._privacy.elementary import Event
     from dpsk._problem import Problem
-    from dpsk._stages.whitening import Whitening
     from dpsk._typing import FloatArray
 
 __all__ = ["ScoreCurvature"]
@@ -24,36 +25,40 @@ class ScoreCurvature(Stage):
 
     By an answer that the solver had: of Newton's method the last Hessian; else the first gradient,
     which is the mean curvature on the way from 0. Scores that are 0 for many rows and large for
-    few have less than normal ones. Nothing is released, and parameters stay.
+    few have less than normal ones. Nothing more is released, and parameters stay.
 
     Parameters
     ----------
-    whitening : Whitening
-        Before the solver; it gets ``score_curvature``.
+    whitening : RowStage or None
+        Before the solver.
     """
+
+    attribute = "score_curvature_"
 
     comes_last: ClassVar[bool] = True
     takes_groups: ClassVar[bool] = True
 
-    def __init__(self, whitening: Whitening) -> None:
+    def __init__(self, whitening: RowStage | None) -> None:
         self._whitening = whitening
 
     def applies(self, problem: Problem, given: Any, solver: Any) -> bool:
-        return problem.loss.is_likelihood and not problem.loss.minimax
+        return type(self._whitening) is Whitening and issubclass(
+            solver.asks, (Gradients, Curvatures))
 
     def event(self, problem: Problem) -> Event:
         return Composed(())
 
     def release(self, problem: Problem, oracle: Any, theta: FloatArray) -> Any:
         """Return `theta` as it was."""
-        answer, spectrum = oracle.answer, self._whitening.spectrum
+        whitening: Any = self._whitening
+        answer, spectrum = oracle.answer, whitening.spectrum
         varied = theta if spectrum.mean is None else theta - along(
             theta, spectrum.matrix @ spectrum.mean)
         if varied.ndim > 1:
             # A shift of all classes changes nothing.
             varied = (varied.T - varied.mean(axis=1)).T
         size = energy(spectrum, varied)
-        if answer is not None and size > 0.0:
+        if size > 0.0:
             slope = -answer if answer.shape == theta.shape else answer @ varied
-            self._whitening.score_curvature = float((slope * varied).sum()) / size
+            self.value = float((slope * varied).sum()) / size
         return theta

@@ -118,8 +118,6 @@ class Whitening(RowStage):
     #: Of the noise on a mean square, and on a mean, of rows in the unit of their bound; public.
     noise_stds: tuple[float, float] | None = None
     words = "; then rows are mapped by the released preconditioner and shortened to norm 1"
-    #: What `ScoreCurvature` keeps after the solver, or None.
-    score_curvature: float | None = None
     #: The square of the map in parts, where the moment is in such.
     _inverse: Any = None
 

@@ -78,8 +78,6 @@ class NoiseFacts(NamedTuple):
         Whether groups of rows are protected.
     square_std, mean_std : float or None
         Of the noise on a mean square and on a mean, of rows in the unit of their bound.
-    score_curvature : float or None
-        Of `ScoreCurvature`; from released answers, not public.
     """
 
     n_units: int
@@ -91,15 +89,13 @@ class NoiseFacts(NamedTuple):
     is_grouped: bool
     square_std: float | None
     mean_std: float | None
-    score_curvature: float | None
 
     @classmethod
     def of(cls, problem: Any, name: str, solver: Any, stage: Any, is_weighted: bool) -> Any:
         """Return those of a fit by a solver of some name, after a stage or None."""
         stds = getattr(stage, "noise_stds", None) or (None, None)
         return cls(problem.n_samples, name, problem.epsilon, problem.delta, solver.is_gaussian,
-                   is_weighted, problem.grouped, stds[0], stds[1],
-                   getattr(stage, "score_curvature", None))
+                   is_weighted, problem.grouped, *stds)
 
 
 def why_unknown(model: Any) -> str | None:
@@ -160,7 +156,7 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] 
         X = synthetic_rows(model, moment, n_rows, PublicDraws(None), share)
         return X, list(replays(model, X, epsilon, count, draws, **known))
 
-    share = _share_of_rows(facts, fits)
+    share = _share_of_rows(model, fits)
     if share is None:
         return "a few rows have most of the scores, by which law was not released."
     X, found = fits(share, n_draws)
@@ -174,16 +170,16 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] 
     return coefs, intercepts * np.nan if model.fit_intercept and unclear[-1] else intercepts
 
 
-def _share_of_rows(facts, fits):
+def _share_of_rows(model, fits):
     """Return the share of rows in which columns are not 0 that explains a fit's curvature.
 
     `fits` returns a table of such a share, and so many replays to it. As in `sized_replays` the
     mean of replays is to be that of the model, of which noise is left out (James, Stein). None
     where no share explains it.
     """
-    own, before, wanted = facts.score_curvature, None, None
+    own, before, wanted = getattr(model, "score_curvature_", None), None, None
     for share in (1.0, *_SHARES) if own is not None else ():
-        told = np.array([[fit._noise_facts.score_curvature for fit in fits(share, 2)[1]]
+        told = np.array([[fit.score_curvature_ for fit in fits(share, 2)[1]]
                          for _ in range(_TABLES)], np.float64)
         if not np.isfinite(told).all():
             break
