@@ -73,7 +73,7 @@ def counts_and_losses(X, y, mu=1.0):
 
 
 def counts_alone(X, y, mu=1.0):
-    return noisy_counts_and_losses(Rows(X[:, :1], y), BINS, EXPECTED[:0, None], np.zeros(0),
+    return noisy_counts_and_losses(Rows(X[:, :1], y), BINS, EXPECTED[None][:0], np.zeros(0),
                                    LOSS_WEIGHT, mu, opened(Gaussian(mu))[0])[0].ravel()
 
 
