@@ -21,7 +21,7 @@ _BENT = 0.6
 #: So many numbers may be all that a bin holds.
 _NUMBERS = np.arange(1.0, 17.0)[:, None]
 #: Distances of two normal laws, in deviations, that counts are compared with.
-_APART = np.arange(-50, 201)[:, None] / 50.0
+_APART = np.arange(-200, 201)[:, None] / 50.0
 
 
 def ratio(part, whole):

@@ -185,7 +185,7 @@ class ScoreTable(CurveTable):
                     (rises * counts.sum(axis=-2)**2 * spread).sum(axis=-1) / 12.0)
 
         # Rows of a bin that is a lump may be in order as all rows are: half of what that adds.
-        lumped = abs(_curves.told(self.counts)[0] - 0.5) / 2.0 * float(
+        lumped = float(_curves.told(self.counts)[0] - 0.5) / 2.0 * float(
             _curves.tied_pairs(np.maximum(self.counts, 0.0), lumps))
 
         def won(counts):
