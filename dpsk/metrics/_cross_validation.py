@@ -34,7 +34,7 @@ from dpsk.metrics._inputs import (
     score_range_of,
     scores_of,
 )
-from dpsk.metrics._multiclass import MulticlassEvaluation
+from dpsk.metrics._multiclass import MulticlassEvaluation, check_folds
 from dpsk.metrics._regression import RegressionEvaluation, checked_bounds
 from dpsk.metrics._table import APART, DISJOINT, checked_budget
 
@@ -339,8 +339,7 @@ def _opened(estimator, y, people, epsilon, delta, random_state, options):
         if kind is BinaryEvaluation:
             given["score_range"] = score_range_of(estimator)
         signature(kind.from_predictions).bind(y, y, **given)
-        if kind is BinaryEvaluation:
-            check_binary(**given)
+        (check_binary if kind is BinaryEvaluation else check_folds)(**given)
     found = {RegressionEvaluation: partial(predicted, classifies=False),
              MulticlassEvaluation: partial(predicted, classifies=True),
              BinaryEvaluation: partial(scores_of, pos_label=options.get("pos_label"))}[kind]
