@@ -44,10 +44,10 @@ target_bounds : "auto", None or (float, float)
     where they are too few for that. "auto": so where rows suffice, else a constant, with a
     `dpsk.exceptions.PrivacyWarning`. Within declared ones closer bounds are learnt for squares
     and Huber's loss where rows suffice, unless penalties or sets are in their unit.
-target_bounds|network : (float, float)
-    Public bounds of the targets, which are clipped to them. A constant by default,
-    never read from the data. Within them a noisy mean of targets is released, and where rows
-    suffice their median and unit, so that wide bounds cost little.
+target_bounds|network : "auto", None or (float, float)
+    Public bounds of the targets, which are clipped to them, or how to get some, as for
+    `DPLinearRegression`. Within them a noisy mean of targets is released, and within declared ones
+    their median and unit where rows suffice, so that wide bounds cost little.
 columns : dict or None
     Public facts on columns, by name or position: a list of categories, a tuple (low, high) of
     bounds, between which knots are learned, or a longer tuple of knots. Frequent categories of
