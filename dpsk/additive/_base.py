@@ -192,11 +192,11 @@ class AdditiveModel(DPEstimator):
         count = self._count(budget)
         if not count:
             return code, features, left
-        widths, signs = code.narrow, constrained(self.monotonic_cst, columns)
-        most, free = rule.largest(budget), [
-            place for place, width in enumerate(widths) if width > 1 and not signs[place].any()]
-        candidates = [(one, other) for at, other in enumerate(free) for one in free[:at]
-                      if widths[one] * widths[other] <= most]
+        signs, largest = constrained(self.monotonic_cst, columns), rule.largest(budget)
+        free = [(place, width) for place, width in enumerate(code.narrow)
+                if width > 1 and not signs[place]]
+        candidates = [(one, other) for place, (other, width) in enumerate(free)
+                      for one, beside in free[:place] if beside * width <= largest]
         # Prices do not depend on what was released, as candidates do.
         left -= FIRST_SHARE + rule.share
         if not candidates:
@@ -249,10 +249,22 @@ class AdditiveModel(DPEstimator):
         check_is_fitted(self, "privacy_")
         return importances(self._code, self._row_shares, self._centered)
 
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """ndarray of shape (n_features_in_,) : share of variance by column.
+
+        Squares of `term_importances_`, those of a pair of columns half to each, over their sum.
+        """
+        squares = self.term_importances_**2
+        shares = squares[:self.n_features_in_].copy()
+        for pair, square in zip(self._code.pairs, squares[len(shares):], strict=True):
+            shares[list(pair)] += 0.5 * square
+        return shares / shares.sum() if shares.sum() > 0.0 else shares
+
     def _columns_of_coef(self):
         """Return the coefficients, shape (n_terms,) or (n_terms, n_outputs)."""
-        several = self.coef_.ndim == 2 and len(self.coef_) > 1
-        return self.coef_.T if several else self.coef_.reshape(-1)
+        several = self.term_coef_.ndim == 2 and len(self.term_coef_) > 1
+        return self.term_coef_.T if several else self.term_coef_.reshape(-1)
 
     @quietly
     def _predict_raw(self, X):

@@ -18,7 +18,7 @@ from scipy.optimize import nnls
 from dpsk._models.monotone import monotone_curves
 from dpsk._models.table_code import LinearSplineBasis
 from dpsk._privacy.noise.public import PublicDraws
-from dpsk.additive._terms import centered, level_shares
+from dpsk.additive._terms import centering, level_shares
 from dpsk.linear_model._noise import (
     feature_moment,
     sized_replays,
@@ -104,7 +104,7 @@ def centered_values(model: Any, code: Any,
             np.shape(model.coef_))
     coef = np.asarray(model.coef_, np.float64)
     columns = coef.T if coef.ndim == 2 and len(coef) > 1 else coef.reshape(-1)
-    return shares, centered(code, shares, columns)
+    return shares, centering(code, shares, columns)
 
 
 def _why_unknown(model):
@@ -134,7 +134,7 @@ def _deviations(model, code, signs):
         return differ
     found = np.std(values, axis=0, ddof=1)
     shares = level_shares(code, [moment[-1, where] for where in code.slices])
-    parts = np.square(centered(code, shares, directions))
+    parts = np.square(centering(code, shares, directions))
     hidden = parts[:, collinear].sum(axis=1) > _MOST_HIDDEN * parts.sum(axis=1)
     found[hidden | (moment[-1, :-1] < _KNOWN * mean_std)] = np.nan
     return found
