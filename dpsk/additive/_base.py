@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from dpsk._data.blocks import row_blocks
 from dpsk._data.errors import quietly
 from dpsk._data.groups import groups_of
 from dpsk._data.opening import check_targets
@@ -212,7 +211,7 @@ class AdditiveModel(DPEstimator):
             (rows, code.slices, _directions(model, code), candidates, rule.clip, count))
         if pairs:
             code = replace(code, pairs=tuple(pairs))
-            features = code.features(values)
+            features = code.features(values, features)
         return code, features, left
 
     def _check_columns(self, columns):
@@ -277,7 +276,7 @@ class AdditiveModel(DPEstimator):
         coef = self._columns_of_coef()
         columns = coef.reshape(len(coef), -1)
         raw = np.empty((len(values), *coef.shape[1:]))
-        for part in row_blocks(len(values), self._code.width):
+        for part in self._code.blocks(len(values)):
             features = self._features(values[part])
             raw[part] = product_by_row(features, columns).reshape(raw[part].shape)
         return raw + self.intercept_
