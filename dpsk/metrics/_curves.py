@@ -9,6 +9,8 @@ import math
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from dpsk.metrics._estimate import REACH
+
 __all__ = ["bent_positives", "law_areas", "lumps", "monotone", "orders", "pairs",
            "positives_above", "positives_of", "precisions", "ratio", "slopes", "tied_pairs",
            "told", "unseen_ties", "won_pairs"]
@@ -207,7 +209,10 @@ def bent_positives(counts, fraction, spread):
     elif place == len(rows) - 1:
         below = max(2.0 * own - above, 0.0)
     most = rows[place] * share * (1.0 - share) * spread[::-1][place]
-    return most * (above - below) / 4.0, _BENT * most * np.ptp([own, above, below])
+    # Which of the bin's rows are positive is chance beside.
+    chance = REACH * np.sqrt(most * own * max(1.0 - own, 0.0))
+    return most * (above - below) / 4.0, np.hypot(_BENT * most * np.ptp([own, above, below]),
+                                                  chance)
 
 
 def _cumulative(counts):
