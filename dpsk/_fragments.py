@@ -142,8 +142,8 @@ data_norm : "auto", None or float
     learned, as a noisy quantile of the norms, for a fiftieth to a tenth of the budget, with few
     rows up to .3; a ValueError if rows are too few. "auto": learned if rows suffice, and
     there is no penalty or the solver is "gd", "sgd", "sgda" or "sufficient_statistics". Otherwise
-    it is 1, or regressors with too few rows fit a constant; a `dpsk.exceptions.PrivacyWarning`
-    says so.
+    it is 1, for classifiers in prediction too, or regressors with too few rows fit a constant; a
+    `dpsk.exceptions.PrivacyWarning` says so.
 data_norm|network : float or None
     Rows of greater l2 norm are scaled down to it, in training and in prediction. None:
     rows enter as they are, but where they are few; see Notes.
@@ -318,7 +318,8 @@ privacy_ : Certificate
     in training only.
 |linear_score
     ``decision_function(X)`` is ``X @ coef_.T + intercept_``: bounds on rows and whitening apply in
-    training only. With ``precondition="unit_norm"`` it is divided by ``||P (x, 1)||``, where P
+    training only, unless a warning says that rows are scaled in prediction too. With
+    ``precondition="unit_norm"`` it is divided by ``||P (x, 1)||``, where P
     is `preconditioner_`: a slightly curved score, which ranks better on some tables.
 |regressor
     %(data_norm)s %(data_norm_inf)s %(fit_intercept)s

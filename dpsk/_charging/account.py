@@ -145,8 +145,9 @@ class Account:
         spent = self.sum(self.read(pages))
         if self.terms["unit"] == "group" and not charge.of_groups:
             raise BudgetExceededError(
-                f"The fit of {charge.name} protects single rows, but {self!r} groups of rows: "
-                "fit with groups, or open a budget with unit='row'. " + self._state(spent))
+                f"The fit of {charge.name} protects single rows, but {self!r} "
+                "protects groups of rows; fit with groups, or open a budget with unit='row'. "
+                + self._state(spent))
         price = self.filter.price(charge.event)
         if not math.isfinite(math.fsum(price)):
             raise BudgetExceededError(
