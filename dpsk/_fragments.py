@@ -296,7 +296,8 @@ privacy_ : Certificate
     of the fitted attributes differ by at most a factor exp(epsilon), plus delta. Released, as the
     certificate lists: learned bounds, a noisy second moment if rows are whitened, and the
     solver's noisy gradients, differences, moments, coefficients or choices. All else is computed
-    from these. The number of rows and features, the set of labels and all parameters are public.
+    from releases. The number of rows and features, the set of labels and all parameters are
+    public.
 |privacy_network
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-differentially private. Released: a noisy mean of the rows
