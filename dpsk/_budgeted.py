@@ -70,6 +70,9 @@ class Budgeted:
         None where there is no rule.
         """
 
+    def _behind(self, code: Any) -> None:
+        """Take notice, when fitted, of the map of the step before, None where it is no table's."""
+
     def _within(self, whole: tuple[float, float]) -> None:
         """Take notice of the whole (epsilon, delta) that a fit is a part of."""
 

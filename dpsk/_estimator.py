@@ -96,7 +96,7 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
 
     def _weight_facts(self, sample_weight):
         """Return what is taken as public about the weights."""
-        return [] if sample_weight is None else ["that some sample weight is not zero"]
+        return [] if sample_weight is None else ["whether all sample weights are zero"]
 
     def _norm_bounds(self, more=""):
         """Return what is enforced on the norm of every row, if anything is; `more` follows."""

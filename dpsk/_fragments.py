@@ -45,10 +45,10 @@ target_bounds : "auto", None or (float, float)
     where they are too few for that. "auto": so where rows suffice, else a constant, with a
     `dpsk.exceptions.PrivacyWarning`. Within declared ones closer bounds are learnt for squares
     and Huber's loss where rows suffice, unless penalties or sets are in their unit.
-target_bounds|network : (float, float)
-    Public bounds of the targets, which are clipped to them. A constant by default,
-    never read from the data. Within them a noisy mean of targets is released, and where rows
-    suffice their median and unit, so that wide bounds cost little.
+target_bounds|network : "auto", None or (float, float)
+    Public bounds of the targets, which are clipped to them, or how to get some, as for
+    `DPLinearRegression`. Within them a noisy mean of targets is released, and within declared ones
+    their median and unit where rows suffice, so that wide bounds cost little.
 columns : dict or None
     Public facts on columns, by name or position: a list of categories, a tuple (low, high) of
     bounds, between which knots are learned, or a longer tuple of knots. Frequent categories of
@@ -182,8 +182,10 @@ terms_ : list of Term
     its knots or categories; `values` are the function there, and `centered` the values less their
     mean. `std` is their standard error due to noise, NaN where it is unknown; `interval` gives
     confidence bands.
-coef_|additive : ndarray of shape (1, n_terms), (n_classes, n_terms), or (n_terms,)
-    `values` of all `terms_`, one after another.
+feature_importances_|additive : ndarray of shape (n_features_in_,)
+    Share of the variance of predictions that each column explains; pairs count half for either.
+term_coef_ : ndarray of shape (1, n_values), (n_classes, n_values), or (n_values,)
+    The values of all terms, one after another.
 coef_ : ndarray of shape (n_features,)
     Coefficients of the original features.
 coef_|classes : ndarray of shape (1, n_features), or (n_classes, n_features) of several

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -10,21 +12,25 @@ from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
 from dpsk._data.labels import encode_labels, encoded_rows, labels_fact
 from dpsk._data.opening import check_targets
-from dpsk._data.targets import check_target_bounds
+from dpsk._data.targets import check_target_bounds, target_ends
 from dpsk._data.weights import class_weighted, is_balanced
 from dpsk._models.scores import best_class, log_probabilities, probabilities
+from dpsk._parameters import check_learnt
 from dpsk._privacy.certificate import Enforced
+from dpsk._stages.bounds import can_learn, target_rule
 
 if TYPE_CHECKING:
     from typing import Any
 
     from dpsk._typing import AnyArray, FloatArray, Table
 
-__all__ = ["BOUNDED_TARGETS", "BoundedRegressor", "Probabilities", "ScoreClassifier"]
+__all__ = ["BOUNDED_TARGETS", "LEARNT_TARGETS", "BoundedRegressor", "Probabilities",
+           "ScoreClassifier"]
 
-#: The constraint that regressors add.
+#: The constraint that regressors add, and that of those that may learn bounds.
 BOUNDED_TARGETS = {
     "target_bounds": lambda name, value: check_target_bounds(value, (-1.0, 1.0))}
+LEARNT_TARGETS = {"target_bounds": check_learnt(BOUNDED_TARGETS["target_bounds"])}
 
 
 class ScoreClassifier(ClassifierMixin):
@@ -164,10 +170,38 @@ class BoundedRegressor(RegressorMixin):
         tags.regressor_tags.poor_score = True
         return tags
 
+    @property
+    def _learns_bounds(self):
+        """bool : whether the user leaves bounds to the fit."""
+        return self.target_bounds is None or isinstance(self.target_bounds, str)
+
     def _bounds(self):
         """Return the two bounds as floats."""
         low, high = map(float, self.target_bounds)
         return low, high
+
+    def _declared_bounds(self, rows):
+        """Return the bounds on targets, as they were declared or as they fall back; or None.
+
+        None where they are learnt, decided from public facts, of which `_facts` tells.
+        """
+        if not self._learns_bounds:
+            return self._bounds()
+        if self.epsilon == math.inf:
+            # Nothing is private then, and no bound cuts targets.
+            low, high = zip(*rows.each(target_ends), strict=True)
+            return self._widest(min(low), max(high))
+        learns = can_learn("target_bounds", self.target_bounds, self._default_bounds,
+                           partial(self._check_learnable, self._facts(rows)))
+        return None if learns else self._default_bounds
+
+    def _check_learnable(self, facts):
+        """Raise a ValueError where bounds on targets cannot be learnt, from public facts."""
+        target_rule(facts)
+
+    def _widest(self, low, high):
+        """Return bounds that hold all targets between two numbers."""
+        return (low, high) if low < high else (low - 1.0, low + 1.0)
 
     def _target_bound(self, bounds=None):
         """Return the bound on targets, for the certificate."""

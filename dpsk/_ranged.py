@@ -133,7 +133,7 @@ def _ranges(given, width):
     except (TypeError, ValueError):
         sound = False
     if not sound:
-        raise ValueError(f"feature_range={given!r}: must be 'auto', None, or (low, high), each a "
+        raise ValueError(f"feature_range={given!r}: must be (low, high), each a "
                          "number or an array of one a feature, with low < high, such as "
                          "(0.0, 1.0).")
     return np.broadcast_to(low, shape), np.broadcast_to(high, shape)

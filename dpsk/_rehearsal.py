@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dpsk._privacy.events import Event
 
-__all__ = ["rehearse", "stop_rehearsal"]
+__all__ = ["is_rehearsed", "rehearse", "stop_rehearsal"]
 
 #: Holds something while it lasts, also in copies of the context that outlive it.
 _REHEARSING: ContextVar[list[bool] | None] = ContextVar("rehearsing", default=None)
@@ -35,9 +35,14 @@ class _Ready(BaseException):
         self.event = event
 
 
+def is_rehearsed() -> bool:
+    """Return whether fits are rehearsed now, as parts of something that will pay for them."""
+    return bool(_REHEARSING.get())
+
+
 def stop_rehearsal(event: Event) -> None:
     """End a fit that is rehearsed; called before an event is charged."""
-    if _REHEARSING.get():
+    if is_rehearsed():
         raise _Ready(event)
 
 

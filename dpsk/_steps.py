@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpsk._charging import Carried, admit, paid_for, stating
+from dpsk._charging import Carried, admit, is_alone, paid_for, stating
 from dpsk._fit import certify, opened_stream
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
@@ -92,7 +92,15 @@ class Steps:
         # Where delta alone would allow that much, or nearly, it says little of the mu.
         return (epsilon, delta) if epsilon >= mu else (mu, gaussian_delta(mu, mu))
 
-    def release(self, name, step, rows, data, known=()):
+    @property
+    def may_be_pure(self):
+        """bool : whether the only step may have a pure epsilon, at which composition costs more.
+
+        That is where nothing else is known to be charged with it.
+        """
+        return self._budget.is_private and self._left == 1.0 and is_alone(self._method.carried)
+
+    def release(self, name, step, rows, data, known=(), pure=False):
         """Return what a mechanism makes of data at its share of mu^2.
 
         Parameters
@@ -105,10 +113,15 @@ class Steps:
             What the mechanism runs on, these rows among it.
         known : tuple
             What keys it beside these rows: where data follow from more.
+        pure : bool
+            Whether it is all that is released, at a noise multiplier of one over epsilon.
         """
-        noise_multiplier = 1.0 / self._mu
+        noise_multiplier = 1.0 / (self._budget.epsilon * _MARGIN if pure else self._mu)
         event = step.event(noise_multiplier)
-        self._take(step.share, event)
+        if pure:
+            self._take_all(event)
+        else:
+            self._take(step.share, event)
         method = replace(self._method, carried=Carried(prepaid=self._prepaid(None)))
         session, stream = opened_stream(method, (self._budget, *known, name), rows, event,
                                         of_groups=self._budget.grouped, **self._options)
@@ -227,6 +240,14 @@ class Steps:
         if self._budget.is_private and not (sound and self._left > -1e-12):
             raise RuntimeError(f"The step {event!r} costs more than the share {share:.6g} of the "
                                "budget, or more than is left.")
+        self._events.append(event)
+
+    def _take_all(self, event):
+        """Record the only step; a RuntimeError if it costs more than the budget."""
+        if self._left < 1.0 or not _Within(self._budget.epsilon, self._budget.delta)(event):
+            raise RuntimeError(f"The step {event!r} is not all there is, or exceeds the budget.")
+        self.alone(())
+        self._left = 0.0
         self._events.append(event)
 
     def _allowed(self, share):

@@ -292,7 +292,8 @@ def is_linear(cls):
 
 def coefficients(model):
     """Return everything trained on a fitted estimator as one vector."""
-    names = ["coef_", "intercept_"] if hasattr(model, "coef_") else ["coefs_", "intercepts_"]
+    own = next((each for each in ("coef_", "term_coef_") if hasattr(model, each)), None)
+    names = [own, "intercept_"] if own else ["coefs_", "intercepts_"]
     if getattr(model, "linear_coef_", None) is not None:
         names.append("linear_coef_")
     parts = [part for name in names for part in _parts(getattr(model, name))]

@@ -180,8 +180,11 @@ def draw(found, path):
     """Write a heat map of the mean coverage by shape and metric."""
     import matplotlib.pyplot as plt
 
-    _, axes = plt.subplots(1, 3, figsize=(14, 6.5), width_ratios=[10, 6, 6])
-    for ax, (name, kind) in zip(axes, KINDS.items(), strict=True):
+    known = {name: kind for name, kind in KINDS.items() if any(cell[0] == name for cell in found)}
+    widths = [len(kind.metrics) for kind in known.values()]
+    _, axes = plt.subplots(1, len(known), figsize=(1.0 + 0.6 * sum(widths), 6.5), squeeze=False,
+                           width_ratios=widths)
+    for ax, (name, kind) in zip(axes[0], known.items(), strict=True):
         table = [[np.mean([each[0] for cell, each in found.items()
                            if (*cell[:2], cell[-1]) == (name, shape, metric)] or [np.nan])
                   for metric in kind.metrics] for shape in kind.shapes]

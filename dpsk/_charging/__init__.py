@@ -6,6 +6,7 @@ from dpsk._charging.admission import (
     admit,
     enter,
     in_secret,
+    is_alone,
     leave,
     open_budgets,
 )
@@ -14,5 +15,5 @@ from dpsk._charging.facts import stating
 from dpsk._charging.prepaid import Carried, Prepaid, paying
 
 __all__ = ["Account", "Admission", "Carried", "Carries", "Prepaid", "admit", "check_against",
-           "enter", "in_secret", "leave", "open_budgets", "paid_for", "paying", "stating",
-           "this_process"]
+           "enter", "in_secret", "is_alone", "leave", "open_budgets", "paid_for", "paying",
+           "stating", "this_process"]

@@ -22,7 +22,7 @@ from dpsk._charging.prepaid import Prepaid, current
 from dpsk._charging.threads import this_thread
 from dpsk._charging.unfinished import Unfinished, mark, under_way, unmark
 from dpsk._privacy.charges import made_today
-from dpsk._rehearsal import stop_rehearsal
+from dpsk._rehearsal import is_rehearsed, stop_rehearsal
 from dpsk.exceptions import BudgetExceededError, PrivacyWarning
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from dpsk._charging.prepaid import Carried
     from dpsk._privacy.events import Event
 
-__all__ = ["ENVIRONMENT", "Admission", "admit", "enter", "entered", "in_secret", "leave",
-           "open_budgets"]
+__all__ = ["ENVIRONMENT", "Admission", "admit", "enter", "entered", "in_secret", "is_alone",
+           "leave", "open_budgets"]
 
 #: Names the file of a budget that all fits of a process are charged to, or "none".
 ENVIRONMENT = "DPSK_BUDGET"
@@ -298,6 +298,11 @@ def open_budgets(carried: Carried | None = None) -> list[Account]:
         What the estimator came with.
     """
     return _open_accounts("an estimator", carried, list(posted()), _payment(carried))
+
+
+def is_alone(carried: Carried | None = None) -> bool:
+    """Return whether a fit is charged to no open budget, and is no part of something larger."""
+    return not is_rehearsed() and _payment(carried) is None and not open_budgets(carried)
 
 
 def _payment(carried):

@@ -126,6 +126,10 @@ def _validated(what, estimator, X, *y, **checks):
             return discreetly(what, validate_data, estimator, X, *y, **checks)
     except (TypeError, ValueError, OverflowError) as error:
         refusal = error
+    if hasattr(X, "columns") and not len(X.columns):
+        # scikit-learn looks for a dtype among no columns.
+        raise ValueError(f"Found array with 0 feature(s) (shape={tuple(X.shape)}) while a minimum "
+                         f"of 1 is required by {type(estimator).__name__}.")
     columns = _columns_without_numbers(X)
     if not columns:
         refuse_twins(X)

@@ -4,9 +4,11 @@ import math
 
 from dpsk._defaults.budgets import mu_of_share
 
-__all__ = ["BINS_SHARE", "CLIP_WIDTH", "CUT_SHARE", "EVEN_BINS", "LEAST_SHARE", "LEVEL_SHARE",
-           "MOST_LEVELS", "PRUNED", "REACH", "RIDGE", "ROOT_SHARE", "SCALE_SHARE", "SPREAD",
-           "TARGET_SHARE", "forest_levels", "has_chosen_splits", "n_levels", "n_trees"]
+__all__ = ["BINS_SHARE", "CANDIDATES", "CANDIDATE_LEVELS", "CLIP_WIDTH", "CUT_SHARE", "EVEN_BINS",
+           "LABEL_SHARE", "LABEL_TRUST", "LEAST_SHARE", "LEVEL_SHARE", "MOST_LEVELS", "PRUNED",
+           "PURE_LABEL_SHARE", "REACH", "RIDGE", "ROOT_SHARE", "SCALE_SHARE", "SPREAD",
+           "TARGET_SHARE", "forest_levels", "has_chosen_splits", "has_drawn_candidates",
+           "n_levels", "n_trees"]
 
 #: Shares of mu^2 of a fit: of bins, and of the ends of targets, where they are learnt.
 BINS_SHARE, TARGET_SHARE = 0.1, 0.1
@@ -25,6 +27,12 @@ PRUNED = 0.25
 #: The least and the largest number of levels.
 LEVELS, MOST_LEVELS = (4, 8), 8
 
+#: Of a tree of few rows: the ``n mu`` below which it is one of those that are drawn publicly, how
+#: many these are of every depth, and the most levels; the share of the choice among them and among
+#: the classes of their leaves, of mu^2 and of a pure epsilon; and how much such a class counts.
+CANDIDATE_SIGNAL, CANDIDATES, CANDIDATE_LEVELS = 300.0, 100, 5
+LABEL_SHARE, PURE_LABEL_SHARE, LABEL_TRUST = 0.7, 0.85, 0.5
+
 #: Of forests: the variance of means about their parents', the least share of a class, and the
 #: ``n mu`` over the root of the number of trees from which on splits are chosen; of k classes
 #: over half of k^2.
@@ -41,6 +49,11 @@ DRAWN_LEVELS = 2
 def n_levels(budget):
     """Return how many questions a tree asks one after another: more where noise hides less."""
     return _levels(_signal(budget), LEVELS[0])
+
+
+def has_drawn_candidates(budget):
+    """Return whether a tree of classes is one of some that are drawn publicly."""
+    return _signal(budget) < CANDIDATE_SIGNAL
 
 
 def has_chosen_splits(budget, n_classes, count=None):

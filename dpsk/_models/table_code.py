@@ -12,12 +12,16 @@ import numpy as np
 from dpsk._data.blocks import row_blocks
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from dpsk._models.shifted_log import ShiftedLog
     from dpsk._typing import AnyArray, Features, FloatArray, IntArray
 
 __all__ = ["Indicators", "LinearSplineBasis", "TableCode"]
+
+#: Rows of a block over those of which features are a megabyte as doubles.
+_MORE_ROWS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,22 +60,29 @@ class LinearSplineBasis:
     def write(self, numbers: FloatArray, out: FloatArray) -> None:
         """Write the features of a column to `out`, shape (n, width), which is zero."""
         missing = np.isnan(numbers)
-        if self.has_indicator:
-            out[missing, -1] = 1
-        rows = np.flatnonzero(~missing)
-        inside, knots = np.clip(numbers[rows], self.knots[0], self.knots[-1]), self.knots
+        inside, knots = np.clip(numbers, self.knots[0], self.knots[-1]), self.knots
         if self.scale is not None:
             inside, knots = self.scale(inside), self.scale(knots)
-            inside = np.clip(inside, knots[0], knots[-1])
-        left = np.clip(np.searchsorted(knots, inside, "right") - 1, 0, max(0, len(knots) - 2))
-        right = np.minimum(left + 1, len(knots) - 1)
-        start, gap = knots[left], knots[right] - knots[left]
-        share = np.divide(inside - start, gap, out=np.zeros(len(rows)), where=gap > 0)
-        share = share.astype(out.dtype)
+            np.clip(inside, knots[0], knots[-1], out=inside)
+        # Of one knot there is a gap as well, of no share.
+        left = np.searchsorted(knots[1:-1], inside, "right")
+        gaps = np.diff(knots, append=knots[-1:])
+        gaps[~(gaps > 0)] = np.inf
+        inside -= knots.take(left)
+        inside /= gaps.take(left)
+        share = inside.astype(out.dtype)
         # Beside a weight that is rounded to 1 another would make the row longer than that.
-        share[1 - share == 1] = 0
-        out[rows, right] = share
-        out[rows, left] = 1 - share
+        np.copyto(share, 0, where=~(1 - share < 1))
+        rest = 1 - share
+        rest[missing] = 0
+        # Beyond the last knot there is room for a share of 0; one index is much faster than two.
+        own = np.zeros((len(out), len(knots) + 1), out.dtype)
+        places = left + np.arange(len(out)) * own.shape[1]
+        own.reshape(-1)[places] = rest
+        own.reshape(-1)[places + 1] = share
+        out[:, :len(knots)] = own[:, :-1]
+        if self.has_indicator:
+            out[:, -1] = missing
 
     def names(self, column: str) -> list[str]:
         """Return a name for every feature."""
@@ -180,20 +191,36 @@ class TableCode:
     def dense(self, X: Features, out: FloatArray) -> None:
         """Write the features of rows to `out`, shape (n, width)."""
         out[:] = 0
+        for part, where, column in zip(self.parts, self.slices, np.ascontiguousarray(X.T),
+                                       strict=False):
+            part.write(column, out[:, where])
+        self._multiply(out)
+
+    def features(self, X: Features, known: FloatArray | None = None) -> FloatArray:
+        """Return the features of rows, float32, shape (n, width).
+
+        `known` are those of the columns, where they were made before there were pairs.
+        """
+        out: FloatArray = np.empty((len(X), self.width), self.dtype)
+        for part in self.blocks(len(X)):
+            if known is None:
+                self.dense(X[part], out[part])
+            else:
+                out[part, :known.shape[1]] = known[part]
+                self._multiply(out[part])
+        return out
+
+    def blocks(self, n_rows: int) -> Iterator[slice]:
+        """Yield slices of rows whose features are some megabytes: calls cost more than a cache."""
+        return row_blocks(n_rows, max(1, self.width // _MORE_ROWS))
+
+    def _multiply(self, out: FloatArray) -> None:
+        """Write the products of pairs beside the features of columns."""
         slices = self.slices
-        for place, (part, where) in enumerate(zip(self.parts, slices, strict=False)):
-            part.write(X[:, place], out[:, where])
         for (first, second), where in zip(self.pairs, slices[len(self.parts):], strict=True):
             one, other = (_narrowed(out[:, slices[place]], self.parts[place].narrow)
                           for place in (first, second))
             out[:, where] = (one[:, :, None] * other[:, None, :]).reshape(len(out), -1)
-
-    def features(self, X: Features) -> FloatArray:
-        """Return the features of rows, float32, shape (n, width)."""
-        out: FloatArray = np.empty((len(X), self.width), self.dtype)
-        for part in row_blocks(len(X), self.width):
-            self.dense(X[part], out[part])
-        return out
 
     def names(self, columns: AnyArray) -> list[str]:
         """Return a name for every feature."""

@@ -13,13 +13,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dpsk._privacy import accountant
-from dpsk._privacy.budget_fields import (
-    BUDGET_RULES,
-    assumptions,
-    check_same,
-    facts_of,
-    read_charge,
-)
+from dpsk._privacy.assumptions import facts_of_charges, of_budget
+from dpsk._privacy.budget_fields import BUDGET_RULES, check_same, read_charge
 from dpsk._privacy.budget_page import UNKNOWN_DAY, page, shares
 from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.certificate_fields import (
@@ -195,7 +190,7 @@ class BudgetCertificate(ReadsJson):
     @property
     def assumed(self) -> tuple[str, ...]:
         """tuple of str : what the guarantee rests on and cannot be checked here."""
-        return assumptions(self.unit, self.charges)
+        return of_budget(self.unit, self.charges)
 
     def combined(self) -> Certificate:
         """Return the guarantee of the whole budget as the certificate of one release.
@@ -218,7 +213,7 @@ class BudgetCertificate(ReadsJson):
             event=Composed((worth, Disclosure(chance))) if chance else worth,
             noise_multiplier=1.0 / strength, estimator="PrivacyBudget",
             solver=f"{self.kind} filter", enforced=(),
-            public=(*facts_of(self.charges), *self.assumed),
+            public=(*facts_of_charges(self.charges), *self.assumed),
             released=tuple(dict.fromkeys(charge.name for charge in self.charges)),
             noise_source="that of each release",
             reproducible=any(charge.reproducible for charge in self.charges),
@@ -348,7 +343,7 @@ class BudgetCertificate(ReadsJson):
             yield f"release {number}", (
                 f"{charge.date or UNKNOWN_DAY} {charge.name}: {share:.1%} of the budget, "
                 f"{written(charge.event)}")
-        for fact in facts_of(self.charges):
+        for fact in facts_of_charges(self.charges):
             yield "taken as public", fact
         for line in self.assumed:
             yield "assumed", line

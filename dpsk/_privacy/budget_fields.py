@@ -1,4 +1,4 @@
-"""Fields of the certificate of a budget: their rules, and what they rest on."""
+"""Fields of the certificate of a budget, and their rules."""
 
 from __future__ import annotations
 
@@ -6,35 +6,16 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from dpsk._privacy.certificate_fields import (
-    FIELD_RULES,
-    HANDED_OVER,
-    SAME_GROUPS,
-    require,
-    same_keys,
-)
+from dpsk._privacy.certificate_fields import FIELD_RULES, require, same_keys
 from dpsk._privacy.charges import Charge
 from dpsk._privacy.filters import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from typing import Any
 
-__all__ = ["BUDGET_RULES", "assumptions", "check_same", "facts_of", "read_charge"]
+__all__ = ["BUDGET_RULES", "check_same", "read_charge"]
 
-_ALWAYS = (
-    "all releases come from the same rows, as a budget is for one data set",
-    "rows, columns, bounds and other parameters of each fit were chosen without a look at the "
-    "data, except at results that were released inside of the budget",
-    "nothing else was computed from these rows: exact scores, fits by other packages and fits "
-    "outside of the budget are not counted",
-    "nobody copied the ledger to spend the budget twice")
-_STAYS = "a row that is replaced stays in its group, in releases that protect groups"
-_UNSAID = ("nothing but what is listed was taken as public, and no noise repeats under a seed, in "
-           "releases that state no public facts")
-_SEEDED = "nobody knows or guesses the seed, in releases whose noise repeats under one"
-#: A fact that is a claim, of a fit or of one of its steps.
-_CLAIM = re.compile(r"(?:.*: )?that ")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _CHECKSUM = re.compile(r"[0-9a-f]{32}")
 #: How far numbers that are solved for may be off on another machine.
@@ -64,44 +45,6 @@ BUDGET_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
                  "32 hexadecimal digits"),
     "versions": FIELD_RULES["versions"],
 }
-
-
-def assumptions(unit: str, charges: Sequence[Charge]) -> tuple[str, ...]:
-    """Return what the guarantee of a budget rests on and cannot be checked."""
-    lines = [*_ALWAYS]
-    if unit == "group":
-        lines.append(SAME_GROUPS)
-    lines += [f"{text} ({_numbers(found)})" for text, found in (
-        (_STAYS, [unit == "row" and charge.of_groups for charge in charges]),
-        # A line that was cut, or is of a version that wrote no more.
-        (_UNSAID, [not charge.public for charge in charges]),
-        (_SEEDED, [charge.reproducible for charge in charges])) if any(found)]
-    return (*lines, *_stated(charges, True))
-
-
-def facts_of(charges: Sequence[Charge]) -> tuple[str, ...]:
-    """Return what is taken as public, and by which releases."""
-    return _stated(charges, False)
-
-
-def _stated(charges: Sequence[Charge], claims: bool) -> tuple[str, ...]:
-    """Return what releases state that is a claim nobody has checked, or that is none."""
-    found = dict.fromkeys(fact for charge in charges for fact in charge.public
-                          if _is_claim(fact) == claims)
-    return tuple(f"{fact} ({_numbers([fact in charge.public for charge in charges])})"
-                 for fact in found)
-
-
-def _is_claim(fact: str) -> bool:
-    return fact == HANDED_OVER or _CLAIM.match(fact) is not None
-
-
-def _numbers(found: Sequence[bool]) -> str:
-    """Return the places, from 1, where something was found, in words."""
-    if all(found):
-        return "all releases"
-    places = [str(place) for place, each in enumerate(found, 1) if each]
-    return f"release{'s' if len(places) > 1 else ''} {', '.join(places)}"
 
 
 def read_charge(data: Any) -> Charge:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from dpsk._privacy import accountant
-from dpsk._privacy.budget_fields import facts_of
+from dpsk._privacy.assumptions import facts_of_charges
 from dpsk._privacy.certificate_fields import rounded_up
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _table(certificate: Any) -> str:
 
 def _public(certificate: Any) -> str:
     return ("<p>The guarantee does not protect the following:</p>\n" +
-            _list(facts_of(certificate.charges)) +
+            _list(facts_of_charges(certificate.charges)) +
             "<p>This page also shows the day and the cost of every result.</p>")
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import scipy
 
 from dpsk._privacy import accountant
+from dpsk._privacy.assumptions import facts_of, of_fit
 from dpsk._privacy.certificate_fields import (
     ARITHMETIC,
     FIELD_RULES,
@@ -37,8 +38,10 @@ from dpsk._privacy.events import Event, tally, written
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["GROUP_RELATION", "Certificate", "Enforced", "library_versions"]
+__all__ = ["DERIVED", "GROUP_RELATION", "Certificate", "Enforced", "library_versions"]
 
+#: What JSON holds beside fields and words, and follows from them.
+DERIVED = ("accounting", "assumed")
 #: What another machine's elementary functions may change, or rounding up more than once.
 _OTHER_MACHINES = 1 + 1e-8
 
@@ -65,7 +68,7 @@ class Certificate(ReadsJson):
     enforced : tuple of Enforced
         What was clipped or bounded, at what value, and where that came from.
     public : tuple of str
-        What is taken as public.
+        What is taken as public, and claims, which `assumed` names.
     released : tuple of str
         Fitted attributes that depend on the rows.
     noise_source : str
@@ -154,6 +157,11 @@ class Certificate(ReadsJson):
         epsilon, delta = rounded_up(self.epsilon, 6), rounded_up(self.delta, 3)
         return f"({epsilon}, {delta})-differential privacy"
 
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """tuple of str : what the guarantee rests on and cannot be checked here."""
+        return of_fit(self)
+
     @cached_property
     def accounting(self) -> accountant.Account:
         """Account : how the declared delta was checked at the declared epsilon."""
@@ -205,6 +213,7 @@ class Certificate(ReadsJson):
             released=list(self.released),
             versions=dict(self.versions),
             accounting={**asdict(self.accounting), "epsilon": written_epsilon(self.epsilon)},
+            assumed=list(self.assumed),
         )
         return values
 
@@ -227,10 +236,9 @@ class Certificate(ReadsJson):
         ValueError
             If `data` has other keys, or values that do not follow from its events.
         """
-        same_keys("certificate", data,
-                   ["guarantee", *(f.name for f in fields(cls)), "accounting"])
-        values: dict[str, Any] = {key: tupled(value) for key, value in data.items()
-                  if key not in ("guarantee", "accounting")}
+        names = [each.name for each in fields(cls)]
+        same_keys("certificate", data, ["guarantee", *names, *DERIVED])
+        values: dict[str, Any] = {name: tupled(data[name]) for name in names}
         values["epsilon"] = read_epsilon(data["epsilon"])
         values["event"] = event_from_dict(data["event"])
         values["enforced"] = rebuilt_bounds(data["enforced"])
@@ -244,6 +252,8 @@ class Certificate(ReadsJson):
                  f"{certificate.guarantee!r}, which follows from epsilon and delta")
         check_accounting(data["accounting"], {**asdict(certificate.accounting),
                                                "epsilon": written_epsilon(certificate.epsilon)})
+        require(data["assumed"] == [*certificate.assumed], "assumed", data["assumed"],
+                f"{[*certificate.assumed]!r}, which follows from the rest")
         return certificate
 
     def verify(self) -> Certificate:
@@ -312,7 +322,8 @@ class Certificate(ReadsJson):
         lines += [("enforced", f"{b.name} = {_short(b.value)} ({b.origin}): {b.how}")
                   for b in self.enforced]
         lines += [
-            ("taken as public", ", ".join(self.public)),
+            ("taken as public", ", ".join(facts_of(self.public))),
+            *(("assumed", line) for line in self.assumed),
             ("depends on rows", ", ".join(self.released) + "; no other attribute does"),
             ("noise source", self.noise_source),
             ("arithmetic", ARITHMETIC[self.arithmetic]),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._privacy import accountant
+from dpsk._privacy.assumptions import FIXED
 from dpsk._privacy.certificate_fields import ARITHMETIC, GROUP_RELATION, SAME_GROUPS
 from dpsk._privacy.events import Composed
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["dominates", "n_fits", "total"]
 
-_FIXED = ("which fits were made and how each was set up: fixed before the first, or else account "
-          "for them with a PrivacyBudget")
 #: Between the names of what a sum is of.
 _AND = " + "
 #: Where curves that have no closed form are compared, in epsilon.
@@ -58,7 +57,7 @@ def total(certificates: Sequence[Any]) -> Any:
         raise ValueError(f"delta={delta!r}: the deltas of certificates add up to 1 or more, so "
                          "there is no guarantee; fit with smaller ones.")
     event = Composed(tuple(each.event for each in certificates))
-    assumed = (_FIXED, SAME_GROUPS) if first.relation == GROUP_RELATION else (_FIXED,)
+    assumed = (FIXED, SAME_GROUPS) if first.relation == GROUP_RELATION else (FIXED,)
     # What they add up to without a look at events is never exceeded; infinite without noise.
     epsilon = min(accountant.epsilon(event, delta), sum(each.epsilon for each in certificates))
     return replace(

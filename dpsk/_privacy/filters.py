@@ -51,8 +51,9 @@ _ONE_OF = 16
 #: The part of it that runs of one search may take, and all that a search takes.
 RUNS_CHANCE = 1 / 64
 SEARCH_CHANCE = 1 / _ONE_OF + RUNS_CHANCE
-#: Sums in floating point, and prices that are solved for, may be that far off.
-_SLACK = 1e-12
+#: Sums in floating point may be that far off, which `ROUNDING` covers; prices that are solved for
+#: so far, which is taken off what is left.
+_SLACK, _SOLVED = 1e-15, 1e-11
 _ORDERS = (1.0 + 1e-3, 1e6)
 _MOST_NODES = 2_000_000
 
@@ -66,6 +67,8 @@ class Filter:
 
     #: What the numbers of a price are called.
     units: ClassVar[tuple[str, ...]] = ()
+    #: How far a price may be off that an epsilon was solved for.
+    solved: ClassVar[float] = _SOLVED
 
     if TYPE_CHECKING:
         # Filters give a text or a property.
@@ -78,7 +81,7 @@ class Filter:
 
         Of a pure one, where delta is 0.
         """
-        return self.as_one(tuple(max(0.0, limit - one) for limit, one in zip(
+        return self.as_one(tuple(max(0.0, limit * (1.0 - self.solved) - one) for limit, one in zip(
             self.limits, spent, strict=True)), delta)
 
     @property
@@ -222,6 +225,7 @@ class PureFilter(Filter):
     epsilon: float
 
     units: ClassVar[tuple[str, ...]] = ("epsilon",)
+    solved = 0.0
     delta = 0.0
     remedy = "a budget of delta=0; open it with delta > 0, or fit with delta=0"
 

@@ -31,7 +31,11 @@ class Oracle:
     ----------
     arithmetic : {"float", "grid", "snapped"}
         How sums are made; every answer is a whole number of public units.
+    answer : ndarray or None
+        What was answered first, or last of Hessians: released, for what follows the solver.
     """
+
+    answer: Any = None
 
     if TYPE_CHECKING:
         # A constant, or a property where noise decides.

@@ -113,8 +113,11 @@ class CurvatureOracle(Oracle):
             unit = None
         known = Sensitivity(moved, unit=unit, terms=sums.rounding_terms(sums.n_samples),
                             size=theta.size)
-        return self._session(event, lambda batch: sums.gradient(theta), known,
-                             divisor=sums.n_samples)
+        answer = self._session(event, lambda batch: sums.gradient(theta), known,
+                               divisor=sums.n_samples)
+        if self.answer is None:
+            self.answer = answer.copy()
+        return answer
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Return the noisy mean Hessian at `theta`, symmetric, shape (p, p)."""
@@ -125,8 +128,10 @@ class CurvatureOracle(Oracle):
                             size=theta.size**2)
         # Where rounding is priced the noise is larger.
         self._hessian_std = known.noise(event).scale / sums.n_samples
-        return self._session(event, lambda batch: _symmetric(sums.curvature(theta, clip)),
-                             known, divisor=sums.n_samples)
+        self.answer = self._session(
+            event, lambda batch: _symmetric(sums.curvature(theta, clip)), known,
+            divisor=sums.n_samples)
+        return self.answer
 
     def _price(self) -> float:
         """Return what the next answer costs; a RuntimeError where none is left."""

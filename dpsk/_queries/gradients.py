@@ -110,12 +110,15 @@ class GradientOracle(Oracle):
 
     def gradient(self, theta: FloatArray) -> FloatArray:
         """Return the noisy mean gradient at the public point `theta`, float64, like it."""
-        return self._session(
+        answer = self._session(
             self._event, lambda batch: self._sums.gradient(theta, batch.rows), self._moved,
             divisor=self._divisor, batches=self._batches,
             # A thread costs as much as the noise of some ten thousand weights.
             overlap=not self._sums.model.is_linear
             and self._sums.model.dimension >= MANY_WEIGHTS)
+        if self.answer is None and self._sums.model.is_linear:
+            self.answer = answer.copy()
+        return answer
 
     def along(self, theta: FloatArray, answers: NoisySums, clip_share: float,
               noise_multiplier: float) -> GradientOracle:

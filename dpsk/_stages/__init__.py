@@ -9,6 +9,7 @@ from dpsk._stages.counting import Counting
 from dpsk._stages.into_set import IntoSet
 from dpsk._stages.network_whitening import NetworkWhitening
 from dpsk._stages.no_features import NoFeatures
+from dpsk._stages.score_curvature import ScoreCurvature
 from dpsk._stages.shrinkage import Shrinkage
 from dpsk._stages.target_mean import TargetMean
 from dpsk._stages.target_scaling import TargetScaling
@@ -23,6 +24,6 @@ ROW_STAGES = {
 }
 
 __all__ = ["ROW_STAGES", "Centering", "ClassBalance", "Counting", "FewRows", "IntoSet",
-           "NetworkWhitening", "NoFeatures", "NormBound", "Shrinkage", "TargetBounds",
-           "TargetMean", "TargetScaling", "TemperatureScaling", "UnitNorm", "UsualTemperature",
-           "Whitening"]
+           "NetworkWhitening", "NoFeatures", "NormBound", "ScoreCurvature", "Shrinkage",
+           "TargetBounds", "TargetMean", "TargetScaling", "TemperatureScaling", "UnitNorm",
+           "UsualTemperature", "Whitening"]

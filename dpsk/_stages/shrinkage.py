@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dpsk._stages.whitening import Whitening
     from dpsk._typing import FloatArray
 
-__all__ = ["Shrinkage"]
+__all__ = ["Shrinkage", "along", "energy"]
 
 #: Of a mean over normal scores, of sizes within these.
 _NODES, _SIZES = 60, (1e-3, 1e3)
@@ -80,23 +80,23 @@ class Shrinkage(Stage):
         """Return `theta` with less of what moves predictions."""
         spectrum, factor = self._whitening.spectrum, self._factor()
         theta = theta / factor
-        size = math.sqrt(_energy(spectrum, theta))
+        size = math.sqrt(energy(spectrum, theta))
         variances = self._variances(problem, oracle, size)
         if (few := _of_few_columns(spectrum, variances, theta)) is not None:
             return factor * few
         mean = None if spectrum.mean is None else spectrum.matrix @ spectrum.mean
-        varied = theta if mean is None else theta - _along(theta, mean)
-        energy = _energy(spectrum, varied)
+        varied = theta if mean is None else theta - along(theta, mean)
+        found = energy(spectrum, varied)
         noises, outputs = spectrum.moments * variances, _n_outputs(theta)
         noise = outputs * float(noises.sum()) + NOISE_DEVIATIONS * math.sqrt(
             2.0 * outputs * _square_sum(noises))
         # Steps may have led beyond all bounds.
-        if not 0.0 < energy < math.inf:
+        if not 0.0 < found < math.inf:
             return factor * theta
-        left_out = min(1.0, noise / energy)
+        left_out = min(1.0, noise / found)
         if mean is not None:
             shift = _square_sum((spectrum.matrix.T @ varied).T * spectrum.mean_noise)
-            left_out /= 1.0 + shift / energy
+            left_out /= 1.0 + shift / found
         return factor * theta + (min(factor, 1.0 - left_out) - factor) * varied
 
     def _factor(self):
@@ -183,7 +183,7 @@ def _of_few_columns(spectrum, variances, theta):
     change = spectrum.moved(-removed.reshape(of_rows[:features].shape))
     # What many columns share, and no pair of them shows, is in none of these energies.
     alone = float((removed * (covariance @ removed)).sum())
-    return theta + change if _energy(spectrum, change) <= _MOST_SHARED * alone else None
+    return theta + change if energy(spectrum, change) <= _MOST_SHARED * alone else None
 
 
 def _blocks(covariance, linked):
@@ -196,7 +196,7 @@ def _blocks(covariance, linked):
     return n_blocks, blocks
 
 
-def _along(theta, direction):
+def along(theta, direction):
     """Return the part of parameters along a direction, 0 along none."""
     square = float(direction @ direction)
     if not square > 0.0:
@@ -204,7 +204,7 @@ def _along(theta, direction):
     return np.multiply.outer(direction, (direction @ theta) / square)
 
 
-def _energy(spectrum, theta):
+def energy(spectrum, theta):
     """Return the mean square of predictions, by the released moment."""
     return _square_sum(np.sqrt(spectrum.moments) * (theta.T @ spectrum.directions))
 

@@ -21,6 +21,15 @@ another. Only which cuts are best leaves.
 Where every node of a level has a split of its own, a candidate is one split for each of them, and
 its score the sum of theirs. Of independent Gumbel noise on all splits of all nodes the best ones
 are the best such candidate by the same law: so a level costs what one choice does.
+
+Of trees that are drawn publicly and the classes of their leaves a candidate is one tree with one
+class for every leaf, and its score the weight of rows that it classifies right. A row is worth at
+most 1 there: one score may rise by 2 more than another. Of Gumbel noise of scale s the best
+candidate has a probability in proportion to ``exp(score / s)``. Summed over the classes of leaves
+that is ``exp(f / s)`` for a tree, with f the sum over its leaves of ``s log sum_c exp(n_c / s)``,
+and given the tree each leaf has its class in proportion to ``exp(n_c / s)``: so the best f under
+noise, and then the best count of every leaf of that tree under noise of its own, have the law of
+one choice, although candidates are far too many to be counted.
 """
 
 from __future__ import annotations
@@ -34,6 +43,7 @@ from dpsk._data.blocks import row_blocks
 from dpsk._data.source import Rows
 from dpsk._mechanism.sensitivity import Sensitivity, derived_scale
 from dpsk._models.clipping import shortened
+from dpsk._privacy.events import Pure
 from dpsk._privacy.noise.grids import exact_bits
 from dpsk._privacy.sensitivity import REPLACE_ONE
 
@@ -46,7 +56,8 @@ if TYPE_CHECKING:
     from dpsk._privacy.elementary import Elementary
     from dpsk._typing import FloatArray, IntArray
 
-__all__ = ["Slopes", "best_cuts", "best_splits", "noisy_leaf_sums", "noisy_mean_square"]
+__all__ = ["Slopes", "best_cuts", "best_labels", "best_splits", "noisy_label_counts",
+           "noisy_leaf_sums", "noisy_mean_square"]
 
 #: Squares and their noise are multiples of this.
 _SQUARE_UNIT = 2.0**-20
@@ -56,6 +67,8 @@ _PART = 1 << 16
 _MOST_LEAVES = 256
 #: Leaves of candidates that are summed over at once.
 _JOINT_LEAVES = 1 << 12
+#: The root of a half, rounded up.
+_HALF_ROOT = math.nextafter(math.sqrt(0.5), 1.0)
 #: Entries a row, of blocks that are summed over.
 _WIDTH = 4
 
@@ -74,6 +87,8 @@ class Slopes:
         What a release of sums costs.
     groups : Groups or None
         Each row of a group counts as one over their number.
+    law : str
+        Of the noise.
 
     Attributes
     ----------
@@ -83,12 +98,13 @@ class Slopes:
     """
 
     def __init__(self, slopes: FloatArray, sizes: FloatArray, clip: float,
-                 event: Elementary, groups: Any = None) -> None:
+                 event: Elementary, groups: Any = None, law: str = "standard_normal") -> None:
         n, n_outputs = slopes.shape
         self.clip = clip
         # What is public: not the number of rows in groups.
         n_units = n if groups is None else groups.count
-        self.unit = 2.0 ** -exact_bits(n_units * clip, derived_scale(event, REPLACE_ONE * clip))
+        scale = derived_scale(event, REPLACE_ONE * clip, law)
+        self.unit = 2.0 ** -exact_bits(n_units * clip, scale)
         self.whole = np.empty((2 * n_outputs, n))
         for part in row_blocks(n, 4 * n_outputs):
             given = np.maximum(np.nan_to_num(sizes[part], nan=0.0), 0.0)
@@ -183,6 +199,74 @@ def best_splits(slopes: Slopes, at: IntArray, n_nodes: int, bins: IntArray, aske
 
     return np.asarray(session(event, scores, _of_scores(slopes),
                               select=lambda noisy: np.argmax(noisy, axis=1)))
+
+
+def best_labels(slopes: Slopes, labels: IntArray, n_classes: int, leaves: Any, event: Elementary,
+                session: Session) -> tuple[int, IntArray]:
+    """Return the place of a drawn tree, and the classes of its leaves, that most rows agree with.
+
+    Parameters
+    ----------
+    slopes : Slopes
+        Of one output; sizes are the weights of rows.
+    labels : ndarray of int
+        The class of every row.
+    n_classes : int
+    leaves : iterable of (ndarray of int, int)
+        Of every tree the leaf of every row, and the number of leaves; read once. The trees do not
+        follow from the rows.
+    event : Event
+    session : Session
+    """
+    # What is summed in floating point is off by less than two units, as in `_of_scores`.
+    moved = Sensitivity(REPLACE_ONE * slopes.clip + 8.0 * slopes.unit, "gumbel", unit=slopes.unit,
+                        rounded=False)
+    scale = derived_scale(event, moved.moved, "gumbel") / slopes.unit
+    sizes: list[int] = []
+
+    def scores(batch: Batch) -> FloatArray:
+        free, parts = [], []
+        for own, n_leaves in leaves:
+            counts = _label_counts(slopes, labels, n_classes, own, n_leaves)
+            each = np.logaddexp.reduce(counts / scale, axis=1)
+            free.append(np.rint(scale * (each.sum() - n_leaves * math.log(n_classes))))
+            parts.append(counts.ravel())
+            sizes.append(n_leaves)
+        return slopes.unit * np.concatenate([free, *parts])
+
+    def select(noisy: FloatArray) -> tuple[int, IntArray]:
+        place = int(np.argmax(noisy[:len(sizes)]))
+        first = len(sizes) + n_classes * sum(sizes[:place])
+        counts = noisy[first:first + n_classes * sizes[place]].reshape(-1, n_classes)
+        return place, np.argmax(counts, axis=1)
+
+    found: tuple[int, IntArray] = session(event, scores, moved, select=select)
+    return found
+
+
+def noisy_label_counts(slopes: Slopes, labels: IntArray, n_classes: int, leaves: IntArray,
+                       n_leaves: int, event: Elementary, session: Session
+                       ) -> tuple[FloatArray, float]:
+    """Return noisy weights of the classes in leaves, shape (n_leaves, n_classes), and the noise.
+
+    Replacing a row moves two of them by at most 1 each, or one. The noise is a standard deviation.
+    """
+    # Of a pure price the noise is Laplace's, of which the deviation is 1.4 scales.
+    pure, root = isinstance(event, Pure), math.sqrt(2.0)
+    moved = Sensitivity(REPLACE_ONE * slopes.clip * (1.0 if pure else _HALF_ROOT),
+                        "laplace" if pure else "standard_normal", unit=slopes.unit)
+    noisy = session(event, lambda batch: slopes.unit * _label_counts(
+        slopes, labels, n_classes, leaves, n_leaves), moved)
+    return noisy, derived_scale(event, moved.moved, moved.law) * (root if pure else 1.0)
+
+
+def _label_counts(slopes: Slopes, labels: IntArray, n_classes: int, leaves: IntArray,
+                  n_leaves: int) -> FloatArray:
+    """Return the weights of the classes in leaves in whole units, which are exact."""
+    places = leaves.astype(np.intp) * n_classes + labels
+    found = np.zeros(n_leaves * n_classes)
+    found += np.bincount(places, slopes.whole[1], len(found))
+    return found.reshape(n_leaves, n_classes)
 
 
 def _lengths(sums: FloatArray) -> FloatArray:

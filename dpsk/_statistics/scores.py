@@ -95,10 +95,10 @@ def noisy_counts_and_losses(rows: RowSource, bins: IntArray, expected: FloatArra
     Parameters
     ----------
     rows : RowSource
-        Features are the row's cell, and then its losses; targets are 0 or 1.
+        Features are the row's cell, and then its losses; targets are the indices of labels.
     bins : ndarray of int, shape (n_cells,)
         The bin of every cell, rising; public, or released before.
-    expected : ndarray of shape (n_losses, 2, n_bins)
+    expected : ndarray of shape (n_losses, n_labels, n_bins)
         Losses by label and bin, which are taken off a row's loss; as public as the bins.
     reaches : ndarray of shape (n_losses,)
         What is left of a loss is clipped to [-reach, reach]; as public as the bins.
@@ -108,10 +108,10 @@ def noisy_counts_and_losses(rows: RowSource, bins: IntArray, expected: FloatArra
         What all may cost together; infinite without noise.
     session : Session
     """
-    n_bins, n_losses = int(bins[-1]) + 1, len(expected)
+    n_losses, n_labels, n_bins = expected.shape
 
     def summed(batch: Batch) -> Any:
-        table, losses = np.zeros(2 * n_bins), np.zeros(n_losses)
+        table, losses = np.zeros(n_labels * n_bins), np.zeros(n_losses)
         for part in row_blocks(len(rows), rows.n_features):
             block = rows.take(part)
             places = bins[block.X[:, 0].astype(np.int64)] + n_bins * block.y.astype(np.int64)
@@ -130,4 +130,4 @@ def noisy_counts_and_losses(rows: RowSource, bins: IntArray, expected: FloatArra
                     *(Sensitivity(moved * 2.0 * reach / weight, unit=_UNIT)
                       for reach in reaches))
     table, *losses = found if n_losses else (found,)
-    return table.reshape(2, n_bins), np.array([float(each[0]) for each in losses])
+    return table.reshape(n_labels, n_bins), np.array([float(each[0]) for each in losses])

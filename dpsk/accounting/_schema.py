@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from dpsk._parameters import check_choice
 from dpsk._privacy.best_of import BestOf
-from dpsk._privacy.budget_certificate import DERIVED, BudgetCertificate
-from dpsk._privacy.certificate import Certificate
+from dpsk._privacy.budget_certificate import DERIVED as OF_BUDGET
+from dpsk._privacy.budget_certificate import BudgetCertificate
+from dpsk._privacy.certificate import DERIVED, Certificate
 from dpsk._privacy.certificate_fields import ARITHMETIC, GROUP_RELATION, RELATION, Enforced
 from dpsk._privacy.event_dicts import ELEMENTARY
 from dpsk._privacy.events import Composed, NotPrivate, Repeated
@@ -39,6 +40,7 @@ _TYPES = {
     "relation": {"enum": [RELATION, GROUP_RELATION]},
     "versions": {"type": "object", "additionalProperties": _TEXT},
     "accounting": {"type": "object", "required": ["epsilon", "delta", "method"]},
+    "assumed": _TEXTS,
 }
 
 
@@ -77,7 +79,7 @@ def certificate_schema(of: str = "fit") -> dict[str, Any]:
         "$schema": _VERSION,
         "title": "Privacy certificate",
         **_object({name: _TYPES[name] for name in (
-            "guarantee", *(each.name for each in fields(Certificate)), "accounting")}),
+            "guarantee", *(each.name for each in fields(Certificate)), *DERIVED)}),
         "$defs": {"event": {"oneOf": _events()},
                   "enforced": _object({each.name: bound[each.name]
                                        for each in fields(Enforced)})}}
@@ -104,7 +106,7 @@ def _of_budget():
         "title": "Privacy certificate of a budget",
         **_object({name: types[name] for name in (
             "guarantee", "relation", *(each.name for each in fields(BudgetCertificate)),
-            *DERIVED)}),
+            *OF_BUDGET)}),
         "$defs": {"event": {"oneOf": _events()}, "charge": _object(charge)}}
 
 

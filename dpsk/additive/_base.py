@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from dpsk._data.blocks import row_blocks
 from dpsk._data.errors import quietly
 from dpsk._data.groups import groups_of
 from dpsk._data.opening import check_targets
@@ -28,8 +27,9 @@ from dpsk._privacy.certificate import Enforced
 from dpsk._rehearsal import rehearse
 from dpsk._statistics.pairs import clipped_residuals, noisy_pairs
 from dpsk._steps import Steps
-from dpsk.additive._noise import ShapeNoise, centered_values, feature_moment, without_unseen
+from dpsk.additive._noise import ShapeNoise, centered_values
 from dpsk.additive._terms import importances, terms
+from dpsk.linear_model._noise import feature_moment, without_unseen
 from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, CodePlan
 
 if TYPE_CHECKING:
@@ -191,11 +191,11 @@ class AdditiveModel(DPEstimator):
         count = self._count(budget)
         if not count:
             return code, features, left
-        widths, signs = code.narrow, constrained(self.monotonic_cst, columns)
-        most, free = rule.largest(budget), [
-            place for place, width in enumerate(widths) if width > 1 and not signs[place].any()]
-        candidates = [(one, other) for at, other in enumerate(free) for one in free[:at]
-                      if widths[one] * widths[other] <= most]
+        signs, largest = constrained(self.monotonic_cst, columns), rule.largest(budget)
+        free = [(place, width) for place, width in enumerate(code.narrow)
+                if width > 1 and not signs[place]]
+        candidates = [(one, other) for place, (other, width) in enumerate(free)
+                      for one, beside in free[:place] if beside * width <= largest]
         # Prices do not depend on what was released, as candidates do.
         left -= FIRST_SHARE + rule.share
         if not candidates:
@@ -211,7 +211,7 @@ class AdditiveModel(DPEstimator):
             (rows, code.slices, _directions(model, code), candidates, rule.clip, count))
         if pairs:
             code = replace(code, pairs=tuple(pairs))
-            features = code.features(values)
+            features = code.features(values, features)
         return code, features, left
 
     def _check_columns(self, columns):
@@ -248,10 +248,22 @@ class AdditiveModel(DPEstimator):
         check_is_fitted(self, "privacy_")
         return importances(self._code, self._row_shares, self._centered)
 
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """ndarray of shape (n_features_in_,) : share of variance by column.
+
+        Squares of `term_importances_`, those of a pair of columns half to each, over their sum.
+        """
+        squares = self.term_importances_**2
+        shares = squares[:self.n_features_in_].copy()
+        for pair, square in zip(self._code.pairs, squares[len(shares):], strict=True):
+            shares[list(pair)] += 0.5 * square
+        return shares / shares.sum() if shares.sum() > 0.0 else shares
+
     def _columns_of_coef(self):
         """Return the coefficients, shape (n_terms,) or (n_terms, n_outputs)."""
-        several = self.coef_.ndim == 2 and len(self.coef_) > 1
-        return self.coef_.T if several else self.coef_.reshape(-1)
+        several = self.term_coef_.ndim == 2 and len(self.term_coef_) > 1
+        return self.term_coef_.T if several else self.term_coef_.reshape(-1)
 
     @quietly
     def _predict_raw(self, X):
@@ -264,7 +276,7 @@ class AdditiveModel(DPEstimator):
         coef = self._columns_of_coef()
         columns = coef.reshape(len(coef), -1)
         raw = np.empty((len(values), *coef.shape[1:]))
-        for part in row_blocks(len(values), self._code.width):
+        for part in self._code.blocks(len(values)):
             features = self._features(values[part])
             raw[part] = product_by_row(features, columns).reshape(raw[part].shape)
         return raw + self.intercept_

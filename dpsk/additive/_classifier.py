@@ -57,7 +57,7 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
     term_importances_ : ndarray of shape (n_terms,)
         How much each of `terms_` moves predictions: the root mean square of `centered`, weighted
         by released frequencies.
-    %(coef__additive)s
+    %(feature_importances__additive)s %(term_coef_)s
     intercept_ : ndarray of shape (1,), or (n_classes,) for several classes
     %(classes_)s
     temperature_ : float or None
@@ -127,7 +127,8 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
             The estimator, fitted.
         """
         model = self._fit_table(X, y, sample_weight, groups)
-        self.classes_, self.coef_, self.intercept_ = model.classes_, model.coef_, model.intercept_
+        self.classes_, self.intercept_ = model.classes_, model.intercept_
+        self.term_coef_ = model.coef_
         self.temperature_ = model.temperature_
         self._forget_shares()
         if self._is_balanced():
@@ -140,7 +141,7 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
 
     @property
     def _released(self):
-        found = "coef_", "intercept_", "temperature_"
+        found = "term_coef_", "intercept_", "temperature_"
         return (*found, "class_shares_") if self._is_balanced() else found
 
     def _linear(self, **params):

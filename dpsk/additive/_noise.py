@@ -18,9 +18,9 @@ from scipy.optimize import nnls
 from dpsk._models.monotone import monotone_curves
 from dpsk._models.table_code import LinearSplineBasis
 from dpsk._privacy.noise.public import PublicDraws
-from dpsk.additive._terms import centered, level_shares
+from dpsk.additive._terms import centering, level_shares
 from dpsk.linear_model._noise import (
-    released_moment,
+    feature_moment,
     sized_replays,
     stand_in,
     why_replays_differ,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from dpsk._typing import FloatArray
 
-__all__ = ["ShapeNoise", "centered_values", "feature_moment", "without_unseen"]
+__all__ = ["ShapeNoise", "centered_values"]
 
 #: Fits that show the noise.
 _DRAWS = 16
@@ -41,8 +41,7 @@ _DRAWS = 16
 _FEWEST_ROWS = 20_000
 #: Standard deviations of noise above 0 from which on the share of rows at a level is known.
 _KNOWN = 5.0
-#: The same of a share of missing cells or of any other category, and of a difference between
-#: moments.
+#: The same of a share of missing cells, and of a difference between moments.
 _MISSING, _DIFFERENT = 3.0, 1.2
 #: Variances in some direction over those of columns that are drawn apart are no less; below so
 #: many deviations of noise, and so large a ratio, columns may be collinear in it.
@@ -105,33 +104,7 @@ def centered_values(model: Any, code: Any,
             np.shape(model.coef_))
     coef = np.asarray(model.coef_, np.float64)
     columns = coef.T if coef.ndim == 2 and len(coef) > 1 else coef.reshape(-1)
-    return shares, centered(code, shares, columns)
-
-
-def feature_moment(model: Any) -> FloatArray:
-    """Return the released second moment of features and the constant, with its noise."""
-    vectors, squares = released_moment(model)
-    units = np.append(np.full(len(vectors) - 1, float(model.data_norm_)), 1.0)
-    return units[:, None] * ((vectors * squares) @ vectors.T) * units
-
-
-def without_unseen(model: Any, code: Any) -> FloatArray:
-    """Return coefficients where a new or missing category has the mean of the others if unknown.
-
-    That is where noise hides whether any row had one: of a level without rows a coefficient is
-    noise alone, and as large as the fit lets any be.
-    """
-    coef = np.array(model.coef_)
-    if model.preconditioner_ is None:
-        return coef
-    means = feature_moment(model)[-1]
-    least = _MISSING * model._noise_facts.mean_std * float(model.data_norm_)
-    columns = coef.reshape(-1, code.width)
-    for part, where in zip(code.parts, code.slices, strict=False):
-        others, named = where.stop - 1, np.maximum(means[where][:-1], 0.0)
-        if not isinstance(part, LinearSplineBasis) and means[others] <= least and named.any():
-            columns[:, others] = columns[:, where][:, :-1] @ named / named.sum()
-    return coef
+    return shares, centering(code, shares, columns)
 
 
 def _why_unknown(model):
@@ -161,7 +134,7 @@ def _deviations(model, code, signs):
         return differ
     found = np.std(values, axis=0, ddof=1)
     shares = level_shares(code, [moment[-1, where] for where in code.slices])
-    parts = np.square(centered(code, shares, directions))
+    parts = np.square(centering(code, shares, directions))
     hidden = parts[:, collinear].sum(axis=1) > _MOST_HIDDEN * parts.sum(axis=1)
     found[hidden | (moment[-1, :-1] < _KNOWN * mean_std)] = np.nan
     return found

@@ -12,8 +12,8 @@ from dpsk._data.errors import quietly
 from dpsk._data.targets import numeric_targets
 from dpsk._defaults.columns import TARGET_PAIRS
 from dpsk._docs import documented
-from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
-from dpsk._parameters import check_learnt, with_implied_norm
+from dpsk._mixins import LEARNT_TARGETS, BoundedRegressor
+from dpsk._parameters import with_implied_norm
 from dpsk.additive._base import AdditiveModel
 from dpsk.linear_model import DPLinearRegression
 
@@ -54,7 +54,7 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
     term_importances_ : ndarray of shape (n_terms,)
         How far each of `terms_` moves predictions: root mean squares of `centered` over rows, by
         the shares of rows that were released.
-    %(coef__additive)s %(intercept_)s %(target_bounds_)s
+    %(feature_importances__additive)s %(term_coef_)s %(intercept_)s %(target_bounds_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s
     %(privacy_)s
 
@@ -84,8 +84,7 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
     """
 
     _constraints: ClassVar[dict] = {
-        **AdditiveModel._constraints, "target_bounds": check_learnt(
-            BOUNDED_TARGETS["target_bounds"])}
+        **AdditiveModel._constraints, **LEARNT_TARGETS}
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
                  target_bounds: tuple[float, float] | str | None = "auto",
@@ -120,11 +119,11 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
             The estimator, fitted.
         """
         model = self._fit_table(X, y, sample_weight, groups)
-        self.coef_, self.intercept_ = model.coef_, model.intercept_
+        self.term_coef_, self.intercept_ = model.coef_, model.intercept_
         self.target_bounds_ = model.target_bounds_
         return self
 
-    _released = ("coef_", "intercept_", "target_bounds_")
+    _released = ("term_coef_", "intercept_", "target_bounds_")
     _pair_rule = TARGET_PAIRS
 
     @blockwise

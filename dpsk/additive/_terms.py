@@ -8,7 +8,7 @@ from scipy.special import stdtrit
 
 from dpsk._parameters import check_real
 
-__all__ = ["Axis", "Term", "centered", "importances", "level_shares", "terms"]
+__all__ = ["Axis", "Term", "centering", "importances", "level_shares", "terms"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,23 +143,27 @@ def level_shares(code, means):
     return shares
 
 
-def centered(code, shares, coef):
-    """Return centered values by coefficients of a `TableCode`, column by column of `coef`.
-
-    Each column of the table by itself: a matrix for all of them would be as large as a moment.
-    """
-    slices, result = code.slices, np.zeros(coef.shape)
+def centering(code, shares, columns):
+    """Return coefficients of a `TableCode`, shape (width,) or (width, k), as centered values."""
+    slices, result = code.slices, np.array(columns, np.float64)
     for share, where in zip(shares, slices, strict=False):
-        result[where] = coef[where] - share @ coef[where]
-    spread = [_spread(part) for part in code.parts]
-    narrow = [share @ each for share, each in zip(shares, spread, strict=True)]
-    contrasts = [np.eye(len(share)) - share for share in narrow]
+        result[where] = _contrasts(share, result[where])
+    narrow = [share @ _spread(part) for share, part in zip(shares, code.parts, strict=True)]
     for (one, other), where in zip(code.pairs, slices[len(shares):], strict=True):
-        result[slices[one]] += np.kron(spread[one] @ contrasts[one], narrow[other]) @ coef[where]
-        result[slices[other]] += np.kron(narrow[one], spread[other] @ contrasts[other]) @ (
-            coef[where])
-        result[where] = np.kron(contrasts[one], contrasts[other]) @ coef[where]
+        shape = len(narrow[one]), len(narrow[other]), *result.shape[1:]
+        table = result[where].reshape(shape)
+        flipped = table.swapaxes(0, 1)
+        for place, sides in ((one, np.tensordot(narrow[other], flipped, 1)),
+                             (other, np.tensordot(narrow[one], table, 1))):
+            result[slices[place]] += _spread(code.parts[place]) @ _contrasts(narrow[place], sides)
+        inner = _contrasts(narrow[other], flipped).swapaxes(0, 1)
+        result[where] = _contrasts(narrow[one], inner).reshape(result[where].shape)
     return result
+
+
+def _contrasts(share, values):
+    """Return values of levels, the first axis, less their mean over rows."""
+    return values - np.tensordot(share, values, 1)
 
 
 def importances(code, shares, centered):

@@ -11,9 +11,8 @@ from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
 from dpsk._data.targets import centered, middle_of, numeric_targets
 from dpsk._docs import documented
-from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
+from dpsk._mixins import LEARNT_TARGETS, BoundedRegressor
 from dpsk._objective.losses import Squared
-from dpsk._parameters import check_learnt
 from dpsk.additive import DPAdditiveRegressor
 from dpsk.ensemble._base import BoostedTrees
 
@@ -81,8 +80,7 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
     """
 
     _constraints: ClassVar[dict] = {
-        **BoostedTrees._constraints, "target_bounds": check_learnt(
-            BOUNDED_TARGETS["target_bounds"])}
+        **BoostedTrees._constraints, **LEARNT_TARGETS}
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
                  target_bounds: tuple[float, float] | str | None = "auto",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dpsk._docs import documented
 from dpsk._mixins import Probabilities
 from dpsk._objective.losses import Logistic, Multinomial
-from dpsk._stages import FewRows, Shrinkage, TemperatureScaling
+from dpsk._stages import FewRows, ScoreCurvature, Shrinkage, TemperatureScaling
 from dpsk.linear_model._classifier import LinearClassifier
 
 if TYPE_CHECKING:
@@ -55,6 +55,9 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
     %(preconditioner_scales_)s %(classes_)s
     temperature_ : float or None
         The private number that scores were divided by. None if no budget was used for it.
+    score_curvature_ : float or None
+        Curvature of the loss along the scores over their variance, from a noisy answer to the
+        solver: `summary` uses it. None if rows were not whitened, or there is no such answer.
     %(class_shares_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
@@ -122,10 +125,9 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
         wanted = None if self.temperature == "auto" else bool(self.temperature)
         temperature = TemperatureScaling(wanted)
         if row_stage is None and wanted is None:
-            return [temperature, FewRows()]
-        if not self._draws_in(row_stage):
-            return [temperature]
-        return [temperature, Shrinkage(row_stage, temperature)]
+            return [temperature, FewRows(), ScoreCurvature(None)]
+        shrinkage = [Shrinkage(row_stage, temperature)] if self._draws_in(row_stage) else []
+        return [temperature, *shrinkage, ScoreCurvature(row_stage)]
 
     def _binary_loss(self):
         return Logistic()

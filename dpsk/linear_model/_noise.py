@@ -23,18 +23,23 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import expit, ndtri, softmax
 from sklearn.base import clone, is_classifier
 
 from dpsk._charging import Carried, Prepaid
 from dpsk._data.errors import without_warnings
-from dpsk._data.weights import class_factors
-from dpsk._defaults.budgets import TARGET_REACH, USUAL_RESIDUAL
+from dpsk._models.table_code import LinearSplineBasis
 from dpsk._objective.losses import CappedPoisson, Multinomial
 from dpsk._origin import is_of
 from dpsk._privacy.closed_forms import gaussian_epsilon, gaussian_mu
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk._progress import without_callbacks
+from dpsk.linear_model._synthetic import (
+    MOST_HIDDEN,
+    released_moment,
+    shown_moment,
+    synthetic_rows,
+    synthetic_targets,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,27 +47,19 @@ if TYPE_CHECKING:
 
     from dpsk._typing import FloatArray
 
-__all__ = ["NoiseFacts", "centered_over_classes", "noise_by_replays", "released_moment",
-           "replays", "sized_replays", "stand_in", "why_replays_differ", "why_unknown"]
+__all__ = ["NoiseFacts", "centered_over_classes", "feature_moment", "noise_by_replays", "replays",
+           "sized_replays", "stand_in", "why_replays_differ", "why_unknown", "without_unseen"]
 
 #: A table that stands for a larger one has so many rows, and so many for each column.
 _FEWEST_ROWS, _ROWS_A_COLUMN = 5000, 50
 #: Fits by which the size of predictions is found, the most that it is, and what is as good as 1.
 _PILOTS, _MOST_SIZE, _NEAR = 6, 2.0, 0.1
+#: Shares of rows in which a column is not 0, and the curvature of scores over its deviation by
+#: which it is less than that of normal rows, from where on rows are drawn so; tables, of two fits
+#: each, that it is found by.
+_SHARES, _FALL, _TABLES = (0.5, 0.25, 0.12, 0.06), 2.0, 8
 #: The share of the coefficients that fits to rows drawn by them find again at least.
 _LEAST_FOUND = 0.5
-#: The share of a coefficient in directions that noise hides, up to which its noise is known.
-_MOST_HIDDEN = 0.02
-#: Standard deviations of noise above 0 from which on a moment is one.
-_SURE = 3.0
-#: Of noise with negative values raised to 0, in standard deviations: the density of 0.
-_MEAN_NOISE = 0.4
-#: What is left of a variance counts as no less, over the largest: maps are kept in few bits.
-_LEAST_VARIANCE = 1e-12
-#: The least standard deviation of residuals, over that of targets.
-_LEAST_RESIDUAL = 0.2
-#: Where constants of rows were scaled with them, their mean square counts as no less.
-_LEAST_CONSTANT = 0.05
 
 
 class NoiseFacts(NamedTuple):
@@ -150,20 +147,58 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] 
     """
     facts, draws = model._noise_facts, PublicDraws(None)
     n_rows, epsilon = stand_in(facts, model.n_features_in_)
-    moment, hidden = _shown_moment(model)
-    X = _synthetic_rows(model, moment, n_rows, draws)
+    moment, hidden = shown_moment(model)
+    unclear = hidden > MOST_HIDDEN
+    if unclear.all():
+        return "noise hides which combinations of features vary; more rows or epsilon would help."
     # Groups have steps and bounds of their own; of one row each they do here.
     known = {"groups": np.arange(n_rows)} if facts.is_grouped else {}
-    found = [centered_over_classes(model, replay.coef_, replay.intercept_)
-             for replay in replays(model, X, epsilon, n_draws, draws, **known)]
-    differ = why_replays_differ(model, X, [coef for coef, _ in found])
+
+    def fits(share, count):
+        X = synthetic_rows(model, moment, n_rows, PublicDraws(None), share)
+        return X, list(replays(model, X, epsilon, count, draws, **known))
+
+    share = _share_of_rows(model, fits)
+    if share is None:
+        return "a few rows have most of the scores, by which law was not released."
+    X, found = fits(share, n_draws)
+    differ = why_replays_differ(model, X, [replay.coef_ for replay in found])
     if differ is not None:
         return differ
+    found = [centered_over_classes(model, replay.coef_, replay.intercept_) for replay in found]
     coefs, intercepts = (np.std(np.array(values, np.float64), axis=0, ddof=1)
                          for values in zip(*found, strict=True))
-    unclear = hidden > _MOST_HIDDEN
     coefs[..., unclear[:model.n_features_in_]] = np.nan
     return coefs, intercepts * np.nan if model.fit_intercept and unclear[-1] else intercepts
+
+
+def _share_of_rows(model, fits):
+    """Return the share of rows in which columns are not 0 that explains a fit's curvature.
+
+    `fits` returns a table of such a share, and so many replays to it. As in `sized_replays` the
+    mean of replays is to be that of the model, of which noise is left out (James, Stein). None
+    where no share explains it.
+    """
+    own, before, wanted = getattr(model, "score_curvature_", None), None, None
+    for share in (1.0, *_SHARES) if own is not None else ():
+        told = np.array([[fit.score_curvature_ for fit in fits(share, 2)[1]]
+                         for _ in range(_TABLES)], np.float64)
+        if not np.isfinite(told).all():
+            break
+        after = told.mean()
+        if before is None:
+            # Noise differs between fits to one table, labels between tables.
+            variance = 0.5 * np.square(told[:, 0] - told[:, 1]).mean()
+            variance += told.mean(axis=1).var(ddof=1) / _TABLES
+            fall = after - own
+            if not fall > _FALL * math.sqrt(variance):
+                break
+            wanted = after - fall + variance / fall
+        elif after <= wanted:
+            part = (before[1] - wanted) / (before[1] - after)
+            return float(before[0] * (share / before[0])**part)
+        before = share, after
+    return 1.0 if wanted is None else None
 
 
 def replays(model: Any, X: FloatArray, epsilon: float, n_draws: int, draws: PublicDraws,
@@ -172,7 +207,7 @@ def replays(model: Any, X: FloatArray, epsilon: float, n_draws: int, draws: Publ
 
     Their targets are those that the model predicts. Nothing is charged, as no row of data is read.
     """
-    y = without_warnings(_synthetic_targets, model, X, draws, 1.0)
+    y = without_warnings(synthetic_targets, model, X, draws, 1.0)
     return _fits(model, X, y, epsilon, n_draws, fit_params)
 
 
@@ -187,7 +222,7 @@ def sized_replays(model: Any, X: FloatArray, epsilon: float, n_draws: int,
     covariance = np.atleast_2d(np.cov(X, rowvar=False))
     pilots, energies = {}, []
     for at in (0.0, 1.0):
-        y = without_warnings(_synthetic_targets, model, X, draws, at)
+        y = without_warnings(synthetic_targets, model, X, draws, at)
         pilots[at] = y, list(_fits(model, X, y, epsilon, _PILOTS))
         energies.append([_energy(fit.coef_, covariance) for fit in pilots[at][1]])
     own, size = _energy(model.coef_, covariance), 0.0
@@ -199,7 +234,7 @@ def sized_replays(model: Any, X: FloatArray, epsilon: float, n_draws: int,
     for at, (y, fits) in pilots.items():
         if abs(size - at) <= _NEAR:
             return at, [*fits, *_fits(model, X, y, epsilon, n_draws - _PILOTS)]
-    y = without_warnings(_synthetic_targets, model, X, draws, size)
+    y = without_warnings(synthetic_targets, model, X, draws, size)
     return size, list(_fits(model, X, y, epsilon, n_draws))
 
 
@@ -278,97 +313,27 @@ def _paid_beforehand(replay: Any) -> Iterator[None]:
         prepaid.close()
 
 
-def released_moment(model: Any) -> tuple[FloatArray, FloatArray]:
-    """Return directions of the released second moment, as columns, and mean squares along them.
-
-    Of rows in the unit of their bound, the constant last. The noise of the moment is in them, so
-    that some may be negative.
-    """
-    usual, floor = model.preconditioner_scales_
-    matrix = model.preconditioner_.astype(np.float64)
-    matrix[:model.n_features_in_] *= float(model.data_norm_)
-    sizes, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
-    return vectors, (usual * np.maximum(sizes, np.finfo(float).tiny)) ** -2.0 - floor
-
-
-def _shown_moment(model):
-    """Return the released moment as synthetic rows have it, and what noise hides of it.
-
-    That is the share of every coefficient, the intercept's last, in directions whose moment may
-    be noise alone. These have their mean here where that is sure, so that rows keep their lengths,
-    and else none, as coefficients vary most then.
-    """
+def feature_moment(model: Any) -> FloatArray:
+    """Return the released second moment of features and the constant, with its noise."""
     vectors, squares = released_moment(model)
-    deviations = _deviations(model, vectors)
-    hidden = ~(squares >= deviations * max(_SURE, math.sqrt(2.0 * len(vectors))))
-    if hidden.any():
-        level = np.maximum(squares[hidden], 0.0).mean()
-        alone = (_MEAN_NOISE + _SURE / math.sqrt(hidden.sum())) * deviations[hidden].mean()
-        squares[hidden] = level if level > alone else 0.0
-    return (vectors * squares) @ vectors.T, np.square(vectors[:, hidden]).sum(axis=1)
+    units = np.append(np.full(len(vectors) - 1, float(model.data_norm_)), 1.0)
+    return units[:, None] * ((vectors * squares) @ vectors.T) * units
 
 
-def _synthetic_rows(model, moment, n_rows, draws):
-    """Return normal rows with the mean and the covariance of features in a moment.
+def without_unseen(model: Any, code: Any) -> FloatArray:
+    """Return coefficients, of new or missing categories drawn to the mean of the others.
 
-    Rows that were shortened to their bound with their constants are as long as they came.
+    Where no row has one it is noise; Stein's positive part for the released share of rows stays.
     """
-    p = model.n_features_in_
-    mean = np.zeros(p)
-    if model.fit_intercept:
-        moment = moment / min(1.0, max(moment[-1, -1], _LEAST_CONSTANT))
-        mean = moment[:p, -1]
-    values, directions = np.linalg.eigh(moment[:p, :p] - np.outer(mean, mean))
-    values = np.maximum(values, _LEAST_VARIANCE * max(values[-1], 0.0))
-    rows = draws.normals((n_rows, p)) @ (directions * np.sqrt(values)).T
-    return ((rows + mean) * float(model.data_norm_)).astype(model.coef_.dtype)
-
-
-def _deviations(model, vectors):
-    """Return standard deviations of the noise on a moment along each direction."""
-    own, beside = model._noise_facts.square_std, model._noise_facts.mean_std
-    features = np.square(vectors[:model.n_features_in_]).sum(axis=0)
-    # The constant's own moment is public, or nearly; its products with features are noisy.
-    return np.sqrt((own * features)**2 + 4.0 * beside**2 * features * (1.0 - features))
-
-
-def _synthetic_targets(model, X, draws, size):
-    """Return targets that are distributed about a model's predictions, at a size."""
-    if is_classifier(model):
-        return _synthetic_labels(model, X, draws, size)
-    means = _sized(model.predict(X), size)
-    low, high = model.target_bounds_
-    spread, given = USUAL_RESIDUAL * 0.5 * (high - low), model.target_bounds
-    ends = (-np.inf, np.inf) if given in ("auto", None) else tuple(map(float, given))
-    if ends != (low, high):
-        # Learnt bounds say how far targets spread, on the side that no declared one cuts.
-        center = means.mean()
-        whole = max(high - center, center - low) / -ndtri(TARGET_REACH)
-        spread = math.sqrt(max(whole**2 - means.var(), (_LEAST_RESIDUAL * whole)**2))
-    # Predictions of a quantile have that share of targets below them.
-    residuals = draws.normals(len(X)) - ndtri(getattr(model, "quantile", 0.5))
-    return np.clip(means + spread * residuals, *ends)
-
-
-def _sized(predictions, size):
-    """Return predictions, so many times as far from their mean over rows."""
-    mean = predictions.mean(axis=0)
-    return mean + size * (predictions - mean)
-
-
-def _kept_lengths(model, X):
-    """Return what is left of the lengths of rows that a loss saw; scores are as much shorter."""
-    return 1.0 / np.maximum(np.linalg.norm(X, axis=1) / float(model.data_norm_), 1.0)
-
-
-def _synthetic_labels(model, X, draws, size):
-    """Return labels that are as likely as a model says, every class among them."""
-    scores = _sized((model.decision_function(X).T * _kept_lengths(model, X)).T, size)
-    shares = softmax(scores, axis=1) if scores.ndim > 1 else np.column_stack(
-        [expit(-scores), expit(scores)])
-    # What a weighted loss takes for likely is as much rarer among rows as it weighs more.
-    shares = shares / (1.0 / model.class_shares_ if model._is_balanced() else
-                       class_factors(model.class_weight or {}, model.classes_))
-    codes = draws.choices(shares, np.arange(len(X)))
-    codes[:len(model.classes_)] = np.arange(len(model.classes_))
-    return model.classes_[codes]
+    coef = np.array(model.coef_)
+    if None in (model.preconditioner_scales_, model._noise_facts.mean_std):
+        return coef
+    means, columns = feature_moment(model)[-1], coef.reshape(-1, code.width)
+    noise = model._noise_facts.mean_std * float(model.data_norm_)
+    for part, where in zip(code.parts, code.slices, strict=False):
+        others, named = where.stop - 1, np.maximum(means[where][:-1], 0.0)
+        if not isinstance(part, LinearSplineBasis) and named.any():
+            mean = columns[:, where][:, :-1] @ named / named.sum()
+            lost = min(1.0, noise / max(means[others], np.finfo(float).tiny))**2
+            columns[:, others] += lost * (mean - columns[:, others])
+    return coef

@@ -20,15 +20,13 @@ from dpsk._data.targets import (
     middle_of,
     numeric_targets,
     scaled,
-    target_ends,
 )
 from dpsk._defaults.losses import loss_defaults
 from dpsk._docs import documented
-from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
-from dpsk._parameters import check_auto_flag, check_learnt
+from dpsk._mixins import LEARNT_TARGETS, BoundedRegressor
+from dpsk._parameters import check_auto_flag
 from dpsk._problem import Budget, Problem
 from dpsk._stages import ROW_STAGES, IntoSet, TargetBounds, Whitening
-from dpsk._stages.bounds import can_learn, target_rule
 from dpsk._stages.bounds_within import BoundsWithin, tighter_pays
 from dpsk.linear_model._base import LinearEstimator
 
@@ -66,8 +64,7 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
     """
 
     _constraints: ClassVar[dict] = {**LinearEstimator._constraints, "precondition": _check_row_map,
-                                    "target_bounds": check_learnt(
-                                        BOUNDED_TARGETS["target_bounds"])}
+                                    **LEARNT_TARGETS}
 
     #: A public lower bound of targets, where there is one.
     _lowest: ClassVar[float | None] = None
@@ -155,7 +152,7 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         if bounds:
             self.target_bounds_ = bounds
         # Without a budget bounds that nobody declared are the least and the largest target.
-        self._is_cut = self.target_bounds not in ("auto", None) or self.epsilon < np.inf
+        self._is_cut = not self._learns_bounds or self.epsilon < np.inf
         self.coef_, self.intercept_ = self._unmapped(coef, intercept, *self.target_bounds_)
         return self
 
@@ -165,21 +162,6 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         if self.target_bounds is None:
             # Whether they can be learnt follows from the number of rows.
             self._declared_bounds(Rows(np.broadcast_to(np.int8(0), (n_samples, 1)), y))
-
-    def _declared_bounds(self, rows):
-        """Return the bounds on targets, as they were declared or as they fall back; or None.
-
-        None where they are learnt, decided from public facts.
-        """
-        if self.target_bounds not in ("auto", None):
-            return self._bounds()
-        if self.epsilon == np.inf:
-            # Nothing is private then, and no bound cuts targets.
-            low, high = zip(*rows.each(target_ends), strict=True)
-            return self._widest(min(low), max(high))
-        learns = can_learn("target_bounds", self.target_bounds, self._default_bounds,
-                           partial(self._check_learnable, self._facts(rows)))
-        return None if learns else self._default_bounds
 
     def _learnt_bounds(self, dtype, within):
         """Return the stage that learns bounds, within others where these are given."""
@@ -209,14 +191,6 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         return Problem(rows.n_units, self._row_model(rows, None), self._scalar_loss(),
                        self._penalty(0), *self._budget(rows.n_units),
                        grouped=rows.groups is not None)
-
-    def _check_learnable(self, problem):
-        """Raise a ValueError where bounds on targets cannot be learnt, from public facts."""
-        target_rule(problem)
-
-    def _widest(self, low, high):
-        """Return bounds that hold all targets between two numbers."""
-        return (low, high) if low < high else (low - 1.0, low + 1.0)
 
     def _bounded(self, rows, bounds):
         """Return rows with targets within bounds and mapped, as they are where those are None."""

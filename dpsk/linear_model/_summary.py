@@ -10,12 +10,14 @@ import numpy as np
 from scipy.special import stdtrit
 from sklearn.utils.validation import check_is_fitted
 
+from dpsk._models.table_code import TableCode
 from dpsk._parameters import check_integer, check_real
 from dpsk.linear_model._noise import (
     NoiseFacts,
     centered_over_classes,
     noise_by_replays,
     why_unknown,
+    without_unseen,
 )
 
 if TYPE_CHECKING:
@@ -172,6 +174,8 @@ class SummarizesCoefficients:
 
     _noise_facts: Any = None
     if TYPE_CHECKING:
+        penalty: Any
+        _row_map: Any
         n_features_in_: int
         coef_: FloatArray
         intercept_: Any
@@ -179,6 +183,11 @@ class SummarizesCoefficients:
     def _keep_facts(self, problem, name, solver, stage, is_weighted):
         """Keep the public facts of a fit for `summary`."""
         self._noise_facts = NoiseFacts.of(problem, name, solver, stage, is_weighted)
+
+    def _behind(self, code):
+        # Other penalties have sets and zeros, which coefficients would leave.
+        if isinstance(code, TableCode) and self.penalty == "l2" and self._row_map is None:
+            self.coef_ = without_unseen(self, code)
 
     def summary(self, n_draws: int = _DRAWS) -> CoefficientSummary:
         """Return coefficients with the noise of their fit, at no privacy cost.

@@ -34,7 +34,7 @@ from dpsk.metrics._inputs import (
     score_range_of,
     scores_of,
 )
-from dpsk.metrics._multiclass import MulticlassEvaluation
+from dpsk.metrics._multiclass import MulticlassEvaluation, check_folds
 from dpsk.metrics._regression import RegressionEvaluation, checked_bounds
 from dpsk.metrics._table import APART, DISJOINT, checked_budget
 
@@ -51,7 +51,7 @@ __all__ = ["CrossValidation", "dp_cross_validate", "is_by_index", "splits_of"]
 #: Splitters that see no row; what derives from them may.
 _SPLITTERS = (KFold, RepeatedKFold, ShuffleSplit)
 #: What a budget notes of the evaluation, and what it notes instead.
-_IN_TRAINING = "that rows which are evaluated trained the models of other folds"
+_IN_TRAINING = "rows that are evaluated: trained the models of other folds"
 _BY_INDEX = "which rows are in which fold: by index, without a look at rows"
 _GROUPS_BY_INDEX = "which groups of rows are in which fold: by index, without a look at rows"
 
@@ -208,8 +208,8 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
     certificate = certificate_sum.total([*paid, evaluated.restated(evaluation.privacy_)])
     n_trainings = int(members.sum(axis=0).max())
     facts = (folds,
-             f"that a {'row' if people is None else 'group'} is in {n_trainings} trainings at "
-             "most, and in one evaluation")
+             f"a {'row' if people is None else 'group'} is in {n_trainings} trainings at most, "
+             "and in one evaluation")
     # Here rows that train do evaluate others, and pay for both.
     public = [fact for fact in certificate.public if fact != apart]
     certificate = replace(certificate, public=(*public, *facts)).verify()
@@ -339,8 +339,7 @@ def _opened(estimator, y, people, epsilon, delta, random_state, options):
         if kind is BinaryEvaluation:
             given["score_range"] = score_range_of(estimator)
         signature(kind.from_predictions).bind(y, y, **given)
-        if kind is BinaryEvaluation:
-            check_binary(**given)
+        (check_binary if kind is BinaryEvaluation else check_folds)(**given)
     found = {RegressionEvaluation: partial(predicted, classifies=False),
              MulticlassEvaluation: partial(predicted, classifies=True),
              BinaryEvaluation: partial(scores_of, pos_label=options.get("pos_label"))}[kind]

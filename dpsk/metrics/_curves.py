@@ -4,16 +4,24 @@ Counts may be noisy, and so negative. What is linear in them, or a product of th
 taken as it is, without bias; for curves cumulative counts are made to increase.
 """
 
-import numpy as np
+import math
 
-__all__ = ["bent_positives", "monotone", "pairs", "positives_above", "positives_of",
-           "precisions", "ratio", "slopes", "tied_pairs", "told", "won_pairs"]
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+__all__ = ["bent_positives", "law_areas", "lumps", "monotone", "orders", "pairs",
+           "positives_above", "positives_of", "precisions", "ratio", "slopes", "tied_pairs",
+           "told", "unseen_ties", "won_pairs"]
 
 
 #: The largest area of which bins tell how far apart the labels are.
 _MOST_AREA = 0.999
 #: How far the bend of a curve within a bin is off that of the bins around, in what slopes differ.
 _BENT = 0.6
+#: So many numbers may be all that a bin holds.
+_NUMBERS = np.arange(1.0, 17.0)[:, None]
+#: Distances of two normal laws, in deviations, that counts are compared with.
+_APART = np.arange(-200, 201)[:, None] / 50.0
 
 
 def ratio(part, whole):
@@ -65,6 +73,61 @@ def slopes(counts, noise):
     length = (rows[..., below] + rows[..., above]) / 2.0
     length[..., 1:last] += rows[..., 1:last]
     return (shares[..., above] - shares[..., below]) * rows / length, shares
+
+
+def orders(counts):
+    """Return how far positives come first within bins, from -1 to 1: one table, shape (n_bins,).
+
+    As in two normal laws of the area that bins tell, cut into bins of as many rows.
+    """
+    apart = math.sqrt(2.0) * ndtri(told(counts)[0])
+    rows, places = np.maximum(counts.sum(axis=0), 1e-9), np.linspace(-8.0, 8.0, 1601)
+    negative, positive = ndtr(places + apart / 2.0), ndtr(places - apart / 2.0)
+    won = np.append(0.0, np.cumsum(np.diff(positive) * (negative[1:] + negative[:-1]) / 2.0))
+    share = np.clip(counts[1].sum() / rows.sum(), 0.0, 1.0)
+    edges = np.interp(np.append(0.0, np.cumsum(rows)) / rows.sum(),
+                      negative + share * (positive - negative), places)
+    negative, positive, won = (np.interp(edges, places, each) for each in
+                               (negative, positive, won))
+    both = np.diff(negative) * np.diff(positive)
+    higher = np.diff(won) - negative[:-1] * np.diff(positive)
+    return np.clip(np.where(both > 1e-12, 2.0 * higher / np.maximum(both, 1e-12) - 1.0, 0.0),
+                   -1.0, 1.0)
+
+
+def law_areas(counts, tables):
+    """Return the areas of the pairs of normal laws nearest to the rarer label's counts in tables.
+
+    The other label is taken to be in the bins as `counts` say, shape (2, n_bins).
+    """
+    rarer = int(counts[1].sum() <= counts[0].sum())
+    below = np.append(0.0, np.cumsum(np.maximum(counts[1 - rarer], 0.0)))
+    places = ndtri(np.clip(below / max(below[-1], 1e-300), 1e-9, 1.0 - 1e-9))
+    shares = np.diff(ndtr(places - (2 * rarer - 1) * _APART), axis=1)
+    shares = shares / np.linalg.norm(shares, axis=1, keepdims=True)
+    best = np.argmax(tables[..., rarer, :] @ shares.T, axis=-1)
+    return ndtr(_APART[best, 0] / math.sqrt(2.0))
+
+
+def lumps(counts, noise, share):
+    """Return how much of each bin's pairs is beyond twice those of the median bin.
+
+    By more than two deviations of noise; `share` of each bin counts.
+    """
+    held = np.maximum(counts, 0.0)
+    pairs_in = held.prod(axis=0) * share
+    usual = np.median(pairs_in[pairs_in > 0.0]) if np.any(pairs_in > 0.0) else 0.0
+    beyond = pairs_in - 2.0 * (usual + noise * np.sqrt((held**2).sum(axis=0)))
+    return np.maximum(beyond, 0.0) / np.maximum(pairs_in, 1e-9)
+
+
+def unseen_ties(counts, noise):
+    """Return what part of ties within each bin is not ruled out by `noise` on the rows of a cell.
+
+    With k numbers in a bin that is 1 / k, times the chance that none is three deviations high.
+    """
+    seen = np.maximum(counts.sum(axis=0), 0.0) / _NUMBERS / max(noise, 1e-9)
+    return (ndtr(3.0 - seen) / _NUMBERS).max(axis=0)
 
 
 def precisions(counts, tied, order):

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dpsk._privacy.noise.seeds import RandomState
     from dpsk._typing import Table
 
-__all__ = ["LogLossEvaluation"]
+__all__ = ["LogLossEvaluation", "losses_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,19 +73,12 @@ class LogLossEvaluation:
         """Return the released mean; parameters are those of `dp_log_loss`."""
         floor = check_floor("floor", floor)
         classes, codes = read_labels("dp_log_loss", y_true, labels)
-        chances = read_numbers("y_proba", y_proba, columns=len(classes))
-        if chances.ndim == 1:
-            if len(classes) != 2:
-                raise ValueError(f"y_proba of shape {chances.shape}: must be of shape "
-                                 f"(n, {len(classes)}), a column for each class.")
-            chances = np.column_stack([1.0 - chances, chances])
-        check_lengths(codes, "y_proba", chances)
+        losses = losses_of(y_proba, codes, len(classes), floor)
         members = groups_of(groups, len(codes))
         budget = checked_budget(len(codes), 1, epsilon, delta, random_state, members)
         warn_of_weak_budget(budget)
         most = -math.log(floor)
-        losses = log_losses(np.take_along_axis(chances, codes[:, None], axis=1), floor)
-        rows = Rows(2.0 * losses / most - 1.0, np.zeros(len(codes)), groups=members)
+        rows = Rows(2.0 * losses[:, None] / most - 1.0, np.zeros(len(codes)), groups=members)
         (mean, scale), certificate = run_private(
             table_method(cls, classes, floor), "noisy mean of log losses", budget,
             Statistic(noisy_mean), rows, (LinearModel(1, None, False, 1.0), rows),
@@ -102,3 +95,15 @@ class LogLossEvaluation:
         half = -math.log(self.floor) / 2.0
         return Estimate(float(np.clip(half * (self.mean + 1.0), 0.0, 2.0 * half)),
                         half * self.noise_scale, (0.0, 2.0 * half))
+
+
+def losses_of(y_proba, codes, n_classes, floor):
+    """Return the log loss of every row by the probabilities of its classes, at least `floor`."""
+    chances = read_numbers("y_proba", y_proba, columns=n_classes)
+    if chances.ndim == 1:
+        if n_classes != 2:
+            raise ValueError(f"y_proba of shape {chances.shape}: must be of shape "
+                             f"(n, {n_classes}), a column for each class.")
+        chances = np.column_stack([1.0 - chances, chances])
+    check_lengths(codes, "y_proba", chances)
+    return log_losses(chances[np.arange(len(codes)), codes], floor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,17 @@ from dpsk._data.errors import discreetly, quietly
 from dpsk._data.groups import groups_of
 from dpsk._data.labels import encode_labels, labels_fact
 from dpsk._docs import documented
-from dpsk.metrics._inputs import check_lengths, predicted, read_labels
+from dpsk.metrics._estimate import Estimate
+from dpsk.metrics._inputs import (
+    check_floor,
+    check_lengths,
+    predicted,
+    read_labels,
+    score_range_of,
+    scores_of,
+)
+from dpsk.metrics._log_loss import losses_of
+from dpsk.metrics._scores import require_probabilities
 from dpsk.metrics._table import TableEvaluation, checked_budget, table_method, table_release
 
 if TYPE_CHECKING:
@@ -23,9 +34,8 @@ if TYPE_CHECKING:
 
     from dpsk._privacy.noise.seeds import RandomState
     from dpsk._typing import Table
-    from dpsk.metrics._estimate import Estimate
 
-__all__ = ["MulticlassEvaluation"]
+__all__ = ["MulticlassEvaluation", "check_folds"]
 
 
 @documented
@@ -51,6 +61,10 @@ class MulticlassEvaluation(TableEvaluation):
         Of the release.
     of_population : bool
         Whether standard errors hold that of a sample of rows; see `for_population`.
+    log_loss_floor : float or None
+        Probabilities below count as it in `log_loss`; None: that was not asked for.
+    log_loss_left, log_loss_noise : float
+        Noisy sum of log losses less half of the largest each, and its noise.
 
     See Also
     --------
@@ -60,8 +74,9 @@ class MulticlassEvaluation(TableEvaluation):
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the counts are
     (epsilon, delta)-differentially private: a replaced row takes 1 from a cell and adds 1 to
-    another. The number of rows, the labels and all parameters are public. With `groups` it holds
-    for data sets that differ in all rows of one, which count for one together.
+    another; its log loss is clipped. The number of rows, the labels and all parameters are
+    public. With `groups` it holds for data sets that differ in all rows of one, which count for
+    one together.
 
     Examples
     --------
@@ -77,9 +92,14 @@ class MulticlassEvaluation(TableEvaluation):
     (True, True)
     """
 
+    log_loss_floor: float | None = None
+    log_loss_left: float = 0.0
+    log_loss_noise: float = 0.0
+
     @classmethod
     def from_estimator(cls, estimator: Any, X: Table, y: ArrayLike, *, epsilon: float = 1.0,
-                       delta: float | None = None, groups: ArrayLike | None = None,
+                       delta: float | None = None, log_loss_floor: float | None = None,
+                       groups: ArrayLike | None = None,
                        random_state: RandomState | None = None) -> Self:
         """Predict rows with a fitted classifier, and release the table.
 
@@ -92,6 +112,8 @@ class MulticlassEvaluation(TableEvaluation):
         y : array-like of shape (n,)
             Their labels.
         %(epsilon_release)s %(delta_release)s
+        log_loss_floor : float or None, default=None
+            As for `from_predictions`, of the probabilities of `predict_proba`.
         groups : array-like of shape (n,) or None, default=None
             As for `from_predictions`.
         %(random_state_release)s
@@ -103,14 +125,20 @@ class MulticlassEvaluation(TableEvaluation):
         """
         check_is_fitted(estimator)
         found = predicted(estimator, X, classifies=True, grouped=groups is not None)
+        chances = None
+        if log_loss_floor is not None:
+            require_probabilities("log_loss", score_range_of(estimator))
+            chances = scores_of(estimator, X, grouped=groups is not None)
         return cls.from_predictions(y, found, epsilon=epsilon, delta=delta,
-                                    labels=estimator.classes_, groups=groups,
+                                    labels=estimator.classes_, y_proba=chances,
+                                    log_loss_floor=log_loss_floor, groups=groups,
                                     random_state=random_state)
 
     @classmethod
     @quietly
     def from_predictions(cls, y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 1.0,
                          delta: float | None = None, labels: ArrayLike | None = None,
+                         y_proba: ArrayLike | None = None, log_loss_floor: float | None = None,
                          groups: ArrayLike | None = None,
                          random_state: RandomState | None = None) -> Self:
         """Release the table of labels by predictions.
@@ -120,6 +148,12 @@ class MulticlassEvaluation(TableEvaluation):
         y_true, y_pred : array-like of shape (n,)
             Labels of the rows, and those that were predicted.
         %(epsilon_release)s %(delta_release)s %(labels_release)s
+        y_proba : array-like of shape (n, n_classes) or None, default=None
+            Probabilities of the sorted labels, for the log loss.
+        log_loss_floor : float or None, default=None
+            Public, such as 0.01: the log loss is released too, of probabilities that count as no
+            less. Noise on all else is a fiftieth larger for it; `dp_log_loss` alone has a fifth
+            of its error. None: there is no `log_loss`.
         %(groups_release)s %(random_state_release)s
 
         Returns
@@ -130,21 +164,26 @@ class MulticlassEvaluation(TableEvaluation):
         Raises
         ------
         ValueError
-            If a parameter is out of range, a prediction is none of the labels, or lengths differ;
-            nothing is drawn then.
+            If a parameter is out of range, a prediction is none of the labels, lengths differ, or
+            of `y_proba` and `log_loss_floor` one is given alone; nothing is drawn then.
         """
         classes, codes = read_labels("MulticlassEvaluation", y_true, labels)
         guesses = discreetly("y_pred", column_or_1d, y_pred)
         check_lengths(codes, "y_pred", guesses)
         _, places = encode_labels(guesses, np.asarray(classes), "MulticlassEvaluation",
                                   what="y_pred", parameter="labels")
+        floor = _floor_of(log_loss_floor, y_proba)
         members = groups_of(groups, len(codes))
         budget = checked_budget(len(codes), 1, epsilon, delta, random_state, members)
-        table, scale, certificate = table_release(
-            table_method(cls, classes), "noisy table of predictions", budget, places, codes,
-            (len(classes), len(classes)), groups=members, random_state=random_state,
-            public=[labels_fact(classes, labels, source="y_true")])
-        return cls(table, scale, budget.n_samples, classes, certificate, False)
+        losses = {} if floor is None else {
+            "losses": losses_of(y_proba, codes, len(classes), floor), "most": -math.log(floor)}
+        table, scale, certificate, *left = table_release(
+            table_method(cls, classes, *[floor] * (floor is not None)),
+            "noisy table of predictions", budget, places, codes, (len(classes), len(classes)),
+            groups=members, random_state=random_state,
+            public=[labels_fact(classes, labels, source="y_true")], **losses)
+        return cls(table, scale, budget.n_samples, classes, certificate, False,
+                   *[floor, *left] * (floor is not None))
 
     def confusion_matrix(self) -> Estimate:
         """Return the noisy counts, an `Estimate` of shape (n_classes, n_classes).
@@ -208,6 +247,47 @@ class MulticlassEvaluation(TableEvaluation):
         """
         return self._share(lambda counts: (
             2.0 * _right(counts), counts.sum(axis=-1) + counts.sum(axis=-2)))
+
+    def log_loss(self) -> Estimate:
+        """Return the mean log loss of probabilities, an `Estimate`.
+
+        Probabilities below `log_loss_floor` count as it. The error of a sample of rows, after
+        `for_population`, is the largest that a mean in its range has.
+
+        Returns
+        -------
+        loss : Estimate
+            A number in [0, -log(log_loss_floor)].
+
+        Raises
+        ------
+        ValueError
+            If the evaluation was not asked for it by `log_loss_floor`.
+        """
+        if self.log_loss_floor is None:
+            raise ValueError("log_loss_floor=None: the log loss was not released; evaluate with "
+                             "y_proba= and log_loss_floor=0.01, or use dp_log_loss.")
+        most = -math.log(self.log_loss_floor)
+        value = min(max(self.log_loss_left / self.n_samples + most / 2.0, 0.0), most)
+        error = self.log_loss_noise / self.n_samples
+        if self.of_population:
+            error = math.hypot(error, math.sqrt(value * (most - value) / self.n_samples))
+        return Estimate(value, error, (0.0, most))
+
+
+def check_folds(y_proba=None, log_loss_floor=None, **_):
+    """Raise a ValueError where folds are asked for a log loss, which needs probabilities too."""
+    if y_proba is not None or log_loss_floor is not None:
+        raise ValueError(f"log_loss_floor={log_loss_floor}: folds of several classes have no log "
+                         "loss; leave it and y_proba out, and use dp_log_loss on held-out rows.")
+
+
+def _floor_of(log_loss_floor, y_proba):
+    """Return the checked floor of probabilities in the log loss, or None."""
+    if (log_loss_floor is None) != (y_proba is None):
+        raise ValueError(f"log_loss_floor={log_loss_floor}: must be given where y_proba is, and "
+                         "not without; give both, or neither.")
+    return None if log_loss_floor is None else check_floor("log_loss_floor", log_loss_floor)
 
 
 def _right(counts):

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from scipy.special import ndtri
 
-from dpsk._defaults.evaluation import LOSS_REACH, LOSS_WEIGHT, ORDER
+from dpsk._defaults.evaluation import LOSS_REACH, LOSS_WEIGHT, ORDER, WIDTHS, WIDTHS_SHARE
 from dpsk._parameters import check_real
 from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics import _curves
@@ -28,6 +28,8 @@ _MANY_TIES = 1.0 / 3.0
 _LUCK = 0.5
 #: The least variance of a label within a bin whose shares of positives tell of the order in it.
 _FEW = 0.02
+#: Noise on the rows of a cell over that on a count of a bin, nearly.
+_CELLS = 2.0 * math.sqrt(WIDTHS * (1.0 - WIDTHS_SHARE) / WIDTHS_SHARE / (2.0 + LOSS_WEIGHT**2))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -171,6 +173,7 @@ class ScoreTable(CurveTable):
             A number in [0, 1].
         """
         spread = 1.0 - self._tied - self._crowded
+        lumps = self._lumps() * spread
 
         def ordered(counts):
             area, ties = _curves.told(counts)
@@ -181,14 +184,20 @@ class ScoreTable(CurveTable):
             return (order * (counts.prod(axis=-2) * spread).sum(axis=-1) / 2.0,
                     (rises * counts.sum(axis=-2)**2 * spread).sum(axis=-1) / 12.0)
 
+        # Rows of a bin that is a lump may be in order as all rows are: half of what that adds.
+        lumped = float(_curves.told(self.counts)[0] - 0.5) / 2.0 * float(
+            _curves.tied_pairs(np.maximum(self.counts, 0.0), lumps))
+
         def won(counts):
-            return (_curves.won_pairs(counts) + sum(ordered(counts)) / 2.0,
-                    _curves.pairs(counts))
+            pairs = _curves.pairs(counts)
+            return (_curves.won_pairs(counts) + sum(ordered(counts)) / 2.0 + lumped * pairs,
+                    pairs)
 
         # Half the sum and half the difference of both, squared.
         hidden = np.hypot(*ordered(self.counts)) / math.sqrt(2.0) / max(
             float(_curves.pairs(self.counts)), 1.0)
-        return self._share(won, hidden=math.hypot(hidden, self._warned_ties("roc_auc") / 4.0))
+        return self._toward_law(self._share(won, hidden=math.hypot(
+            hidden, 2.0 * lumped, self._warned_ties("roc_auc") / 4.0)))
 
     def average_precision(self) -> Estimate:
         """Return the average precision, an `Estimate`.
@@ -202,22 +211,30 @@ class ScoreTable(CurveTable):
         crowded = self._crowded
         ties = self._tied + crowded
 
-        def ordered(counts):
-            area, wide = _curves.told(counts)
-            return ((2.0 * area - 1.0) * np.sqrt(wide))[..., None]
+        area, wide = _curves.told(self.counts)
+        strong = 2.0 * area - 1.0
+        even = np.array([strong * np.sqrt(wide)])
+        law = (_curves.orders(self.counts) + even) / 2.0
+        lump = np.maximum(strong - law, 0.0) * self._lumps()
+        order = law + lump / 2.0
 
         def by_bin(counts, order, ties=ties):
             return _curves.precisions(counts, ties, order)
 
         def precise(counts):
-            return by_bin(counts, ordered(counts)).sum(axis=-1), counts[..., 1, :].sum(axis=-1)
+            return by_bin(counts, order).sum(axis=-1), counts[..., 1, :].sum(axis=-1)
 
-        order = ordered(self.counts)
+        unseen = _curves.unseen_ties(self.counts, _CELLS * self.noise_scale) * bool(
+            self.bins.tied)
         rises, shares = _curves.slopes(self.counts, self.noise_scale)
         own = np.clip(rises / (6.0 * np.maximum(shares * (1.0 - shares), _FEW)), -1.0, 1.0)
-        some, none, beside, most = (by_bin(self.counts, *given) for given in (
-            (order,), (0.0,), (own,), (np.where(crowded > 0.0, 1.0, order), self._tied)))
-        hidden = math.hypot((some - none).sum(), (some - beside).sum(),
+        some, alike, none, beside, most, best, worst, same = (
+            by_bin(self.counts, *given) for given in (
+                (order,), (even,), (0.0,), (own,),
+                (np.where(crowded > 0.0, 1.0, order), self._tied), (law + lump,), (law,),
+                (0.0, np.ones(len(self.bins)))))
+        hidden = math.hypot((alike - none).sum(), (alike - beside).sum(), (best - worst).sum(),
+                            ((some - same) * unseen[::-1]).sum() / 2.0,
                             (most - some).sum() / 2.0, self._luck())
         return self._curved_share(precise, hidden / max(self.counts[1].sum(), 1.0))
 
@@ -341,14 +358,6 @@ class ScoreTable(CurveTable):
             sides = [estimate(lambda counts, some=some: metric(mixed(counts, *some)))
                      for some in ((least, most), (most, least))]
         return enclosing(found, *sides)
-
-    @property
-    def _tied(self):
-        return np.array(self.bins.tied or [0.0] * len(self.bins))
-
-    @property
-    def _crowded(self):
-        return np.array(self.bins.crowded or [0.0] * len(self.bins))
 
     def _warned_ties(self, what):
         """Return the share of pairs of rows whose order is not known, and warn where it is large.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._data.source import Rows
+from dpsk._defaults.evaluation import LOSS_WEIGHT
 from dpsk._estimator import warn_of_weak_budget
 from dpsk._fit import Method, run_private
 from dpsk._mechanism.core import Statistic, mu_of
@@ -18,6 +19,7 @@ from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS
 from dpsk._privacy.certificate import Certificate, Enforced
 from dpsk._privacy.noise.public import public_normals
 from dpsk._problem import Budget
+from dpsk._statistics.scores import counts_noise, loss_noise, noisy_counts_and_losses
 from dpsk._statistics.tables import noisy_tables, table_noise
 from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics._estimate import REACH, Estimate, between
@@ -72,8 +74,10 @@ def public_facts(budget, *facts):
 
 
 def table_release(method, name, budget, columns, codes, sizes, *, groups=None, random_state,
-                  public):
+                  public, losses=None, most=0.0):
     """Return noisy counts (label, cell), the deviation of their noise, and the certificate.
+
+    With `losses` also the noisy sum of what these are more than half of the most, and its noise.
 
     Parameters
     ----------
@@ -87,18 +91,36 @@ def table_release(method, name, budget, columns, codes, sizes, *, groups=None, r
     groups : Groups or None
     random_state : None, int or NoiseSeed
     public : list of str
+    losses : ndarray of shape (n,) or None
+        Of every row, clipped to [0, most].
+    most : float
     """
     warn_of_weak_budget(budget)
-    rows, (n_labels, n_cells) = Rows(columns[:, None], codes, groups=groups), sizes
-    (table,), certificate = run_private(
-        method, name, budget, Statistic(noisy_tables), rows, (rows, (n_cells,), n_labels, [(0,)]),
-        random_state=random_state, verbose=0,
-        enforced=[Enforced("cells", math.sqrt(2.0), "derived",
-                           f"l2 norm by which a replaced {budget.unit} moves the table: one from "
-                           "a cell and one to another")],
-        public=public_facts(budget, *public), released=["counts"])
-    return (of_known_sum(table, budget.n_samples),
-            table_noise(1, mu_of(certificate.noise_multiplier)), certificate)
+    n_labels, n_cells = sizes
+    enforced = [Enforced("cells", math.sqrt(2.0), "derived",
+                         f"l2 norm by which a replaced {budget.unit} moves the table: one from "
+                         "a cell and one to another")]
+    if losses is None:
+        rows = Rows(columns[:, None], codes, groups=groups)
+        statistic, data = Statistic(noisy_tables), (rows, (n_cells,), n_labels, [(0,)])
+    else:
+        rows, half = Rows(np.column_stack([columns, losses]), codes, groups=groups), most / 2.0
+        statistic, data = Statistic(noisy_counts_and_losses), (
+            rows, np.arange(n_cells), np.full((1, n_labels, n_cells), half), np.array([half]),
+            LOSS_WEIGHT)
+        enforced.append(Enforced(
+            "weighted log losses", LOSS_WEIGHT, "enforced",
+            f"by how much a replaced {budget.unit} moves their sum beside the table, each at "
+            f"most {most:g}"))
+    (table, *left), certificate = run_private(
+        method, name, budget, statistic, rows, data, random_state=random_state, verbose=0,
+        enforced=enforced, public=public_facts(budget, *public),
+        released=["counts"] + ["log_loss_left"] * len(enforced[1:]))
+    mu, table = mu_of(certificate.noise_multiplier), of_known_sum(table, budget.n_samples)
+    if losses is None:
+        return table, table_noise(1, mu), certificate
+    return (table, counts_noise(LOSS_WEIGHT, mu), certificate, float(left[0][0]),
+            loss_noise(LOSS_WEIGHT, half, mu))
 
 
 def of_known_sum(table, n_samples):

@@ -322,7 +322,13 @@ def _key_rows(random_state, *tables):
 
 
 def _plain(table):
-    """Return what a table holds: whatever holds the same numbers keys the same noise."""
+    """Return what a table holds: whatever holds the same numbers keys the same noise.
+
+    By the names and types of its columns parameters may mean others.
+    """
     plain = table.X if hasattr(table.X, "tocsr") else np.ascontiguousarray(table.X)
     groups = () if table.members is None else (table.members.codes,)
-    return plain, np.ascontiguousarray(table.y), *groups
+    # Each by itself: which of them are one object makes no difference.
+    named = [joblib.hash(part) for each in ("columns", "dtypes")
+             for part in getattr(table.X, each, ())]
+    return plain, np.ascontiguousarray(table.y), *groups, *named

@@ -191,15 +191,15 @@ class RankScore(Score):
     def error(self, means, noises, n_rows):
         (table,) = means
         found, counts, tied = self._estimate(table), table.counts, np.array(table.bins.tied)
-        # Bins do not tell the order of rows within them: two errors reach all that it may be.
         if self.name == "roc_auc":
-            reach = float(np.clip(_curves.tied_pairs(counts, 1.0 - tied), 0.0, 1.0)) / 2.0
-        elif counts[1].sum() < _KNOWN * table.noise_scale * math.sqrt(counts.shape[1]):
+            # It holds how far the order of rows within bins is off what bins beside tell.
+            return float(found.standard_error)
+        if counts[1].sum() < _KNOWN * table.noise_scale * math.sqrt(counts.shape[1]):
             return math.inf
-        else:
-            ends = [_curves.precisions(counts, tied, order).sum() / max(counts[1].sum(), 1.0)
-                    for order in (-1.0, 1.0)]
-            reach = max(ends[1] - found.value, found.value - ends[0], 0.0)
+        # Two errors reach all that precision may be by the order of rows within bins.
+        ends = [_curves.precisions(counts, tied, order).sum() / max(counts[1].sum(), 1.0)
+                for order in (-1.0, 1.0)]
+        reach = max(ends[1] - found.value, found.value - ends[0], 0.0)
         return math.hypot(found.standard_error, reach / 2.0)
 
 

@@ -38,8 +38,10 @@ class NetworkFit(DPEstimator):
         return self.data_norm
 
     def _fit_network(self, rows, loss, n_outputs=None, *, data_norm=None, free_weights=False,
-                     stages=(), enforced=(), public=(), released=()):
+                     first=(), stages=(), enforced=(), public=(), released=()):
         """Set the layers and what rows were mapped by; return what follows them in theta.
+
+        Stages that are `first` come before rows are mapped, which may look at targets.
 
         Rows are float32, as the network sees them but for `data_norm`, to which it scales longer
         ones down. `free_weights` may exceed their bound; what is enforced, public and released is
@@ -61,7 +63,7 @@ class NetworkFit(DPEstimator):
         else:
             maps = Centering.wanted(self.precondition, problem, self._mean_norm())
         theta, rest = self._solve(
-            problem, name, rows, stages=[*maps, *stages],
+            problem, name, rows, stages=[*first, *maps, *stages],
             enforced=[*self._norm_bounds(), *self._group_bounds(rows), *enforced],
             public=["all parameters, and the network's random weights at the start",
                     f"{self._units_fact(rows)}, feature names, types of numbers and table",

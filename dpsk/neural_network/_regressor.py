@@ -10,12 +10,13 @@ import numpy as np
 from dpsk._callbacks import private_fit
 from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
-from dpsk._data.targets import centered, clipped_targets, middle_of
+from dpsk._data.targets import centered, clipped_targets, middle_of, numeric_targets
 from dpsk._docs import documented
-from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
+from dpsk._mixins import LEARNT_TARGETS, BoundedRegressor
 from dpsk._objective.losses import Huber, Squared
 from dpsk._parameters import choice
-from dpsk._stages import TargetMean, TargetScaling
+from dpsk._problem import Budget
+from dpsk._stages import TargetBounds, TargetMean, TargetScaling
 from dpsk.neural_network._base import NetworkEstimator
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
 
     .. math:: \frac1n \sum_i \ell(\tilde y_i, f_\theta(x_i)) + \frac{\alpha}{2} \|W\|_2^2
 
-    with targets clipped to public bounds and mapped to [-1, 1]; `f` are fully connected layers
+    with targets clipped to bounds and mapped to [-1, 1]; `f` are fully connected layers
     with weights `W`. Every row's gradient is clipped, so rows need no bound.
 
     Parameters
@@ -59,10 +60,11 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
     ----------
     %(coefs_)s %(intercepts_)s %(linear_coef_)s %(center_)s %(preconditioner__network)s
     %(data_norm__network)s
+    %(target_bounds_)s
     offset_ : float
-        Middle of `target_bounds`, added to raw predictions, cut to [-1, 1], times `scale_`.
+        Middle of `target_bounds_`, added to raw predictions, cut to [-1, 1], times `scale_`.
     scale_ : float
-        Half the width of `target_bounds`.
+        Half the width of `target_bounds_`.
     %(n_layers_)s %(n_outputs_)s %(out_activation_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
@@ -100,11 +102,11 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
     True
     """
 
-    _constraints: ClassVar[dict] = {**NetworkEstimator._constraints, **BOUNDED_TARGETS,
+    _constraints: ClassVar[dict] = {**NetworkEstimator._constraints, **LEARNT_TARGETS,
                                     "loss": choice("squared_error", "huber")}
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
-                 target_bounds: tuple[float, float] = (-1.0, 1.0),
+                 target_bounds: tuple[float, float] | str | None = "auto",
                  hidden_layer_sizes: int | Sequence[int] = (128,), activation: str = "relu",
                  loss: str = "squared_error", threshold: float = 0.1, alpha: float = 0.0,
                  solver: str = "auto", precondition: str | bool = "auto",
@@ -147,17 +149,25 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
             The estimator, fitted.
         """
         self._check_params()
-        rows, bounds = self._read_rows(X, y, sample_weight, groups), self._bounds()
-        rows = rows.with_targets(partial(clipped_targets, centered, bounds, np.float32))
-        offset, scale = middle_of(*bounds)
-        # Quantiles are those of rows.
-        scaling = [TargetScaling()] if rows.groups is None else []
+        rows = self._read_rows(X, y, sample_weight, groups)
+        bounds = self._declared_bounds(rows)
+        # Learnt bounds are as close as a unit of targets would be; quantiles of that are of rows.
+        learning = [] if bounds else [TargetBounds(centered, np.float32)]
+        scaling = [TargetScaling()] if bounds and rows.groups is None else []
+        rows = rows.with_targets(partial(clipped_targets, centered, bounds, np.float32) if bounds
+                                 else numeric_targets)
         self._fit_layers(rows, self._loss(), None, free_weights=rows.is_weighted,
-                         stages=[*scaling, TargetMean()],
-                         enforced=[self._target_bound()],
+                         first=learning, stages=[*scaling, TargetMean()],
+                         enforced=[self._target_bound(bounds)] if bounds else [],
                          public=self._weight_facts(sample_weight))
-        self.offset_, self.scale_, self.out_activation_ = offset, scale, "identity"
+        if bounds:
+            self.target_bounds_ = bounds
+        self.offset_, self.scale_ = middle_of(*self.target_bounds_)
+        self.out_activation_ = "identity"
         return self
+
+    def _facts(self, rows):
+        return Budget(rows.n_units, rows.n_features + 1, *self._budget(rows.n_units))
 
     @blockwise
     @quietly
@@ -172,7 +182,7 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
         Returns
         -------
         targets : ndarray of shape (n,)
-            Within `target_bounds`.
+            Within `target_bounds_`.
         """
         return np.clip(self._predict_raw(X), -1.0, 1.0) * self.scale_ + self.offset_
 

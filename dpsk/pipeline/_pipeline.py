@@ -241,8 +241,7 @@ class DPPipeline(Composition):
 
         def fit(name, step, X):
             make = partial(configured, step, norm, (budget.epsilon, budget.delta))
-            targets = () if y is None else (y,)
-            more = params.get(name, {})
+            targets, more = () if y is None else (y,), params.get(name, {})
             ends = name == last and (last not in shares or of_any_kind)
             fitted[name] = (releases.fit_last if ends else releases.fit)(
                 shares.get(name, 0), make, X, *targets, **more)
@@ -252,6 +251,7 @@ class DPPipeline(Composition):
             if has_parts(step) or name in private:
                 step = fit_parts(name, step, X, y, fit) if has_parts(step) else fit(name, step, X)
                 steps[place] = name, step
+                asked(step)._behind(getattr(steps[place - 1][1], "_code", None))
                 X = X if place == len(steps) - 1 else transformed(step, X, n_samples)
             else:
                 X = mapped(step, X, n_samples)

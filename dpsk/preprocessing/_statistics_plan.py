@@ -60,9 +60,9 @@ class _RankChoices(Mechanism):
         if exponent < self.least_exponent:
             warnings.warn(
                 f"n={rows.n_units} {units_of(rows.groups)} are too few for {self.count} "
-                f"quantiles within the budget, which take {self.least_exponent / exponent:.2g} "
-                "times as many: the quantiles may lie far from all rows; declare bounds in "
-                "columns, or raise epsilon.", PrivacyWarning, stacklevel=2)
+                f"quantiles within the budget, which take {self.least_exponent / exponent:.3g} "
+                "times as many: the quantiles may lie far from all rows; declare bounds, in "
+                "columns or target_bounds, or raise epsilon.", PrivacyWarning, stacklevel=2)
 
 
 @dataclass(frozen=True)

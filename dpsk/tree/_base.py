@@ -64,6 +64,10 @@ class TableTrees(DPEstimator):
     def _growth(self, budget):
         """Return how trees grow on the bins that are known, a mechanism."""
 
+    def _pure(self, growth):
+        """Return the same at a pure epsilon, where there is such; else None."""
+        return None
+
     @abstractmethod
     def _grown_from(self, growth, rows, n_outputs, weights):
         """Return what trees grow from: rows of a read table, and weights of at most 1."""
@@ -123,11 +127,14 @@ class TableTrees(DPEstimator):
         self._release_more(steps, rows)
         if share:
             growth = self._growth(budget)
+            alone = self._pure(growth) if share == 1.0 and steps.may_be_pure else None
+            growth = alone or growth
             data = self._grown_from(growth, rows, n_outputs, at_most_one)
             # Bins follow from words as they were, and rows have those alone that were found.
             had_words = any(found is not None for found in table.found)
             known = (_digest(data),) if had_words else ()
-            self._trees = steps.release("trees", Share(growth, share), rows, data, known)
+            self._trees = steps.release("trees", Share(growth, share), rows, data, known,
+                                        pure=alone is not None)
         self._note_trees(n_columns)
         self.privacy_ = steps.certificate(
             self._told(start.privacy_.solver, len(self._trees)),

@@ -26,7 +26,7 @@ from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.sensitivity import REPLACE_ONE
 from dpsk._statistics.leaves import Slopes, best_splits, noisy_leaf_sums, noisy_mean_square
 
-__all__ = ["NodeSums", "Ready"]
+__all__ = ["DrawnSplits", "NodeSums", "Ready", "estimated"]
 
 #: The least root of a mean square, where targets lie in [-1, 1].
 _LEAST_ROOT = 0.01
@@ -109,7 +109,7 @@ class NodeSums(Composite):
             None if ask is None else _Sums(Slopes(weighed, sizes, 1.0, event, members), ask,
                                            derived_scale(event, REPLACE_ONE), classes)
             for ask, event in given[3:])
-        trees, drawn = [], None if self.chosen else _DrawnSplits(asked, draws)
+        trees, drawn = [], None if self.chosen else DrawnSplits(asked, draws)
         root = None if self.chosen or not self.depth else inner.of(
             np.zeros(bins.shape[1], np.uint8), 0)
         for _ in range(self.count):
@@ -123,7 +123,7 @@ class NodeSums(Composite):
                     splits.append(drawn.of(2**level))
                 else:
                     levels.append(inner.of(at, level))
-                    means = _estimated(levels)[0][2**level - 1:]
+                    means = estimated(levels)[0][2**level - 1:]
                     slopes = (targets - means[at]) / self._reach(means)[at][:, None]
                     slopes *= weights[:, None]
                     ask, event = given[2]
@@ -131,7 +131,7 @@ class NodeSums(Composite):
                                  2**level, bins, own)
                     splits.append(own[chosen])
                 at = below(bins, splits[-1], at)
-            means, counts, noise = _estimated([*levels, leaves.of(at, self.depth)], self.averaged)
+            means, counts, noise = estimated([*levels, leaves.of(at, self.depth)], self.averaged)
             kept = _kept(means, noise, self.depth)
             if drawn is not None and not self.scaled:
                 # Drawn splits tell classes apart by what all trees add up to, not on average.
@@ -168,10 +168,14 @@ def _center(bins, targets, weights, members, mean, spread):
     return middle, CLIP_WIDTH * math.sqrt(max(square, _LEAST_ROOT**2))
 
 
-class _DrawnSplits:
-    """Splits by public draws: columns in turn, and numbers near the middle of their bins."""
+class DrawnSplits:
+    """Splits by public draws: columns in turn, and numbers near the middle of their bins.
 
-    def __init__(self, asked, draws):
+    With `anywhere` every other one is at any bin.
+    """
+
+    def __init__(self, asked, draws, anywhere=False):
+        self._anywhere = anywhere
         self._asked, self._draws, self._turns = asked, draws, np.zeros(0, int)
         self._starts, self._sizes = np.unique(asked[:, 0], return_index=True,
                                               return_counts=True)[1:]
@@ -185,7 +189,8 @@ class _DrawnSplits:
             self._turns = np.append(self._turns, order)
         own, self._turns = np.split(self._turns, [count])
         drawn = self._draws.uniforms(3 * count).reshape(3, count)
-        places = np.where(self._words[own], drawn[0], drawn.mean(axis=0))
+        even = self._words[own] | (self._anywhere & (np.arange(count) % 2 > 0))
+        places = np.where(even, drawn[0], drawn.mean(axis=0))
         return self._asked[self._starts[own] + (places * self._sizes[own]).astype(int)]
 
 
@@ -209,11 +214,12 @@ class _Sums:
             self.noise / math.sqrt(2.0))
 
 
-def _estimated(levels, averaged=False):
+def estimated(levels, averaged=False, likely=None):
     """Return means, counts and the noise on means of all nodes, by sums of some first levels.
 
     Sums of a node and of those below it tell of each other: the best unbiased estimates first
-    (Hay, Rastogi, Miklau, Suciu 2010), then each mean drawn to its parent's by its noise.
+    (Hay, Rastogi, Miklau, Suciu 2010), then each mean drawn to its parent's by its noise, or to
+    what is `likely` of the nodes of every level.
     """
     upward, (sums, noise) = [], levels[-1]
     variance = noise**2
@@ -226,10 +232,12 @@ def _estimated(levels, averaged=False):
     several = sums.shape[1] > 2
     start = np.full((1, sums.shape[1] - 1), 1.0 / (sums.shape[1] - 1) if several else 0.0)
     draw = _linear if averaged else _drawn
-    found = [draw(sums, start, variance, several, None)]
+    found = [draw(sums, start if likely is None else likely[0], variance, several, None)]
     for part, own in reversed(upward):
         sums = part + np.repeat(0.5 * (sums - part[::2] - part[1::2]), 2, axis=0)
         means, counts = (np.repeat(each, 2, axis=0) for each in found[-1][:2])
+        if likely is not None:
+            means = likely[len(found)]
         found.append(draw(sums, means, own, several, counts))
     return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
 

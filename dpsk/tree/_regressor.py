@@ -12,6 +12,7 @@ from dpsk._data.errors import quietly
 from dpsk._data.targets import middle_of, numeric_targets
 from dpsk._docs import documented
 from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
+from dpsk._parameters import check_learnt
 from dpsk._privacy.certificate import Enforced
 from dpsk.tree._nodes import NODE_CONSTRAINTS, OneTree
 
@@ -27,16 +28,11 @@ if TYPE_CHECKING:
 __all__ = ["DPDecisionTreeRegressor", "TreeTargets"]
 
 
-def _check_bounds(name, value):
-    """Raise a ValueError unless `value` is "auto" or two bounds."""
-    if not (isinstance(value, str) and value == "auto"):
-        BOUNDED_TARGETS["target_bounds"](name, value)
-
-
 class TreeTargets(BoundedRegressor):
     """Mixin of regressors by the means of targets in leaves."""
 
-    _constraints: ClassVar[dict] = {**NODE_CONSTRAINTS, "target_bounds": _check_bounds}
+    _constraints: ClassVar[dict] = {**NODE_CONSTRAINTS, "target_bounds": check_learnt(
+        BOUNDED_TARGETS["target_bounds"], takes_none=False)}
     _scaled = True
 
     @blockwise
@@ -55,10 +51,6 @@ class TreeTargets(BoundedRegressor):
             Within `target_bounds_`.
         """
         return self._unscaled(self._averages(X)[:, 0])
-
-    @property
-    def _learns_bounds(self):
-        return isinstance(self.target_bounds, str)
 
     def _enforced(self):
         return [Enforced("target_bounds", list(self.target_bounds_), "released",

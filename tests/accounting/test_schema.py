@@ -1,11 +1,14 @@
 """The schema holds of every certificate, and not of one with other keys."""
 
+import html
 import json
 from dataclasses import replace
 
 import pytest
 
+from dpsk import Certificate
 from dpsk.accounting import NotPrivate, certificate_schema
+from tests.bad_arguments import calls
 from tests.privacy.cases import every_example
 from tests.privacy.test_certificate import SAMPLED, certificate
 
@@ -36,3 +39,30 @@ def test_it_holds_of_a_fit_without_noise():
 def test_it_does_not_hold_of_others(change):
     data = {**json.loads(certificate(SAMPLED).to_json()), **change}
     assert not VALIDATOR.is_valid(data)
+
+
+@pytest.mark.parametrize("call", [pytest.param(call, id=name) for name, call in calls().items()])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_every_certificate_says_what_it_rests_on(call):
+    """In text, HTML and JSON, which a certificate with another list is refused for."""
+    shown = call.made() if call.is_estimator else call.make(**call.given)
+    if call.is_estimator:
+        call.fit(shown)
+    for found in _certificates(shown):
+        faces = [str(found), html.unescape(found._repr_html_())]
+        assert len(found.assumed) >= 2
+        for line in found.assumed:
+            assert all(face.count(line) == 1 for face in faces)
+        data = json.loads(found.to_json())
+        VALIDATOR.validate(data)
+        assert data["assumed"] == [*found.assumed]
+        with pytest.raises(ValueError, match=r"^assumed="):
+            Certificate.from_dict({**data, "assumed": data["assumed"][:-1]})
+
+
+def _certificates(shown):
+    """Return the certificate of what a call returned, or those of its members."""
+    members = shown if isinstance(shown, tuple) else (shown,)
+    found = [each.privacy_ for each in members if hasattr(each, "privacy_")]
+    assert found
+    return found

@@ -73,6 +73,23 @@ def test_a_row_moves_the_table_of_labels_by_the_root_of_two_at_most(noise_times)
     assert max(moved) == pytest.approx(np.sqrt(2.0), rel=1e-12)
 
 
+def test_a_row_moves_the_table_and_the_log_losses_by_what_is_priced_at_most(noise_times):
+    noise_times(0.0)
+    y = np.arange(N) % 3
+    found = []
+    for label, guess, p in itertools.product(range(3), range(3), HOSTILE):
+        chances = np.full((N, 3), 1.0 / 3.0)
+        chances[-1] = p
+        found.append(MulticlassEvaluation.from_predictions(
+            *with_last(y, y, label, guess), labels=range(3), y_proba=chances,
+            log_loss_floor=0.01))
+    whole = [np.append(each.counts.ravel() / each.noise_scale,
+                       each.log_loss_left / each.log_loss_noise) for each in found]
+    moved = max(np.linalg.norm(one - other) for one, other in itertools.combinations(whole, 2))
+    mu = gaussian_mu(1.0, 1.0 / N**2)
+    assert (1.0 - 1e-5) * mu < moved <= mu * (1.0 + 1e-9)
+
+
 @pytest.mark.parametrize("bounds, most", [
     (None, 2.0 * np.sqrt(2.5)), ((-1.0, 1.0), 2.0 * np.sqrt(3.75))])
 def test_a_row_moves_the_moments_by_what_is_priced_at_most(noise_times, bounds, most):
@@ -100,6 +117,8 @@ PRICED = EVALUATIONS | {
     "following": lambda **more: BinaryEvaluation.from_predictions(*scores(), **more),
     "with log loss": lambda **more: BinaryEvaluation.from_predictions(
         *scores(), log_loss_floor=0.01, **more),
+    "table with log loss": lambda **more: MulticlassEvaluation.from_predictions(
+        scores()[0], scores()[0], y_proba=scores()[1], log_loss_floor=0.01, **more),
     "log loss": lambda **more: dp_log_loss(*scores(), **more)}
 
 

@@ -1,11 +1,14 @@
 """Every fit inside a budget is charged before it draws, or refused with nothing spent."""
 
 import copy
+import io
 import json
 import math
 import pickle
 import threading
+from contextlib import nullcontext
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -19,6 +22,7 @@ from dpsk import (
     DPAdditiveClassifier,
     DPGroupDROClassifier,
     DPLogisticRegression,
+    DPStandardScaler,
     DPTableVectorizer,
     PrivacyBudget,
     accounting,
@@ -186,6 +190,38 @@ def test_models_carry_a_budget_to_workers_only():
         each.fit(X, Y)
     assert len(budget.charges) == 1
     assert b"budget" not in pickle.dumps(inside)
+
+
+def _stored(fitted):
+    """Write a model to a file as joblib does, and read it."""
+    file = io.BytesIO()
+    joblib.dump(fitted, file)
+    file.seek(0)
+    return joblib.load(file)
+
+
+COPIES = {"itself": lambda each: each, "clone": clone, "copy": copy.copy, "deep": copy.deepcopy,
+          "pickle": lambda each: pickle.loads(pickle.dumps(each)), "joblib": _stored,
+          "parameters": lambda each: clone(each).set_params(**each.get_params(deep=False)),
+          "pipeline": lambda each: clone(make_pipeline(each)), "search": lambda each: clone(
+              GridSearchCV(each, {"epsilon": [0.1]}, cv=[(np.arange(20, 80), np.arange(20))]))}
+
+
+@pytest.mark.parametrize("kind", COPIES)
+@pytest.mark.parametrize("whole", [lambda: model(0.1, max_iter=2), lambda: make_dp_pipeline(
+    DPStandardScaler(), model(max_iter=2), epsilon=0.1, delta=DELTA)], ids=["model", "pipeline"])
+def test_copies_are_charged_where_their_originals_are(whole, kind):
+    """In the process of the budget: in blocks, and neither of them after these."""
+    budget, original, charged = PrivacyBudget(4.0, 1e-4), whole(), []
+    with budget:
+        inside = COPIES[kind](original)
+    for block in (nullcontext(), budget):
+        with block:
+            before = len(budget.charges)
+            inside.fit(X, Y)
+            charged.append(len(budget.charges) - before)
+    # A search fits its only fold, and then all rows.
+    assert charged == [0, 2 if kind == "search" else 1]
 
 
 @pytest.mark.parametrize("whole", [

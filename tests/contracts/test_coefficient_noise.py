@@ -7,8 +7,10 @@ from dpsk import DPLinearRegression, DPLogisticRegression
 from dpsk._objective.penalties import ElasticNet
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk._solvers import SOLVERS
-from dpsk.additive._noise import _with_moment, feature_moment
-from dpsk.linear_model._noise import _synthetic_targets
+from dpsk.additive._noise import _with_moment
+from dpsk.linear_model import _noise
+from dpsk.linear_model._noise import feature_moment
+from dpsk.linear_model._synthetic import shown_moment, synthetic_targets
 from dpsk.testing import NoiseSeed
 
 #: Every eigenvalue once.
@@ -63,7 +65,7 @@ def test_synthetic_targets_spread_as_learnt_bounds_say(bounds):
     y = np.clip(X[:, 0] + 0.6 * rng.normal(size=4000), *bounds)
     model = DPLinearRegression(2.0, target_bounds=bounds, random_state=NoiseSeed(0)).fit(X, y)
     assert model.target_bounds_ != bounds
-    drawn = _synthetic_targets(model, X, PublicDraws(0), 1.0)
+    drawn = synthetic_targets(model, X, PublicDraws(0), 1.0)
     assert 0.85 < np.std(drawn) / np.std(y) < 1.2
     assert drawn.min() >= bounds[0]
 
@@ -77,3 +79,39 @@ def test_columns_that_are_collinear_in_a_released_moment_are_so_in_synthetic_row
     assert np.corrcoef(mapped.T)[0, 2] > 0.999 > 0.1 > abs(np.corrcoef(mapped.T)[0, 1])
     assert hidden.sum() == 1
     np.testing.assert_allclose(np.abs(directions[1, hidden]), 0.0, atol=0.1)
+
+
+@pytest.mark.parametrize("solver, share", [
+    ("gd", 0.2), pytest.param("gd", 1.0, marks=pytest.mark.thorough),
+    pytest.param("newton", 0.2, marks=pytest.mark.thorough),
+    pytest.param("newton", 1.0, marks=pytest.mark.thorough)])
+def test_synthetic_scores_are_spread_as_those_of_a_fit(solver, share, monkeypatch):
+    """Else noise would be told to be half of what it is.
+
+    Of 15 summaries of one fit by gd the share was .22 to .24, its logarithm deviating by .034, so
+    that the bounds are 20 deviations away.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 4)) * (rng.random((4000, 4)) < share)
+    score = X @ [2.0, -1.0, 0.5, 0.5] / np.sqrt(share)
+    model = DPLogisticRegression(100.0, solver=solver, random_state=NoiseSeed(0)).fit(
+        X, score + rng.logistic(size=4000) > 0.0)
+    shares, drawn = [], _noise.synthetic_rows
+    monkeypatch.setattr(_noise, "synthetic_rows",
+                        lambda *given: shares.append(given[-1]) or drawn(*given))
+    assert np.isfinite(model.summary(10).coef_std).all()
+    assert (0.08 < shares[-1] < 0.5) if share < 1.0 else shares[-1] > 0.5
+
+
+def test_scores_in_hidden_directions_are_in_synthetic_rows():
+    """The others would else be told to vary by .6 of what they do; of one-hot none is known."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 3)) * [0.07, 1.0, 1.0]
+    model = DPLogisticRegression(4.0, random_state=NoiseSeed(0)).fit(
+        X, 1.5 / 0.07 * X[:, 0] + X[:, 1] + rng.logistic(size=4000) > 0.0)
+    moment, hidden = shown_moment(model)
+    assert hidden[0] > 0.5 > 0.02 > hidden[1:3].max()
+    assert 0.3 < moment[0, 0] * model.data_norm_**2 / 0.07**2 < 3.0
+    X = np.eye(4)[rng.integers(4, size=4000)]
+    model = DPLogisticRegression(2.0, random_state=NoiseSeed(0)).fit(X, X[:, 0] > rng.random(4000))
+    assert "noise hides" in model.summary(10).unknown

@@ -11,13 +11,15 @@ from dpsk._data.source import Rows
 from dpsk._mechanism.session import Session
 from dpsk._models.table_code import Indicators, LinearSplineBasis, TableCode
 from dpsk._models.trees import SplitTree, TableBins, Tree, below, blended, leaves_after
-from dpsk._privacy.events import Gaussian
+from dpsk._privacy.events import Gaussian, Pure
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._statistics.leaves import (
     Slopes,
     best_cuts,
+    best_labels,
     best_splits,
+    noisy_label_counts,
     noisy_leaf_sums,
     noisy_mean_square,
 )
@@ -27,11 +29,11 @@ EVENT, CLIP = Gaussian(0.5), 0.7
 HOSTILE = (math.nan, math.inf, -1.7e308, 1.7e308, 5e-324, -0.7, 0.7, -0.2, 0.4, 3.0)
 
 
-def asked(ask, *args):
+def asked(ask, *args, event=EVENT):
     """Return the answer of one release, the exact total and its noise."""
     with taped() as tape, np.errstate(all="ignore"):
-        answer = ask(*args, EVENT, Session(EntropyStream(), Ledger(EVENT)))
-    assert tape.events == [(EVENT,)]
+        answer = ask(*args, event, Session(EntropyStream(), Ledger(event)))
+    assert tape.events == [(event,)]
     ((total,), (part,)) = tape.totals[0], tape.parts[0]
     return answer, total, part
 
@@ -139,6 +141,78 @@ def test_no_replaced_row_moves_splits_of_all_nodes_apart_by_more_than_four_clip_
         furthest[n_outputs] = (changes.max(axis=3) - changes.min(axis=3)).sum(axis=2).max()
     assert max(furthest.values()) <= 4.0 * CLIP
     assert furthest[1] > 2.0 * CLIP
+
+
+def labelled(rng, event, law, groups=None):
+    """Return rows of three classes, and four drawn trees of them of two and four leaves."""
+    weights = np.resize([1.0, 0.3, 1.0, 7.0, math.nan], (25, 1)) if groups is None else (
+        np.ones((25, 1)))
+    return [Slopes(weights, weights, 1.0, event, groups, law), rng.integers(3, size=25), 3,
+            [(rng.integers(size, size=25).astype(np.uint8), size) for size in (2, 4, 2, 4)]]
+
+
+def furthest_labels(event, grouped, count):
+    """Return how far two candidates, trees with classes of leaves, move apart, by what may."""
+    rng = np.random.default_rng(6)
+    members = np.r_[np.zeros(4, int), np.arange(1, 22)] if grouped else np.arange(25)
+    rows, found = labelled(rng, event, "gumbel", Groups.of(members) if grouped else None), []
+    own, before = np.flatnonzero(members == 0), None
+    for _ in range(count):
+        rows[1][own] = rng.integers(3, size=len(own))
+        for leaves, size in rows[3]:
+            leaves[own] = rng.integers(size, size=len(own))
+        _, total, part = asked(best_labels, *rows, event=event)
+        free, ends = total[:4] / part.scale, []
+        counts = np.split(total[4:] / part.scale, np.cumsum([6, 12, 6]))
+        # The logarithm of the law of a tree, and of the class of each of its leaves.
+        laws = [each.reshape(-1, 3) - np.log(np.exp(each.reshape(-1, 3)).sum(axis=1))[:, None]
+                for each in counts]
+        if before is not None:
+            for tree in range(4):
+                moved = laws[tree] - before[1][tree]
+                start = free[tree] - before[0][tree]
+                ends.append((start + moved.max(axis=1).sum(), start + moved.min(axis=1).sum()))
+            found.append((max(high for high, _ in ends) - min(low for _, low in ends))
+                         * part.scale / part.sensitivity.moved)
+        before = free, laws
+    return max(found)
+
+
+@pytest.mark.parametrize("event", [EVENT, Pure(1.7)])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_no_replaced_unit_moves_the_laws_of_labeled_trees_apart_by_more_than_the_price(
+        event, grouped):
+    assert 0.5 < furthest_labels(event, grouped, 60) <= 1.0
+
+
+@pytest.mark.parametrize("event", [Gaussian(300.0), Pure(3000.0)])
+def test_the_labeled_tree_that_most_rows_agree_with_is_chosen_where_noise_is_small(event):
+    rows = labelled(np.random.default_rng(7), event, "gumbel")
+    (place, classes), _, _ = asked(best_labels, *rows, event=event)
+    counts = [np.array([[rows[0].whole[1][(leaves == leaf) & (rows[1] == label)].sum()
+                         for label in range(3)] for leaf in range(size)])
+              for leaves, size in rows[3]]
+    best = [each.max(axis=1).sum() for each in counts]
+    assert place == np.argmax(best)
+    chosen = counts[place][np.arange(len(classes)), classes]
+    np.testing.assert_array_equal(chosen, counts[place].max(axis=1))
+
+
+@pytest.mark.parametrize("event, law, order", [(EVENT, "standard_normal", 2),
+                                               (Pure(1.7), "laplace", 1)])
+def test_no_replaced_row_moves_the_counts_of_classes_by_more_than_their_sensitivity(
+        event, law, order):
+    slopes, labels, _, trees = labelled(np.random.default_rng(8), event, law)
+    leaves, totals = trees[1][0], []
+    for labels[0], leaves[0] in itertools.product(range(3), range(4)):
+        (noisy, noise), total, part = asked(noisy_label_counts, slopes, labels, 3, leaves, 4,
+                                            event=event)
+        assert noisy.shape == (4, 3)
+        assert noise == pytest.approx(part.scale * (1.0 if order == 2 else math.sqrt(2.0)))
+        totals.append(total.ravel())
+    moved = [np.linalg.norm(np.subtract(*pair), order)
+             for pair in itertools.combinations(totals, 2)]
+    assert 0.999 * part.sensitivity.moved < max(moved) <= part.sensitivity.moved
 
 
 @pytest.mark.parametrize("n_outputs", [1, 2])

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import ndtr, ndtri
 
 from dpsk._data import blocks
 from dpsk._data.source import Rows
@@ -21,7 +22,7 @@ from dpsk._statistics.scores import (
     noisy_widths,
     widths_noise,
 )
-from dpsk.metrics._curves import slopes, won_pairs
+from dpsk.metrics._curves import law_areas, lumps, orders, slopes, unseen_ties, won_pairs
 from dpsk.metrics._score_cells import ScoreCells
 from dpsk.metrics._score_plan import fewer_bins, lone, planned_bins, row_counts
 from dpsk.metrics._score_release import ScoreRelease
@@ -73,7 +74,7 @@ def counts_and_losses(X, y, mu=1.0):
 
 
 def counts_alone(X, y, mu=1.0):
-    return noisy_counts_and_losses(Rows(X[:, :1], y), BINS, EXPECTED[:0, None], np.zeros(0),
+    return noisy_counts_and_losses(Rows(X[:, :1], y), BINS, EXPECTED[None][:0], np.zeros(0),
                                    LOSS_WEIGHT, mu, opened(Gaussian(mu))[0])[0].ravel()
 
 
@@ -349,3 +350,30 @@ def test_pairs_within_bins_follow_the_shares_of_the_bins_beside(share):
     assert (rises * bins.sum(axis=0)**2).sum() / 12.0 == pytest.approx(
         won_pairs(fine) - won_pairs(bins), rel=0.02)
     np.testing.assert_allclose(shares, bins[1] / 2000.0)
+
+
+@pytest.mark.parametrize("apart", [-0.9, 0.6, 1.2])
+def test_orders_within_bins_and_the_nearest_area_are_those_of_two_normal_laws(apart):
+    negative = ndtri((np.arange(4000) + 0.5) / 4000)
+    positive = negative[::4] + apart
+    ends = [-0.8, -0.2, 0.4, 1.1]
+    places = [np.searchsorted(ends, each) for each in (negative, positive)]
+    counts = np.stack([np.bincount(each, minlength=5) for each in places]).astype(float)
+    exact = [2.0 * np.mean(positive[places[1] == each][:, None] > negative[places[0] == each]) - 1
+             for each in range(5)]
+    # The area that bins tell is a little nearer to a half.
+    np.testing.assert_allclose(orders(counts), exact, atol=0.04)
+    area = ndtr(apart / np.sqrt(2.0))
+    # The rarer label may be either one.
+    for tables in (counts, counts[::-1, ::-1]):
+        np.testing.assert_allclose(law_areas(tables, np.stack([tables, tables])), area, atol=0.005)
+
+
+def test_lumps_are_bins_of_many_pairs_and_ties_are_unseen_under_much_noise():
+    counts = np.full((2, 8), 50.0)
+    assert not lumps(counts, 1.0, np.ones(8)).any()
+    counts[:, 3] = 200.0
+    found = lumps(counts, 1.0, np.ones(8))
+    assert found[3] == pytest.approx(1.0 - 2.0 * (2500.0 + np.hypot(200.0, 200.0)) / 40_000.0)
+    assert np.count_nonzero(found) == 1 and not lumps(counts, 400.0, np.ones(8)).any()
+    assert unseen_ties(counts, 1e3).min() > 0.99 and unseen_ties(counts, 0.1).max() < 0.01

@@ -201,6 +201,7 @@ def test_products_of_two_columns_are_no_longer_than_one():
     first, second = features[:, :3], features[:, 6:10]
     np.testing.assert_array_equal(
         features[:, 10:22], (first[:, :, None] * second[:, None, :]).reshape(len(X), 12))
+    np.testing.assert_array_equal(one.features(X, TableCode(parts).features(X)), features)
     for where in one.slices:
         for row in np.unique(features[:, where], axis=0):
             assert squared_norm(row) <= 1

@@ -12,6 +12,7 @@ import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier, BaggingRegressor
+from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -143,7 +144,7 @@ def test_terms_add_up_to_the_raw_prediction(cls):
     # In the order of columns.
     assert [[axis.column for axis in term.axes] for term in model.terms_[5:]] == [
         ["number", "town"], ["level", "flag"]]
-    assert sum(term.values.size for term in model.terms_) == np.shape(model.coef_)[-1]
+    assert sum(term.values.size for term in model.terms_) == np.shape(model.term_coef_)[-1]
 
 
 def shares(axis, cells):
@@ -182,7 +183,7 @@ def test_a_fit_costs_its_budget_and_the_certificate_says_so(cls):
     bounds = {each.name: each for each in certificate.enforced}
     assert bounds["data_norm"].value == pytest.approx(math.sqrt(5))
     assert bounds["features of a column"].value == 1.0
-    assert {"coef_", "intercept_", "terms_"} <= set(certificate.released)
+    assert {"term_coef_", "intercept_", "terms_"} <= set(certificate.released)
     attributes = inspect.getdoc(cls).partition("Attributes")[2].partition("Raises")[0]
     shown = {name for name in vars(model) if name.endswith("_")}
     assert all(f"\n{name} :" in attributes for name in shown | {"terms_"})
@@ -282,7 +283,7 @@ def test_few_rows_are_fitted(cls, n, epsilon):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)
         model = make(cls, epsilon=epsilon, delta=0.1).fit(X, y)
-    assert np.isfinite(model.coef_).all() and len(model.predict(X)) == n
+    assert np.isfinite(model.term_coef_).all() and len(model.predict(X)) == n
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-5, 1e-3, 0.02, 1e5, 1e6])
@@ -296,6 +297,26 @@ def test_the_least_and_the_largest_budgets_are_fitted(epsilon, delta):
             X, targets(DPAdditiveRegressor, X))
     assert model.privacy_.delta_at(epsilon) <= delta
     assert total_mu(model.privacy_.event) > 0
+
+
+def test_columns_are_selected_by_their_importances():
+    """Pairs of columns and values of curves are more than columns. Fixed noise."""
+    X = np.random.default_rng(0).normal(size=(2000, 4))
+    y = X[:, 0] * X[:, 1] + X[:, 2]
+    model = DPAdditiveRegressor(8.0, interactions=[(0, 1)], random_state=NoiseSeed(0))
+    shares = clone(model).fit(X, y).feature_importances_
+    assert shares.argmin() == 3 and math.isclose(shares.sum(), 1.0)
+    assert RFE(model, n_features_to_select=3).fit(X, y).support_.tolist() == 3 * [True] + [False]
+    assert SelectFromModel(model, max_features=3).fit(X, y).transform(X).shape[1] <= 3
+
+
+def test_many_columns_take_no_matrix_of_all_values_of_curves():
+    X = np.random.default_rng(0).normal(size=(60, 600))
+    tracemalloc.start()
+    model = DPAdditiveClassifier().fit(X, X[:, 0] > 0)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < model.term_coef_.size**2
 
 
 @every_additive_model

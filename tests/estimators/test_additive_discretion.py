@@ -75,7 +75,7 @@ def test_all_that_a_fit_shows_follows_from_its_releases(cls, interactions, max_c
         for labels in (y, ends):
             found, _, _ = shown(other, labels, tape.answers)
             assert [face for face in faces if faces[face] != found[face]] == [], name
-    assert shown(table(seed=1), y)[0]["coef_"] != faces["coef_"]
+    assert shown(table(seed=1), y)[0]["term_coef_"] != faces["term_coef_"]
 
 
 @every_additive_model
@@ -128,7 +128,7 @@ def test_cells_that_are_refused_are_not_quoted(cls, cell, silent):
 def test_a_seed_repeats_a_fit_whatever_the_container_and_an_int_does_not(cls):
     def trained(**params):
         model = fitted(cls, **params)
-        return pickle.dumps([np.round(model.coef_, 12), np.round(model.intercept_, 12)])
+        return pickle.dumps([np.round(model.term_coef_, 12), np.round(model.intercept_, 12)])
 
     assert trained(random_state=NoiseSeed(0)) == trained(random_state=NoiseSeed(0))
     assert trained(random_state=NoiseSeed(0)) != trained(random_state=NoiseSeed(1))
@@ -144,7 +144,7 @@ def test_fits_are_the_same_whatever_errors_are_set_to_raise(cls):
     def outcome():
         with repeated_stream():
             model = make(cls).fit(X, y)
-        return model.coef_.tobytes(), model.predict(X).tobytes()
+        return model.term_coef_.tobytes(), model.predict(X).tobytes()
 
     calm = outcome()
     with warnings.catch_warnings(), np.errstate(all="raise"):

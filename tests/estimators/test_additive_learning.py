@@ -75,7 +75,7 @@ def test_without_noise_curves_are_no_finer_and_no_steeper_than_a_sample_supports
         losses[epsilon] = log_loss(wanted, model.predict_proba(test))
     assert losses[np.inf] < min(1.02 * losses[100.0], log_loss(wanted, np.full(
         len(wanted), wanted.mean())))
-    assert np.abs(model.coef_).max() < 5.0
+    assert np.abs(model.term_coef_).max() < 5.0
     assert all(len(axis.knots) < 9 for axis, _ in curves(model).values() if axis.knots is not None)
 
 

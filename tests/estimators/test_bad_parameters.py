@@ -1,5 +1,6 @@
 """A bad parameter is a ValueError naming it, its value and a remedy, before any noise."""
 
+import inspect
 import math
 import warnings
 
@@ -122,6 +123,15 @@ def test_a_bad_value_is_refused(cls, name, value):
         (key, option), = value.items()
         assert repr(key) in text or key in text
         assert key == "unknown" or repr(option) in text
+
+
+@every_estimator
+def test_a_refusal_names_auto_where_it_is_the_default(cls):
+    own = {name for name, each in inspect.signature(cls).parameters.items()
+           if each.default == "auto" and name != "solver"}
+    for name in own:
+        text = refusal(cls(**{name: "no such word"}))
+        assert text.startswith(f"{name}='no such word': must be") and "'auto'" in text, text
 
 
 @in_a_row("cls, name, value", _SOMEWHERE)

@@ -8,7 +8,7 @@ from dpsk.testing import NoiseSeed
 from tests.registry import documented_solvers
 
 HIDDEN = {"hidden_layer_sizes": (20,)}
-PARAMS = {DPMLPClassifier: HIDDEN, DPMLPRegressor: HIDDEN,
+PARAMS = {DPMLPClassifier: HIDDEN, DPMLPRegressor: {**HIDDEN, "target_bounds": (-1.0, 1.0)},
           DPAUCMaximizer: {**HIDDEN, "loss": "auc", "positive_ratio": 0.5, "data_norm": 4.0}}
 #: Solvers that train networks, with the loss that they take.
 FITS = [pytest.param(cls, {"solver": solver}, id=f"{cls.__name__}-{solver}")

@@ -56,6 +56,8 @@ _ROWS = {
     "string": (_WORD, ValueError, "could not convert string to float"),
     "three-dimensional": (_rows()[None], ValueError, "Found array with dim 3"),
     "no columns": (_rows()[:, :0], ValueError, r"Found array with 0 feature\(s\)"),
+    "frame without columns": (pd.DataFrame(index=range(20)), ValueError,
+                              r"Found array with 0 feature\(s\)"),
     "object column": (_with(_WORD), ValueError, "could not convert string to float"),
     "bytes": (_with(_WORD.encode()), ValueError, "could not convert string to float"),
     "strings": (np.full((20, 3), _WORD), ValueError, "could not convert string to float"),

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier
+from sklearn.datasets import load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -101,7 +102,11 @@ def test_the_certificate_is_what_was_released_and_within_the_budget(cls, params)
         model = make(cls, epsilon=2.0, **params).fit(X, targets(cls, X))
     certificate = model.privacy_
     assert sum((tally(ledger.spent) for ledger in ledgers), Counter()) == tally(certificate.event)
-    assert 0.9 * certificate.delta <= certificate.delta_at(2.0) <= certificate.delta == 1e-4
+    # Of few rows, all of whose columns are declared, the price is a pure epsilon.
+    pure = is_classifier(model) and "columns" in params
+    least = 0.0 if pure else 0.9 * certificate.delta
+    assert least <= certificate.delta_at(2.0) <= certificate.delta == 1e-4
+    assert not pure or 1.99 < certificate.epsilon_at(0.0) <= 2.0
     assert all(part.scale > 0 for parts in tape.parts for part in parts)
     assert Certificate.from_json(certificate.to_json()) == certificate
     assert certificate.solver.endswith("then a decision tree")
@@ -118,6 +123,23 @@ def test_prices_follow_from_public_facts_alone(cls):
         events = make(cls).fit(X, targets(cls, X, seed)).privacy_.event.events
         costs.append([total_mu(each) for each in events])
     np.testing.assert_allclose(costs[1:], costs[:-1], rtol=1e-5)
+
+
+def test_a_tree_of_few_rows_is_pure_by_itself_and_gaussian_where_others_pay():
+    X, y = load_wine(return_X_y=True)
+    bounds = dict(enumerate(zip(X.min(axis=0), X.max(axis=0), strict=True)))
+    model = DPDecisionTreeClassifier(columns=bounds, classes=[0, 1, 2], random_state=NoiseSeed(0))
+    assert model.fit(X, y).privacy_.epsilon_at(0.0) == pytest.approx(1.0)
+    assert model.score(X, y) > 0.6 and model.get_depth() <= 5
+    # Leaves side by side have different classes, so that fewer splits say the same.
+    assert model.get_n_leaves() <= 32 and len(np.unique(model.predict(X))) > 1
+    with PrivacyBudget(1.0, 1e-4):
+        within = clone(model).set_params(delta=1e-5).fit(X, y)
+    whole = make_dp_pipeline(DPStandardScaler(), clone(model).set_params(random_state=None),
+                             epsilon=1.0, delta=1e-4, random_state=NoiseSeed(0)).fit(X, y)
+    for each, delta in ((within, 1e-5), (whole, 1e-4)):
+        assert each.privacy_.epsilon_at(0.0) == math.inf
+        assert 0.9 * delta <= each.privacy_.delta_at(1.0) <= delta
 
 
 @every_tree_model

@@ -114,7 +114,7 @@ def _of_trees(cls, variant):
     X, y = training_rows(model, n=_ROWS)
     weights = np.linspace(0.5, 1.0, _ROWS) if variant == "weights" else None
     groups = np.arange(_ROWS) // 2 if variant == "groups" else None
-    if "n_estimators" in model.get_params():
+    if "n_estimators" in model.get_params() or is_classifier(model):
         model.set_params(random_state=0)
     with fixed_streams():
         model.fit(X.astype(np.float32 if variant == "single" else np.float64), y, weights, groups)

@@ -80,6 +80,17 @@ def test_labels_are_not_quoted():
     refused(RegressionEvaluation.from_predictions, [SECRET] * 40, Y, residual_bound=1.0)
 
 
+def test_a_log_loss_of_predictions_needs_probabilities_and_a_floor():
+    chances = np.column_stack([1.0 - SCORES, SCORES])
+    for words, options in (("log_loss_floor", {"y_proba": chances}),
+                           ("log_loss_floor", {"log_loss_floor": 0.01}),
+                           ("log_loss_floor", {"log_loss_floor": 0.6, "y_proba": chances}),
+                           ("40 rows and y_proba has 39", {"y_proba": chances[1:]}),
+                           (r"shape (40, 3)", {"y_proba": np.zeros((40, 3))})):
+        given = {"log_loss_floor": 0.01} if "rows" in words or "shape" in words else {}
+        assert words in refused(MulticlassEvaluation.from_predictions, Y, Y, **given, **options)
+
+
 def test_weights_are_refused():
     refused(dp_roc_auc_score, Y, SCORES, error=TypeError, sample_weight=np.ones(40))
 

@@ -73,6 +73,11 @@ def test_without_noise_everybody_counts_alike():
     assert found.counts.sum() == pytest.approx(G)
     assert float(found.accuracy()) == pytest.approx(
         accuracy_score(MANY, GUESSES, sample_weight=SHARES), abs=1e-5)
+    chances = np.random.default_rng(0).dirichlet(np.ones(len(found.labels)), size=N)
+    found = evaluated("labels", epsilon=np.inf, y_proba=chances, log_loss_floor=0.01)
+    _, places = np.unique(MANY, return_inverse=True)
+    assert float(found.log_loss()) == pytest.approx(np.average(
+        -np.log(chances[np.arange(N), places].clip(0.01)), weights=SHARES), abs=1e-4)
     found = evaluated("public bins", epsilon=np.inf)
     assert float(found.recall(0.5)) == pytest.approx(
         recall_score(LABELS, SCORES >= 0.5, sample_weight=SHARES), abs=1e-4)
@@ -154,7 +159,7 @@ def test_folds_of_people_are_charged_to_a_budget_of_groups(estimator):
     assert found.privacy_.relation == GROUP_RELATION and found.n_trainings == 3
     assert all(each.privacy_.relation == GROUP_RELATION for each in found.estimators)
     assert found.evaluation.n_samples == G and found.evaluation.privacy_.delta == 1e-5
-    assert "that a group is in 3 trainings at most, and in one evaluation" in found.privacy_.public
+    assert "a group is in 3 trainings at most, and in one evaluation" in found.privacy_.public
     assert not any(word in fact for fact in found.privacy_.public
                    for word in ("number of rows", "trained the model"))
     assert len(budget.charges) == 5 and all(charge.of_groups for charge in budget.charges)

@@ -42,9 +42,9 @@ def test_stated_intervals_cover_over_the_whole_grid(cell):
 
 
 def test_areas_of_few_cases_are_not_off_to_one_side():
-    """Noise has fixed seeds; the middles of intervals are off by .06."""
+    """Noise has fixed seeds; the middles of intervals are off by .06, areas of bins by .09."""
     _, bias, error, stated, _ = measured("binary", "logistic", 0.0134, 7500, 1.0, 32)["roc_auc"]
-    assert bias < 0.03 and 0.05 < error < 1.2 * stated < 0.15
+    assert bias < 0.03 and error < 0.07 < 1.2 * stated < 0.15
 
 
 @pytest.mark.parametrize("shape", ["crowded", "sharp"])

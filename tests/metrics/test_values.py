@@ -251,8 +251,33 @@ def test_a_log_loss_is_that_of_scikit_learn_where_no_probability_is_below_the_fl
 
 def test_probabilities_below_the_floor_or_none_count_as_it():
     y, p = [0, 1, 1, 0], [0.2, np.nan, 1e-9, 1.5]
-    found = dpm.dp_log_loss(y, p, floor=0.1, epsilon=np.inf)
-    assert float(found) == pytest.approx(-(np.log(0.8) + 3.0 * np.log(0.1)) / 4.0, abs=1e-6)
+    truth = pytest.approx(-(np.log(0.8) + 3.0 * np.log(0.1)) / 4.0, abs=1e-6)
+    assert float(dpm.dp_log_loss(y, p, floor=0.1, epsilon=np.inf)) == truth
+    found = dpm.MulticlassEvaluation.from_predictions(y, y, y_proba=p, log_loss_floor=0.1,
+                                                      epsilon=np.inf)
+    assert float(found.log_loss()) == truth
+
+
+def test_a_log_loss_of_many_classes_is_released_where_it_is_asked_for():
+    """Of 60 draws with fixed seeds 54 or more are covered, as of Gaussian noise of that scale."""
+    X, y = make_classification(2000, n_informative=5, n_classes=4, random_state=0)
+    model = LogisticRegression(max_iter=500).fit(X, y)
+    truth = -np.log(model.predict_proba(X)[np.arange(2000), y].clip(0.01)).mean()
+    found = [dpm.MulticlassEvaluation.from_estimator(
+        model, X, y, epsilon=4.0, log_loss_floor=0.01, random_state=NoiseSeed(seed))
+        for seed in range(60)]
+    ends = np.array([each.log_loss().interval() for each in found])
+    assert np.sum((ends[:, 0] <= truth) & (truth <= ends[:, 1])) >= 54
+    without = dpm.MulticlassEvaluation.from_estimator(model, X, y, epsilon=4.0)
+    assert 1.0 < found[0].noise_scale / without.noise_scale < 1.03
+    assert "log_loss_left" in found[0].privacy_.released != without.privacy_.released
+    assert (found[0].for_population().log_loss().standard_error
+            > found[0].log_loss().standard_error)
+    assert "log_loss" in found[0]._repr_html_() and "log_loss" not in without._repr_html_()
+    with pytest.raises(ValueError, match="log_loss_floor=None"):
+        without.log_loss()
+    with pytest.raises(ValueError, match="folds of several classes"):
+        dpm.dp_cross_validate(model, X, y, log_loss_floor=0.01)
 
 
 def test_a_log_loss_of_an_evaluation_is_released_where_it_is_asked_for(scored):

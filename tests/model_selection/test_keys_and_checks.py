@@ -26,6 +26,17 @@ def test_a_seed_draws_anew_for_other_targets():
     assert first == again != second
 
 
+def test_a_seed_draws_anew_for_other_names_of_columns():
+    """By which parameters may mean other columns, so that the same noise would meet other sums."""
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(X, columns=[f"column {place}" for place in range(X.shape[1])])
+    first, again, other = (
+        DPRandomizedSearchCV(model(), {"alpha": loguniform(1e-3, 1.0)}, n_iter=1,
+                             random_state=NoiseSeed(0)).fit(each, Y).best_params_["alpha"]
+        for each in (table, table.copy(), table.set_axis(table.columns[::-1], axis=1)))
+    assert first == again != other
+
+
 @pytest.mark.parametrize("order", [1, -1])
 def test_what_one_of_the_settings_would_refuse_is_refused_first(order):
     """Wherever among others it stands."""

@@ -5,6 +5,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.feature_extraction.text import HashingVectorizer
@@ -251,3 +252,24 @@ def test_set_output_is_that_of_the_steps(container):
     X, _ = table()
     pipeline = DPPipeline([("table", DPTableVectorizer())]).set_output(transform=container)
     assert hasattr(pipeline.fit(X).transform(X), "iloc") == (container == "pandas")
+
+
+@pytest.mark.parametrize("last, drawn", [
+    (DPLogisticRegression(classes=[False, True]), True),
+    (DPRidge(target_bounds=(0.0, 1.0)), True),
+    (DPLogisticRegression(classes=[False, True], penalty="l2_ball", radius=50.0), False)],
+    ids=["logistic", "ridge", "ball"])
+def test_new_categories_have_the_mean_of_the_others_where_none_was_there(last, drawn):
+    """Else their coefficient is noise alone; seeds are fixed."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"town": rng.choice(["a", "b", "c"], 4000), "x": rng.normal(size=4000)})
+    y = (X["x"] + (X["town"] == "a") + rng.logistic(size=4000) > 0.0).to_numpy()
+    fits = [make_dp_pipeline(DPTableVectorizer(columns={"town": ["a", "b", "c"]}), last,
+                             random_state=NoiseSeed(seed)).fit(X, y) for seed in range(6)]
+    places = [f"town_{each}" for each in ("a", "b", "c", "other")]
+    names = fits[0][:-1].get_feature_names_out().tolist()
+    known, other = np.split(np.array([np.ravel(fit[-1].coef_)[[
+        names.index(each) for each in places]] for fit in fits]), [3], axis=1)
+    off = np.median(np.abs(other[:, 0] - known.mean(axis=1)) / np.ptp(known, axis=1))
+    # Coefficients that are held in a set stay there.
+    assert off < 0.05 if drawn else off > 0.5

@@ -120,7 +120,7 @@ def test_so_many_features_are_those_of_a_fit(epsilon):
     model = DPAdditiveClassifier(epsilon, interactions=0, columns=columns,
                                  random_state=NoiseSeed(0)).fit(X, rng.random(n) < 0.5)
     (planned,) = plan_privacy(n, TABLE, epsilon=epsilon).n_expanded
-    assert planned / 1.5 < model.coef_.size < 1.5 * planned
+    assert planned / 1.5 < model.term_coef_.size < 1.5 * planned
 
 
 def test_parts_fit_in_a_budget_together():

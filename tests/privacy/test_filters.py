@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsk._privacy import accountant
+from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.events import (
     Composed,
     Disclosure,
@@ -171,3 +172,18 @@ def test_sums_are_what_is_left():
     assert filter_.left((0.75,), 0.0) == 0.25
     assert filter_.admits((0.75,), (0.25,))
     assert not filter_.admits((0.75,), (0.2501,))
+
+
+@pytest.mark.parametrize("kind", FILTERS)
+def test_rounding_admits_no_more_than_the_bounds_cover(kind):
+    """Nor does it refuse what is left: epsilons are solved for to some digits."""
+    for epsilon, delta in (*BUDGETS, (100.0, 1e-60)):
+        filter_ = FILTERS[kind](epsilon, delta)
+        nothing, most = (0.0,) * len(filter_.units), filter_.limits
+        assert filter_.admits(nothing, most)
+        assert not filter_.admits(nothing, tuple(np.multiply(most, 1.0 + 1e-14)))
+        spent = tuple(np.multiply(most, 0.3))
+        left = filter_.left(spent, delta)
+        event = Pure(left) if kind == "pure" else Gaussian(
+            1.0 / calibrate(lambda z: Gaussian(1.0 / z), left, delta))
+        assert filter_.admits(spent, filter_.price(event))

@@ -1,0 +1,91 @@
+"""Unverified assumptions of guarantees, of fits and of budgets."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from dpsk._privacy.certificate_fields import HANDED_OVER, SAME_GROUPS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+__all__ = ["FIXED", "facts_of", "facts_of_charges", "of_budget", "of_fit"]
+
+_CHOSEN = "rows, columns, bounds and other parameters were chosen without a look at the data"
+_ALONE = "nothing else was computed from these rows: exact scores"
+_SEED = "nobody knows or guesses the seed"
+_ROUNDING = "rounding of numbers in floating point does not weaken the noise"
+_ALWAYS = (
+    "all releases come from the same rows, as a budget is for one data set",
+    f"{_CHOSEN}, except at results that were released inside of the budget",
+    f"{_ALONE}, fits by other packages and fits outside of the budget are not counted",
+    "nobody copied the ledger to spend the budget twice")
+_STAYS = "a row that is replaced stays in its group, in releases that protect groups"
+_UNSAID = ("nothing but what is listed was taken as public, and no noise repeats under a seed, in "
+           "releases that state no public facts")
+_SEEDED = f"{_SEED}, in releases whose noise repeats under one"
+#: Of a sum of certificates.
+FIXED = ("which fits were made and how each was set up: fixed before the first, or else account "
+         "for them with a PrivacyBudget")
+#: How a fact begins that is a claim; a budget that stands for one release states its own.
+_BEGINNINGS = (FIXED, HANDED_OVER, SAME_GROUPS, _SEED, _STAYS, _UNSAID, *_ALWAYS)
+#: A claim of a fit or of one of its steps.
+_CLAIM = re.compile(r"(?:.*: )?that ")
+
+
+def of_fit(certificate: Any) -> tuple[str, ...]:
+    """Return what the guarantee of a certificate rests on and cannot be checked."""
+    if not certificate.is_private:
+        return ()
+    claims = tuple(filter(_is_claim, certificate.public))
+    own = [(_CHOSEN, ""), (_ALONE, " and other fits are not counted")]
+    own += [(_SEED, "")] * certificate.reproducible
+    own += [(_ROUNDING, "")] * (certificate.arithmetic != "grid")
+    # A budget that stands for one release says the same of all of them.
+    return (*(line + more for line, more in own
+              if not any(claim.startswith(line) for claim in claims)), *claims)
+
+
+def of_budget(unit: str, charges: Sequence[Any]) -> tuple[str, ...]:
+    """Return what the guarantee of a budget rests on and cannot be checked."""
+    lines = [*_ALWAYS]
+    if unit == "group":
+        lines.append(SAME_GROUPS)
+    lines += [f"{text} ({_numbers(found)})" for text, found in (
+        (_STAYS, [unit == "row" and charge.of_groups for charge in charges]),
+        # A line that was cut, or is of a version that wrote no more.
+        (_UNSAID, [not charge.public for charge in charges]),
+        (_SEEDED, [charge.reproducible for charge in charges])) if any(found)]
+    return (*lines, *_stated(charges, True))
+
+
+def facts_of(public: Sequence[str]) -> list[str]:
+    """Return what is taken as public by a fit, without claims."""
+    return [fact for fact in public if not _is_claim(fact)]
+
+
+def facts_of_charges(charges: Sequence[Any]) -> tuple[str, ...]:
+    """Return what is taken as public, and by which releases."""
+    return _stated(charges, False)
+
+
+def _stated(charges: Sequence[Any], claims: bool) -> tuple[str, ...]:
+    """Return what releases state that is a claim nobody has checked, or that is none."""
+    found = dict.fromkeys(fact for charge in charges for fact in charge.public
+                          if _is_claim(fact) == claims)
+    return tuple(f"{fact} ({_numbers([fact in charge.public for charge in charges])})"
+                 for fact in found)
+
+
+def _is_claim(fact: str) -> bool:
+    return fact.startswith(_BEGINNINGS) or _CLAIM.match(fact) is not None
+
+
+def _numbers(found: Sequence[bool]) -> str:
+    """Return the places, from 1, where something was found, in words."""
+    if all(found):
+        return "all releases"
+    places = [str(place) for place, each in enumerate(found, 1) if each]
+    return f"release{'s' if len(places) > 1 else ''} {', '.join(places)}"

@@ -1,0 +1,64 @@
+"""The curvature of a loss along fitted scores, which their spread about 0 changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from dpsk._privacy.events import Composed
+from dpsk._queries import Curvatures, Gradients
+from dpsk._stages.base import RowStage, Stage
+from dpsk._stages.shrinkage import along, energy
+from dpsk._stages.whitening import Whitening
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._privacy.elementary import Event
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
+
+__all__ = ["ScoreCurvature"]
+
+
+class ScoreCurvature(Stage):
+    """Keep how much the loss curves along the scores of a fit, over their mean square.
+
+    By an answer that the solver had: of Newton's method the last Hessian; else the first gradient,
+    which is the mean curvature on the way from 0. Scores that are 0 for many rows and large for
+    few have less than normal ones. Nothing more is released, and parameters stay.
+
+    Parameters
+    ----------
+    whitening : RowStage or None
+        Before the solver.
+    """
+
+    attribute = "score_curvature_"
+
+    comes_last: ClassVar[bool] = True
+    takes_groups: ClassVar[bool] = True
+
+    def __init__(self, whitening: RowStage | None) -> None:
+        self._whitening = whitening
+
+    def applies(self, problem: Problem, given: Any, solver: Any) -> bool:
+        return type(self._whitening) is Whitening and issubclass(
+            solver.asks, (Gradients, Curvatures))
+
+    def event(self, problem: Problem) -> Event:
+        return Composed(())
+
+    def release(self, problem: Problem, oracle: Any, theta: FloatArray) -> Any:
+        """Return `theta` as it was."""
+        whitening: Any = self._whitening
+        answer, spectrum = oracle.answer, whitening.spectrum
+        varied = theta if spectrum.mean is None else theta - along(
+            theta, spectrum.matrix @ spectrum.mean)
+        if varied.ndim > 1:
+            # A shift of all classes changes nothing.
+            varied = (varied.T - varied.mean(axis=1)).T
+        size = energy(spectrum, varied)
+        if size > 0.0:
+            slope = -answer if answer.shape == theta.shape else answer @ varied
+            self.value = float((slope * varied).sum()) / size
+        return theta

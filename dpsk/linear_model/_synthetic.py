@@ -1,0 +1,161 @@
+"""Synthetic rows and targets that are as a fit has released: a table that is no data."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import expit, ndtri, softmax
+from sklearn.base import is_classifier
+
+from dpsk._data.weights import class_factors
+from dpsk._defaults.budgets import TARGET_REACH, USUAL_RESIDUAL
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dpsk._typing import FloatArray
+
+__all__ = ["MOST_HIDDEN", "released_moment", "shown_moment", "synthetic_rows",
+           "synthetic_targets"]
+
+#: The share of a coefficient in directions that noise hides, up to which its noise is known.
+MOST_HIDDEN = 0.02
+#: Standard deviations of noise above 0 from which on a moment is one.
+_SURE = 3.0
+#: Of noise with negative values raised to 0, in standard deviations: the density of 0.
+_MEAN_NOISE = 0.4
+#: What is left of a variance counts as no less, over the largest: maps are kept in few bits.
+_LEAST_VARIANCE = 1e-12
+#: The least standard deviation of residuals, over that of targets.
+_LEAST_RESIDUAL = 0.2
+#: Where constants of rows were scaled with them, their mean square counts as no less.
+_LEAST_CONSTANT = 0.05
+
+
+def released_moment(model: Any) -> tuple[FloatArray, FloatArray]:
+    """Return directions of the released second moment, as columns, and mean squares along them.
+
+    Of rows in the unit of their bound, the constant last. The noise of the moment is in them, so
+    that some may be negative.
+    """
+    usual, floor = model.preconditioner_scales_
+    matrix = model.preconditioner_.astype(np.float64)
+    matrix[:model.n_features_in_] *= float(model.data_norm_)
+    sizes, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
+    return vectors, (usual * np.maximum(sizes, np.finfo(float).tiny)) ** -2.0 - floor
+
+
+def shown_moment(model: Any) -> tuple[FloatArray, FloatArray]:
+    """Return the released moment as synthetic rows have it, and what noise hides of it.
+
+    That is the share of every coefficient, the intercept's last, in directions whose moment may
+    be noise alone, and by how much more noise may have turned these. They keep what was measured
+    where more than that share of predictions is in them, which all others vary with. Else they
+    have their mean where that is sure, so that rows keep their lengths, and else none, as
+    coefficients vary most then.
+    """
+    vectors, squares = released_moment(model)
+    deviations = _deviations(model, vectors)
+    hidden = ~(squares >= deviations * max(_SURE, math.sqrt(2.0 * len(vectors))))
+    share = np.square(vectors[:, hidden]).sum(axis=1)
+    if hidden.any():
+        # First order of eigenvectors in the noise, half of whose variance is beside a diagonal.
+        gaps = squares[~hidden] - np.maximum(squares[hidden], 0.0)[:, None]
+        turned = 0.5 * deviations[hidden][:, None] * deviations[~hidden] / gaps**2
+        turned = np.square(vectors[:, ~hidden]) @ turned.sum(axis=0)
+        share = np.square(np.sqrt(share) + np.sqrt(turned))
+        parts = np.square(_in_unit(model) @ vectors).sum(axis=0) * squares
+        keeps = parts[hidden].sum() > MOST_HIDDEN * parts.sum()
+        np.maximum(squares, 0.0, out=squares, where=hidden & keeps)
+    if hidden.any() and not keeps:
+        level = np.maximum(squares[hidden], 0.0).mean()
+        alone = (_MEAN_NOISE + _SURE / math.sqrt(hidden.sum())) * deviations[hidden].mean()
+        squares[hidden] = level if level > alone else 0.0
+    return (vectors * squares) @ vectors.T, share
+
+
+def _in_unit(model):
+    """Return coefficients of rows in the unit of their bound, the intercept's last."""
+    coef = np.atleast_2d(model.coef_).astype(np.float64) * float(model.data_norm_)
+    if not model.fit_intercept:
+        return coef
+    return np.column_stack([coef, np.broadcast_to(np.ravel(model.intercept_), len(coef))])
+
+
+def synthetic_rows(model: Any, moment: FloatArray, n_rows: int, draws: Any,
+                   share: float) -> FloatArray:
+    """Return rows with the mean and the covariance of features in a moment.
+
+    They are normal where the share is 1. Else they are mixed from as many columns that are not
+    their mean in that share of rows, each by itself. Rows that were shortened to their bound with
+    their constants are as long as they came.
+    """
+    p = model.n_features_in_
+    mean = np.zeros(p)
+    if model.fit_intercept:
+        moment = moment / min(1.0, max(moment[-1, -1], _LEAST_CONSTANT))
+        mean = moment[:p, -1]
+    covariance = moment[:p, :p] - np.outer(mean, mean)
+    # Of correlations, so that every column has most of one of those that are mixed.
+    variances = np.diag(covariance)
+    stds = np.sqrt(np.maximum(variances, _LEAST_VARIANCE * max(variances.max(), 0.0)))
+    stds[stds == 0.0] = 1.0
+    values, directions = np.linalg.eigh(covariance / np.outer(stds, stds))
+    roots = np.sqrt(np.maximum(values, _LEAST_VARIANCE * max(values[-1], 0.0)))
+    rows = draws.normals((n_rows, p))
+    if share < 1.0:
+        rows *= (draws.uniforms(n_rows * p).reshape(n_rows, p) < share) / math.sqrt(share)
+    rows = rows @ ((directions * roots) @ directions.T * stds)
+    return ((rows + mean) * float(model.data_norm_)).astype(model.coef_.dtype)
+
+
+def _deviations(model, vectors):
+    """Return standard deviations of the noise on a moment along each direction."""
+    own, beside = model._noise_facts.square_std, model._noise_facts.mean_std
+    features = np.square(vectors[:model.n_features_in_]).sum(axis=0)
+    # The constant's own moment is public, or nearly; its products with features are noisy.
+    return np.sqrt((own * features)**2 + 4.0 * beside**2 * features * (1.0 - features))
+
+
+def synthetic_targets(model: Any, X: FloatArray, draws: Any, size: float) -> Any:
+    """Return targets that are distributed about a model's predictions, at a size."""
+    if is_classifier(model):
+        return _synthetic_labels(model, X, draws, size)
+    means = _sized(model.predict(X), size)
+    low, high = model.target_bounds_
+    spread, given = USUAL_RESIDUAL * 0.5 * (high - low), model.target_bounds
+    ends = (-np.inf, np.inf) if given in ("auto", None) else tuple(map(float, given))
+    if ends != (low, high):
+        # Learnt bounds say how far targets spread, on the side that no declared one cuts.
+        center = means.mean()
+        whole = max(high - center, center - low) / -ndtri(TARGET_REACH)
+        spread = math.sqrt(max(whole**2 - means.var(), (_LEAST_RESIDUAL * whole)**2))
+    # Predictions of a quantile have that share of targets below them.
+    residuals = draws.normals(len(X)) - ndtri(getattr(model, "quantile", 0.5))
+    return np.clip(means + spread * residuals, ends[0], ends[1])
+
+
+def _sized(predictions, size):
+    """Return predictions, so many times as far from their mean over rows."""
+    mean = predictions.mean(axis=0)
+    return mean + size * (predictions - mean)
+
+
+def _kept_lengths(model, X):
+    """Return what is left of the lengths of rows that a loss saw; scores are as much shorter."""
+    return 1.0 / np.maximum(np.linalg.norm(X, axis=1) / float(model.data_norm_), 1.0)
+
+
+def _synthetic_labels(model, X, draws, size):
+    """Return labels that are as likely as a model says, every class among them."""
+    scores = _sized((model.decision_function(X).T * _kept_lengths(model, X)).T, size)
+    shares = softmax(scores, axis=1) if scores.ndim > 1 else np.column_stack(
+        [expit(-scores), expit(scores)])
+    # What a weighted loss takes for likely is as much rarer among rows as it weighs more.
+    shares = shares / (1.0 / model.class_shares_ if model._is_balanced() else
+                       class_factors(model.class_weight or {}, model.classes_))
+    codes = draws.choices(shares, np.arange(len(X)))
+    codes[:len(model.classes_)] = np.arange(len(model.classes_))
+    return model.classes_[codes]
