@@ -256,7 +256,7 @@ def warn_of_weak_budget(problem, unit=None):
     if delta > min(_WEAK_DELTA, 1.0 / n_samples):
         warnings.warn(
             f"delta={delta:.6g} is weak for n={n_samples} {unit}s: with up to that probability "
-            f"the guarantee says nothing of a {unit}; set delta to at most {_WEAK_DELTA:g} and "
+            f"the bound by epsilon fails for a {unit}; set delta to at most {_WEAK_DELTA:g} and "
             f"well below 1/n, such as 1e-6, or fit more {unit}s.", PrivacyWarning, stacklevel=2)
 
 

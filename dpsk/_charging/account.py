@@ -145,8 +145,9 @@ class Account:
         spent = self.sum(self.read(pages))
         if self.terms["unit"] == "group" and not charge.of_groups:
             raise BudgetExceededError(
-                f"The fit of {charge.name} protects single rows, and {self!r} groups of rows; "
-                "fit with groups, or open a budget with unit='row'. " + self._state(spent))
+                f"The fit of {charge.name} protects single rows, but {self!r} "
+                "protects groups of rows; fit with groups, or open a budget with unit='row'. "
+                + self._state(spent))
         price = self.filter.price(charge.event)
         if not math.isfinite(math.fsum(price)):
             raise BudgetExceededError(
@@ -166,7 +167,7 @@ class Account:
     def _state(self, spent: tuple[float, ...]) -> str:
         """Return what is spent and what is left, in epsilons."""
         delta = self.terms["delta"]
-        as_of = f"each as of one Gaussian fit at delta={delta:.3g}" if delta else "at delta=0"
+        as_of = f"each for one Gaussian fit at delta={delta:.3g}" if delta else "at delta=0"
         return (f"Spent: epsilon {self.filter.as_one(spent, delta):.4g}; left: epsilon "
                 f"{self._left(spent):.4g}; {as_of}.")
 

@@ -24,8 +24,8 @@ def check_weights(sample_weight, X, dtype, whole=True, narrow=None):
     with np.errstate(all="ignore"):
         kept = weights.astype(dtype if narrow is None else narrow)
     if not np.all((kept >= 0) & np.isfinite(kept)):
-        raise ValueError(f"sample_weight: must be finite and >= 0 as {kept.dtype}; divide large "
-                         "weights by a public constant.")
+        raise ValueError(f"sample_weight: must be finite and >= 0 as {kept.dtype}; replace "
+                         "negative weights, and divide large ones by a public constant.")
     if whole and not kept.any():
         raise ValueError(f"sample_weight: all weights are zero as {kept.dtype}; at least one must "
                          "not be.")

@@ -334,8 +334,8 @@ class BudgetCertificate(ReadsJson):
         yield "guarantee", f"{self.guarantee} of all releases together"
         yield "relation", self.relation
         yield "charged so far", (
-            f"({rounded_up(self.charged_epsilon, 4)}, {rounded_up(self.delta, 3)}), where no "
-            "release decided which came next")
+            f"({rounded_up(self.charged_epsilon, 4)}, {rounded_up(self.delta, 3)}), valid only if "
+            "no release decided which came next")
         for unit, spent in self.spent.items():
             if self.limits[unit]:
                 yield "spent", f"{unit} {spent:.4g} of {self.limits[unit]:.4g}"

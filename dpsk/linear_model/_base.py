@@ -373,7 +373,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         more = ", then a constant 1 is appended" if self.fit_intercept else ""
         if not learns:
             yield Enforced("data_norm", norm, norm_origin(self), "l2 norm of one row of features; "
-                           "longer rows are scaled down in training" + more + more_words)
+                           "longer rows are scaled down to it in training" + more + more_words)
         if self.data_norm_inf is not None:
             yield Enforced("data_norm_inf", float(self.data_norm_inf), "declared",
                            "entries of a scaled row of features; larger ones are clipped")

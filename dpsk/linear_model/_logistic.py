@@ -42,7 +42,8 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
         and changes no decision. "auto": if rows are whitened, `clip_norm` has its default
         and there are no more classes than features. True needs "gd" or "sgd", an l2 penalty or
         none, and delta > 0. Where noise dominates the scores (``n mu`` below the number of
-        features, or 65), "auto" divides scores by 4 instead, at no privacy cost.
+        features, or below 65 with more than 200 features), "auto" divides scores by 4 instead,
+        at no privacy cost.
     %(max_iter)s
         ``clip_norm=inf`` clips nothing, as the loss itself bounds the gradient.
     %(data_norm)s %(data_norm_inf)s %(fit_intercept)s %(class_weight_balanced)s %(classes)s
@@ -71,7 +72,8 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
     Notes
     -----
     %(privacy)s
-    If a temperature is fitted, noisy slopes of the loss are released as well.
+    Releases include noisy slopes of the loss if a temperature is fitted, and noisy class counts
+    with ``class_weight="balanced"``.
 
     %(linear_score)s
 

@@ -23,7 +23,7 @@ __all__ = ["SCORERS", "RowScore", "Scorer", "chosen_scorers"]
 _LOG_LOSS = -math.log(0.01)
 #: What to use instead of scores for which no noise is known that hides a row and leaves a score.
 _INSTEAD = {
-    **dict.fromkeys(("precision", "recall"), "it is largest for a constant; use 'f1'"),
+    **dict.fromkeys(("precision", "recall"), "use 'f1'"),
     **dict.fromkeys(("max_error", "neg_median_absolute_error"),
                     "one row may decide it; use 'neg_mean_absolute_error'"),
     **dict.fromkeys(("f1_macro", "f1_weighted", "f1_micro", "recall_macro"),

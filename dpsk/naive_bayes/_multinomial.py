@@ -28,7 +28,7 @@ __all__ = ["DPMultinomialNB"]
 
 #: The bound on rows that stands where none is declared or learnt.
 _PLAIN_NORM = 1.0
-_WORDS = "l2 norm of one row of counts; longer rows are scaled down in training"
+_WORDS = "l2 norm of one row of counts; longer rows are scaled down to it in training"
 
 
 @documented

@@ -61,8 +61,8 @@ class _RankChoices(Mechanism):
             warnings.warn(
                 f"n={rows.n_units} {units_of(rows.groups)} are too few for {self.count} "
                 f"quantiles within the budget, which take {self.least_exponent / exponent:.3g} "
-                "times as many: they may lie far from all rows; declare bounds, in columns or "
-                "target_bounds, or raise epsilon.", PrivacyWarning, stacklevel=2)
+                "times as many: the quantiles may lie far from all rows; declare bounds, in "
+                "columns or target_bounds, or raise epsilon.", PrivacyWarning, stacklevel=2)
 
 
 @dataclass(frozen=True)
