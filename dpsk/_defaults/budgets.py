@@ -60,6 +60,7 @@ __all__ = [
     "are_many",
     "balance_share",
     "carries_slopes",
+    "kept_of_mean",
     "mu_of_share",
     "target_mean_share",
     "whitening_pays",
@@ -71,6 +72,8 @@ MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.12, 0.03, 0.01, 0.02
 MOST_BALANCE = 0.1
 #: Of the second moment before a network.
 NETWORK_MOMENT_SHARE = 0.2
+#: How far from the middle of their bounds means of targets usually are, over half the width.
+_USUAL_MEAN = 0.3
 #: Of the mean of targets before one: the least and the largest, and the ``n mu`` that noise on it
 #: is that small at.
 TARGET_MEAN_SHARES, TARGET_MEAN_SIGNAL = (0.005, 0.1), 40.0
@@ -178,6 +181,14 @@ def balance_share(n_params):
     ``2 sqrt(p) / (m mu sqrt(1 - s))``. The sum of squares is least at ``s = 1 / (1 + 2 sqrt(p))``.
     """
     return min(MOST_BALANCE, 1.0 / (1.0 + 2.0 * math.sqrt(n_params)))
+
+
+def kept_of_mean(noise_std):
+    """Return the share of a noisy mean of targets in [-1, 1] that is taken for the mean.
+
+    The posterior mean where means of targets are normal about the middle of their bounds.
+    """
+    return 1.0 / (1.0 + (noise_std / _USUAL_MEAN)**2)
 
 
 def target_mean_share(problem):

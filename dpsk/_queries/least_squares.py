@@ -79,6 +79,16 @@ class LeastSquaresOracle(Oracle):
         """float : standard deviation of the noise on a diagonal entry of A."""
         return self._spread * self._model.radius**2
 
+    @property
+    def vector_noise_std(self) -> float:
+        """float : standard deviation of the noise on an entry of b."""
+        return self._spread * self._model.radius
+
+    @property
+    def counts(self) -> bool:
+        """bool : whether the last entries are those of an intercept, of a public count of rows."""
+        return self._model.fit_intercept and not self._rows.is_weighted
+
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return the noisy sums ``A`` (p, p), symmetric, and ``b`` (p,)."""
         row_unit, target_unit = self._units()
@@ -93,8 +103,7 @@ class LeastSquaresOracle(Oracle):
             self._event, summed,
             Sensitivity(_MOVED * radius**2, "symmetric_normal", row_unit**2),
             Sensitivity(_MOVED * radius, unit=row_unit * target_unit))
-        if self._model.fit_intercept and not self._rows.is_weighted:
-            # The count of rows is public.
+        if self.counts:
             matrix[-1, -1] = len(self._rows)
         return matrix, vector
 

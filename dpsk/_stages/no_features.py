@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from dpsk._defaults.budgets import carries_slopes
+from dpsk._defaults.budgets import carries_slopes, kept_of_mean
 from dpsk._models import LinearModel
 from dpsk._objective.losses import Squared
 from dpsk._privacy.events import Composed
 from dpsk._problem import Geometry
 from dpsk._stages.base import RowStage
-from dpsk._stages.target_mean import kept_of_mean
 
 if TYPE_CHECKING:
     from typing import Any

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from dpsk._defaults.budgets import mu_of_share, target_mean_share
+from dpsk._defaults.budgets import kept_of_mean, mu_of_share, target_mean_share
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.events import Gaussian
 from dpsk._stages.base import Stage
@@ -22,10 +22,7 @@ if TYPE_CHECKING:
     from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
-__all__ = ["TargetMean", "kept_of_mean", "raised"]
-
-#: How far from the middle of their bounds means of targets usually are, over half the width.
-_USUAL = 0.3
+__all__ = ["TargetMean", "raised"]
 
 
 class TargetMean(Stage):
@@ -56,14 +53,6 @@ class TargetMean(Stage):
 
     def undo(self, model: Any, theta: FloatArray) -> FloatArray:
         return raised(model, theta, self._mean)
-
-
-def kept_of_mean(noise_std: float) -> float:
-    """Return the share of a noisy mean of targets in [-1, 1] that is taken for the mean.
-
-    The posterior mean where means of targets are normal about the middle of their bounds.
-    """
-    return 1.0 / (1.0 + (noise_std / _USUAL)**2)
 
 
 def raised(model: Any, theta: FloatArray, constant: float) -> FloatArray:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dpsk import DPLinearRegression
 from dpsk._data import blocks
 from dpsk._data.source import Rows
 from dpsk._mechanism.session import Session
@@ -13,6 +14,7 @@ from dpsk._privacy.noise import samplers
 from dpsk._privacy.noise.streams import KeyedStream
 from dpsk._queries import LeastSquares
 from dpsk._queries.least_squares import LeastSquaresOracle
+from dpsk.testing import NoiseSeed
 from tests.contracts.streams import SilentStream
 
 _KEY = bytes(range(16))
@@ -208,3 +210,13 @@ def test_a_target_that_is_no_number_counts_as_zero(noiseless):
         for weights in (None, np.array([1.0, 0.0, 0.5, 2.0])):
             for one, other in zip(_sums(X, y, weights), _sums(X, bounded, weights), strict=True):
                 np.testing.assert_array_equal(one, other)
+
+
+def test_noise_on_features_does_not_draw_the_intercept_to_the_middle():
+    """As one coefficient of many it was about 14."""
+    X = np.random.default_rng(0).uniform(-1, 1, size=(500, 10))
+    model = DPLinearRegression(1.0, target_bounds=(-100, 100), data_norm=3.0,
+                               solver="sufficient_statistics")
+    found = [model.set_params(random_state=NoiseSeed(seed)).fit(X, np.full(500, 30.0)).intercept_
+             for seed in range(20)]
+    assert np.median(found) == pytest.approx(30.0, abs=4.0)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from dpsk._defaults.budgets import kept_of_mean
 from dpsk._objective.requirements import POSITIVE_DELTA, RIDGE_OR_NONE, SQUARED_LOSS
 from dpsk._queries import LeastSquares, Queries
 from dpsk._solvers.base import Result, Solver
@@ -28,9 +29,12 @@ class SufficientStatistics(Solver):
     r"""Ridge regression on noisy sums of squares and cross products (AdaSSP).
 
     ``theta = (A+ + L)^-1 b`` with the eigenvalues of the noisy A raised to 0 and L diagonal:
-    ``max(n alpha, l)`` for coefficients and ``max(0, l)`` for the intercept, which has no penalty.
-    ``l = s sqrt(2 p) - smallest eigenvalue of A``, where s is the noise's standard deviation on A,
-    is a function of what was released.
+    ``max(n alpha, l)``. ``l = s sqrt(2 p) - smallest eigenvalue of A``, where s is the noise's
+    standard deviation on A, is a function of what was released.
+
+    An intercept whose number of rows n is public is no part of that: A and b are those about the
+    means, of which the mean target is drawn to the middle by its noise alone. Else, with weights,
+    it is a coefficient with a penalty of 0.
 
     Privacy: one joint release, ``Gaussian(mu)``; nothing is iterated.
 
@@ -55,10 +59,25 @@ class SufficientStatistics(Solver):
 
     def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         matrix, vector = oracle.moments()
-        values, vectors = np.linalg.eigh(matrix)
-        lift = oracle.matrix_noise_std * np.sqrt(2.0 * len(vector)) - values[0]
-        ridge = np.maximum(oracle.n_samples * penalty.gradient(np.ones_like(vector)),
-                           max(0.0, lift))
-        # Positive: where the lift is not, no eigenvalue is small.
-        raised = (vectors * np.maximum(values, 0.0)) @ vectors.T + np.diag(ridge)
-        return Result(np.linalg.solve(raised, vector), 1)
+        ridge = oracle.n_samples * penalty.gradient(np.ones_like(vector))
+        lift = oracle.matrix_noise_std * np.sqrt(2.0 * len(vector))
+        if not oracle.counts:
+            return Result(_solved(matrix, vector, ridge, lift), 1)
+        n_rows = oracle.n_samples
+        mean = vector[-1] / n_rows * kept_of_mean(oracle.vector_noise_std / n_rows)
+        means = matrix[:-1, -1] / n_rows
+        noise = 0.5 * (oracle.matrix_noise_std / n_rows)**2
+        # Stein's positive part, as products of two noisy means are far from any.
+        means *= max(0.0, 1.0 - len(means) * noise / max(means @ means, np.finfo(float).tiny))
+        about = matrix[:-1, :-1] - n_rows * np.outer(means, means)
+        coef = _solved(about, vector[:-1] - n_rows * mean * means, ridge[:-1], lift)
+        return Result(np.append(coef, mean - means @ coef), 1)
+
+
+def _solved(matrix, vector, ridge, lift):
+    """Return the solution of least squares, raised by a ridge and so that noise is none of it."""
+    values, vectors = np.linalg.eigh(matrix)
+    ridge = np.maximum(ridge, max(0.0, lift - values[0]))
+    # Positive: where the lift is not, no eigenvalue is small.
+    raised = (vectors * np.maximum(values, 0.0)) @ vectors.T + np.diag(ridge)
+    return np.linalg.solve(raised, vector)
