@@ -81,7 +81,7 @@ def test_folds_that_are_handed_over_are_taken_on_trust_and_said_so(wrap):
     assert not report.is_private and "handed over" in report.exposed[0].sentence
     # Two trainings of each row, and one evaluation.
     assert "in at most 3 fits" in report.model_card()
-    assert "handed over" in said and "without a look at rows" not in said
+    assert "in which fold, as given" in said and "without a look at rows" not in said
     assert "without a look at rows" in str(dp_cross_validate(MODEL, X, Y, cv=3).privacy_)
 
 

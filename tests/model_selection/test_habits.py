@@ -97,7 +97,7 @@ def test_a_split_by_index_may_be_given():
     pair = [(np.arange(200), np.arange(200, 300))]
     with pytest.warns(PrivacyWarning, match="handed over"):
         found = short(cv=pair).fit(X, y)
-    assert any("handed over" in fact for fact in found.privacy_.public)
+    assert any("as given" in fact for fact in found.privacy_.public)
     with PrivacyBudget(5.0, 1e-3) as budget, warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)
         for cv, groups, match in ((StratifiedKFold(3), None, "by index alone"),

@@ -110,7 +110,7 @@ def test_a_budget_is_charged_once():
     ({"thresholds": "many"}, "thresholds"), ({"response_method": "predict"}, "response_method"),
     ({"epsilon": np.inf}, "epsilon"), ({"delta": 0}, "delta"), ({"test_size": 1.0}, "test_size"),
     ({"random_state": 0.5}, "random_state"), ({"estimator": DPRidge()}, "not a classifier"),
-    ({"estimator": DPLinearSVC()}, "no known range"), ({"estimator": 3}, "price"),
+    ({"estimator": DPLinearSVC()}, "no known range"), ({"estimator": 3}, "privacy cost"),
     ({"estimator": DPLinearSVC(), "response_method": "predict_proba"}, "response_method"),
     ({"estimator": DPLogisticRegression(alpha=-1.0)}, "alpha"),
     ({"estimator": DPLogisticRegression(random_state=NoiseSeed(0))}, "independent")],
