@@ -240,7 +240,7 @@ class DPPipeline(Composition):
         norm, fitted = None, {}
 
         def fit(name, step, X):
-            make = partial(configured, step, norm, (budget.epsilon, budget.delta))
+            make = partial(configured, step, norm, budget)
             targets = () if y is None else (y,)
             more = params.get(name, {})
             ends = name == last and (last not in shares or of_any_kind)
