@@ -3,10 +3,11 @@
 import math
 
 from dpsk._defaults.budgets import mu_of_share
+from dpsk._defaults.noiseless import SAMPLE_MU
 
 __all__ = ["BINS_SHARE", "CUTS_AT_ONCE", "CUT_SHARE", "FADING",
            "LIKENESS", "N_SCALES", "RIDGE", "SCALE_SHARE", "SIGNAL_RIDGE",
-           "WIDTH", "boosted_share", "n_candidates", "n_trees"]
+           "WIDTH", "boosted_share", "n_candidates", "n_trees", "sample_multiplier"]
 
 #: Share of mu^2 of all trees beside an additive model, and the ``n mu`` from which on they pay:
 #: errors of labels are noisier than those of targets.
@@ -49,6 +50,15 @@ def n_trees(budget):
     if not budget.is_private:
         return TREES[1]
     return min(TREES[1], max(TREES[0], math.ceil(_signal(budget) / TREE_SIGNAL)))
+
+
+def sample_multiplier(count):
+    """Return the noise multiplier, of sums over leaves of so many trees, that shortens leaves.
+
+    Without noise, where rows are still a sample.
+    """
+    leaves = 1.0 - SCALE_SHARE - CUT_SHARE
+    return math.sqrt(count / (BOOSTED_SHARE * leaves)) / SAMPLE_MU
 
 
 def _signal(budget):

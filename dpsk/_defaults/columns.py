@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsk._defaults.budgets import CLEARANCE, mu_of_share
+from dpsk._defaults.noiseless import PAIR_MU, SAMPLE_MU, SAMPLE_PRECISION
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 
 __all__ = ["ATOMS", "ATOM_DEVIATIONS", "ATOM_ROWS", "BUCKETS", "CHOSEN_LEVELS", "CLASS_PAIRS",
@@ -59,9 +60,6 @@ FIRST_SHARE = 0.1
 #: The least levels of medians that are chosen, as ends follow from them, and the most; intervals
 #: between knots at a signal of 1, to the third power.
 CHOSEN_LEVELS, _INTERVALS = (2, 6), 0.7
-#: Without noise rows are still a sample: curves and pairs are as fine as at this mu, and
-#: coefficients have a normal prior law of this precision.
-_SAMPLE_MU, _SAMPLE_PRECISION = 3.0, 0.3
 #: The share of mu^2 of how many rows are of either of two classes, and by how many standard
 #: deviations of its noise the number of the rarer one is taken for larger.
 CLASS_SHARE, _CLASS_DEVIATIONS = 0.01, 2.0
@@ -81,7 +79,7 @@ def curve_penalty(budget):
     None under a budget, where noise and its defaults keep them short. Without it levels with few
     rows, or with rows of one class, would have curves of any size.
     """
-    return 0.0 if budget.is_private else _SAMPLE_PRECISION / budget.n_samples
+    return 0.0 if budget.is_private else SAMPLE_PRECISION / budget.n_samples
 
 
 def knot_levels(signal, scarcity=1.0):
@@ -210,14 +208,14 @@ class PairRule:
 
     def count(self, budget):
         """Return how many pairs are chosen by default."""
-        signal = _whole_signal(budget)
+        signal = _whole_signal(budget, PAIR_MU)
         if signal < self.least:
             return 0
         return min(MOST_PAIRS, max(1, round(signal / PAIR_SIGNAL)))
 
     def largest(self, budget):
         """Return how many features the product of two columns may have."""
-        return _whole_signal(budget) / self.cell
+        return _whole_signal(budget, PAIR_MU) / self.cell
 
 
 #: Errors of labels are noisier than those of targets.
@@ -232,5 +230,5 @@ def hashing_pays(budget, n_words):
     return budget.is_private and category_share(budget, n_words) >= CATEGORY_SHARES[1]
 
 
-def _whole_signal(budget):
-    return budget.n_samples * (mu_of_share(budget, 1.0) if budget.is_private else _SAMPLE_MU)
+def _whole_signal(budget, noiseless=SAMPLE_MU):
+    return budget.n_samples * (mu_of_share(budget, 1.0) if budget.is_private else noiseless)

@@ -1,8 +1,13 @@
-"""Clip, step and number of steps of descent at an infinite epsilon, where there is no noise."""
+"""Defaults at an infinite epsilon, where there is no noise; docs/epsilon_inf.md."""
 
 import math
 
-__all__ = ["noiseless_descent"]
+__all__ = ["PAIR_MU", "SAMPLE_MU", "SAMPLE_PRECISION", "noiseless_descent"]
+
+#: Without noise rows are still a sample. Curves are as fine, and leaves of boosted trees as short,
+#: as at the first mu, and pairs of columns are chosen as at the second. Coefficients of curves
+#: have a normal prior law of this precision.
+SAMPLE_MU, PAIR_MU, SAMPLE_PRECISION = 3.0, 6.0, 0.3
 
 _STEPS = 1000
 

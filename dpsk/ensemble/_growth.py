@@ -19,6 +19,7 @@ from dpsk._defaults.boosting import (
     SIGNAL_RIDGE,
     WIDTH,
     n_candidates,
+    sample_multiplier,
 )
 from dpsk._mechanism.core import Choices, Composite, Share
 from dpsk._mechanism.sensitivity import derived_scale
@@ -108,7 +109,8 @@ class Growth(Composite):
             noise = derived_scale(sum_event, REPLACE_ONE * clip)
             sums, sized = leaves(own.at(at), 2**self.depth, clip, own.unit)
             draw.gained(asked, sums, noise)
-            values = self._values(sums, sized, clip, noise, asked) * self._fading(place)
+            shortens = noise or REPLACE_ONE * clip * sample_multiplier(self.count)
+            values = self._values(sums, sized, clip, shortens, asked) * self._fading(place)
             trees.append(Tree(asked, values))
             raw += values[at]
         session.enforced.append(Enforced(
