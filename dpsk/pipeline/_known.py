@@ -6,6 +6,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 
 from dpsk._budgeted import asked
+from dpsk._defaults.columns import curve_penalty
 from dpsk._kinds import NOTHING as LEARNS_NOTHING
 from dpsk._kinds import kind_of
 from dpsk._parameters import with_implied_norm
@@ -65,8 +66,12 @@ def stand_in(steps, name, X):
     return None
 
 
-def configured(step, norm, whole, *, epsilon, delta, random_state, verbose):
-    """Return a private step, a clone, at a price; seed and verbosity where they are given."""
+def configured(step, norm, budget, *, epsilon, delta, random_state, verbose):
+    """Return a private step, a clone, at a price; seed and verbosity where they are given.
+
+    Without noise a linear model of rows of known norm has the penalty on curves, of columns of
+    size 1, if it has none of its own.
+    """
     known = step.get_params(deep=False)
     given = {"epsilon": epsilon, "delta": delta}
     if random_state is not None and "random_state" in known:
@@ -75,8 +80,11 @@ def configured(step, norm, whole, *, epsilon, delta, random_state, verbose):
         given["verbose"] = verbose
     if norm is not None and isinstance(known.get("data_norm"), str):
         given["data_norm"] = norm
+    penalty = curve_penalty(budget)
+    if penalty and norm is not None and known.get("alpha") == 0 and known.get("penalty") == "l2":
+        given["alpha"] = penalty * min(1.0, norm) ** 2
     step.set_params(**given)
     if "data_norm" in given:
         with_implied_norm(step)
-    asked(step)._within(whole)
+    asked(step)._within((budget.epsilon, budget.delta))
     return step

@@ -240,7 +240,7 @@ class DPPipeline(Composition):
         norm, fitted = None, {}
 
         def fit(name, step, X):
-            make = partial(configured, step, norm, (budget.epsilon, budget.delta))
+            make = partial(configured, step, norm, budget)
             targets, more = () if y is None else (y,), params.get(name, {})
             ends = name == last and (last not in shares or of_any_kind)
             fitted[name] = (releases.fit_last if ends else releases.fit)(

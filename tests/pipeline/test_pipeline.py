@@ -174,6 +174,14 @@ def test_without_a_budget_nothing_is_private_and_the_certificate_says_so():
         *table()) > 0
 
 
+def test_without_noise_coefficients_of_curves_are_penalized_unless_alpha_says_how():
+    X, y = table()
+    for epsilon, given, wanted in ((np.inf, 0.0, 0.3 / len(y)), (np.inf, 0.1, 0.1), (8, 0.0, 0.0)):
+        last = DPLogisticRegression(alpha=given)
+        fitted = model(epsilon=epsilon, last=last).fit(X, y)
+        assert fitted.steps_[-1][1].alpha == pytest.approx(wanted)
+
+
 def test_it_is_shown_as_a_pipeline():
     html = model()._repr_html_()
     assert "DPTableVectorizer" in html and "DPLogisticRegression" in html
