@@ -146,7 +146,7 @@ class PrivacyBudget:
                                 remedy="a number >= 0 and below delta")
         if disclosure and (kind != "gaussian" or disclosure >= delta):
             raise ValueError(f"disclosure={disclosure!r}: must be below delta={delta!r}, and 0 "
-                             "but with kind='gaussian'.")
+                             "unless kind='gaussian'.")
         check_choice("unit", unit, ["row", "group"])
         counted = open_filter(kind, float(epsilon), float(delta), float(disclosure))
         self._account = Account(

@@ -111,15 +111,15 @@ solver|network : {"auto", %(offered)s}
 precondition : {"auto", True, False}
     Whether to whiten features in training: to make them uncorrelated and of equal size by a
     noisy second moment (covariance), for .12 of the budget (mu^2).
-    "auto": with at most 2000 features, delta > 0, ``n_features + 1 < n mu`` and no penalty, or
-    an l2 penalty with "gd", "sgd" or "sgda". The privacy cost mu is the budget in Gaussian DP:
+    "auto": with at most 2000 features, delta > 0 and ``n_features + 1 < n mu``, if unpenalized
+    or with an l2 penalty and descent ("gd", "sgd"). The privacy cost mu is the budget in Gaussian DP:
     about .19 at epsilon 1 and delta 2.5e-9.
     The penalty applies to the coefficients of the original features.
 precondition|scores : {"auto", True, False, "unit_norm"}
     Whether to whiten features in training: to make them uncorrelated and of equal size by a
     noisy second moment (covariance), for .12 of the budget (mu^2).
-    "auto": with at most 2000 features, delta > 0, ``n_features + 1 < n mu`` and no penalty, or
-    an l2 penalty with "gd", "sgd" or "sgda". The privacy cost mu is the budget in Gaussian DP:
+    "auto": with at most 2000 features, delta > 0 and ``n_features + 1 < n mu``, if unpenalized
+    or with an l2 penalty and descent ("gd", "sgd"). The privacy cost mu is the budget in Gaussian DP:
     about .19 at epsilon 1 and delta 2.5e-9.
     The penalty applies to the coefficients of the original features.
     "unit_norm": whitened rows are scaled to one norm, in prediction too; see Notes.
@@ -142,8 +142,8 @@ data_norm : "auto", None or float
     learned, as a noisy quantile of the norms, for a fiftieth to a tenth of the budget, with few
     rows up to .3; a ValueError if rows are too few. "auto": learned if rows suffice, and
     there is no penalty or the solver is "gd", "sgd", "sgda" or "sufficient_statistics". Otherwise
-    it is 1, for classifiers in prediction too, or regressors with too few rows fit a constant; a
-    `dpsk.exceptions.PrivacyWarning` says so.
+    it is 1, which classifiers apply in prediction too; regressors with too few rows fit a
+    constant. A `dpsk.exceptions.PrivacyWarning` says so.
 data_norm|network : float or None
     Rows of greater l2 norm are scaled down to it, in training and in prediction. None:
     rows enter as they are, but where they are few; see Notes.
@@ -231,7 +231,7 @@ out_activation_ : str
 classes_ : ndarray of shape (n_classes,)
     The labels, sorted.
 n_iter_ : int
-    Number of optimizer steps: as planned or, with random rounds or a random iterate, as drawn.
+    Number of optimizer steps: planned, or drawn at random by some solvers.
     At ``epsilon=inf`` with "auto", the number of steps made.
 n_features_in_ : int
     Number of features seen in `fit`.

@@ -21,8 +21,8 @@ interaction_cst : str, list of sets of columns, or None
 monotonic_cst : array-like of int, dict or None
     1 where predictions must not fall as the column rises, -1 where they must not rise, 0 for
     others; or a dict of these by column, as in scikit-learn. With classes, predictions are the
-    probability of the second of two. Curves and trees are moved to the nearest that obey, at no
-    privacy cost. Constrained columns must be numeric, and are in no pair of `interactions`.
+    probability of the second of two. Curves and trees are replaced by the nearest monotonic
+    ones, at no privacy cost. Constrained columns must be numeric, and are in no pair of `interactions`.
 feature_importances_ : ndarray of shape (n_features_in_,)
     Share of the variance of raw predictions by column; follows from what was released.
 class_shares_ : ndarray of shape (n_classes,)
@@ -59,8 +59,8 @@ sample_weight : array-like of shape (n,) or None
     Factors of the rows' losses, part of the rows: each gradient is clipped after
     weighting, and the sum is divided by n, not by the sum of weights.
 groups : array-like of shape (n,) or None, default=None
-    Whose row each is, to protect people instead of rows: each adds the average of its rows'
-    clipped gradients, clipped again by linear models (`group_clip_norm` of `solver_options`).
+    The person of each row, to protect people instead of rows: people add the average of their
+    rows' clipped gradients, clipped again by linear models (`group_clip_norm` of `solver_options`).
     Their public number stands for n, in `delta` too. Bounds are learnt from one row of each,
     drawn by public randomness. Solvers "gd" and "sgd".
 groups|table : array-like of shape (n,) or None, default=None
@@ -70,7 +70,7 @@ groups|trees : array-like of shape (n,) or None, default=None
     Whose row each is, to protect people instead of rows: bins are learnt from one row of each,
     all else from the averages of all rows of each. Their number stands for n.
 groups|model : array-like of shape (n,) or None, default=None
-    As of transformers; coefficients are learnt from the averages of all rows of each.
+    As in `DPTableVectorizer.fit`; coefficients are learnt from averages over each person's rows.
 public_X, public_y : array-like or None
     Rows and labels or targets that need no protection, for ``holdout="public"`` of the
     solvers "stgd" and "minibatch_stgd"; no guarantee covers them.

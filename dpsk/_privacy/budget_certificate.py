@@ -286,7 +286,7 @@ class BudgetCertificate(ReadsJson):
         require((self.kind == "pure") == (self.delta == 0), "kind", self.kind,
                 "'pure' exactly where delta is 0")
         require(0 <= self.disclosure < (self.delta if self.kind == "gaussian" else math.ulp(0.0)),
-                "disclosure", self.disclosure, "below delta, and 0 but with kind='gaussian'")
+                "disclosure", self.disclosure, "below delta, and 0 unless kind='gaussian'")
         for charge in self.charges:
             require(self.unit == "row" or charge.of_groups, "charges", charge,
                     "of groups, as the budget protects groups")

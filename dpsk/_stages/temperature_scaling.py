@@ -78,9 +78,9 @@ class TemperatureScaling(Stage):
 
     def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("slope_clip", slope_clip(problem), "default",
-                         "one row's pull on the temperature: how fast its loss changes as all "
-                         "coefficients grow, over the largest possible score; larger ones are "
-                         "clipped")]
+                         "for the temperature: how fast one row's loss changes as all "
+                         "coefficients are scaled, divided by the largest possible score; larger "
+                         "values are clipped")]
 
     def release(self, problem: Problem, oracle: Any, theta: FloatArray) -> Any:
         """Return `theta` times the factor that suits it best."""

@@ -72,8 +72,8 @@ class LinearClassifier(LinearScorer):
         Parameters
         ----------
         %(X)s %(y_labels)s %(sample_weight)s
-            With solvers that rest on the curvature of a row's loss products with the class
-            weights count for at most the largest class weight, 1 without any.
+            With solvers that use the curvature of a row's loss, weights times class weights
+            count as at most the largest class weight, 1 without any.
         %(groups)s %(public_X)s
 
         Returns

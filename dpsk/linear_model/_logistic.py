@@ -39,8 +39,8 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
     temperature : {"auto", True, False}, default="auto"
         Whether to divide scores by a private number, for a fiftieth of the budget. Clipped
         gradients make coefficients too large; the division makes probabilities less extreme
-        and changes no decision. "auto": if rows are whitened, `clip_norm` has its default
-        and there are no more classes than features. True needs "gd" or "sgd", an l2 penalty or
+        and changes no decision. "auto": only for whitened rows, default `clip_norm` and
+        no more classes than features. True needs "gd" or "sgd", an l2 penalty or
         none, and delta > 0. Where noise dominates the scores (``n mu`` below the number of
         features, or below 65 with more than 200 features), "auto" divides scores by 4 instead,
         at no privacy cost.
@@ -56,8 +56,8 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
     temperature_ : float or None
         The private number that scores were divided by. None if no budget was used for it.
     score_curvature_ : float or None
-        Curvature of the loss along the scores over their variance, from a noisy answer to the
-        solver: `summary` uses it. None if rows were not whitened, or there is no such answer.
+        Curvature of the loss along the scores, divided by their variance, from one release of
+        the solver; `summary` uses it. None if rows were not whitened, or there is no such release.
     %(class_shares_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 

@@ -50,8 +50,8 @@ def _check_row_map(name, value):
     """Return a valid `precondition`; predictions in the units of targets need rows' lengths."""
     stage = ROW_STAGES.get(check_auto_flag(name, value, ROW_STAGES))
     if stage is not None and stage.normalizes:
-        raise ValueError(f"{name}={value!r}: rows of one length suit the sign or the order of a "
-                         "score, not its size; leave precondition='auto'.")
+        raise ValueError(f"{name}={value!r}: classification and ranking only, as rows are "
+                         "scaled to one norm; leave precondition='auto'.")
     return value
 
 

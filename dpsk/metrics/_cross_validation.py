@@ -230,8 +230,8 @@ def _sees_no_row(cv):
 def _check_groups(estimator, cv):
     """Raise a ValueError where groups cannot be in one fold each, or not be protected."""
     if not is_by_index(cv):
-        raise ValueError("cv: folds that are handed over may part the rows of a group; with "
-                         "groups use an int or KFold, which are folds of groups then.")
+        raise ValueError("cv: given splits could separate rows of one group; with groups "
+                         "use an int or KFold, which then keep each group together.")
     last = _predictor(estimator)
     if "groups" not in signature(estimator.fit).parameters or hasattr(last, "group_labels"):
         raise ValueError(f"groups: {type(estimator).__name__} protects rows, and not groups of "

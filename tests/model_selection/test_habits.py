@@ -101,7 +101,7 @@ def test_a_split_by_index_may_be_given():
     with PrivacyBudget(5.0, 1e-3) as budget, warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)
         for cv, groups, match in ((StratifiedKFold(3), None, "by index alone"),
-                                  (pair, np.arange(300) // 3, "may part the rows"),
+                                  (pair, np.arange(300) // 3, "could separate rows"),
                                   ([(np.arange(200), np.arange(199, 300))], None, "a row twice")):
             with pytest.raises((TypeError, ValueError), match=match):
                 short(cv=cv).fit(X, y, groups=groups)
