@@ -218,8 +218,10 @@ def best_labels(slopes: Slopes, labels: IntArray, n_classes: int, leaves: Any, e
     event : Event
     session : Session
     """
-    # What is summed in floating point is off by less than two units, as in `_of_scores`.
-    moved = Sensitivity(REPLACE_ONE * slopes.clip + 8.0 * slopes.unit, "gumbel", unit=slopes.unit,
+    # What is summed in floating point is off by a unit a class and five: logarithms are of sums
+    # of no more than 2^52 units, and each step of theirs is off by less than 2^-52 of that.
+    slack = 4.0 * (n_classes + 5.0) * slopes.unit
+    moved = Sensitivity(REPLACE_ONE * slopes.clip + slack, "gumbel", unit=slopes.unit,
                         rounded=False)
     scale = derived_scale(event, moved.moved, "gumbel") / slopes.unit
     sizes: list[int] = []

@@ -185,6 +185,21 @@ def test_no_replaced_unit_moves_the_laws_of_labeled_trees_apart_by_more_than_the
     assert 0.5 < furthest_labels(event, grouped, 60) <= 1.0
 
 
+def test_rounding_of_the_laws_of_labeled_trees_is_within_their_sensitivity():
+    """One class has all rows, and each of many adds little more than half of the last bit."""
+    n_classes, size, event = 1500, 32, Pure(0.5)
+    leaves = np.repeat(np.arange(size, dtype=np.uint8), 133)
+    ones = np.ones((len(leaves), 1))
+    own = Slopes(ones, ones, 1.0, event, None, "gumbel")
+    _, total, part = asked(best_labels, own, np.zeros(len(leaves), int), n_classes,
+                           [(leaves, size)], event=event)
+    counts = total[1] / part.scale
+    each = math.fsum([counts, math.log1p((n_classes - 1) * math.exp(-counts)),
+                      -math.log(n_classes)])
+    off = abs(total[0] - part.scale * size * each) / part.unit
+    assert 4.0 * off <= (part.sensitivity.moved - 2.0) / part.unit
+
+
 @pytest.mark.parametrize("event", [Gaussian(300.0), Pure(3000.0)])
 def test_the_labeled_tree_that_most_rows_agree_with_is_chosen_where_noise_is_small(event):
     rows = labelled(np.random.default_rng(7), event, "gumbel")
