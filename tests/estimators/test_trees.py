@@ -142,6 +142,20 @@ def test_a_tree_of_few_rows_is_pure_by_itself_and_gaussian_where_others_pay():
         assert 0.9 * delta <= each.privacy_.delta_at(1.0) <= delta
 
 
+def test_a_tree_that_a_budget_has_paid_for_is_gaussian_once_the_budget_is_closed(monkeypatch):
+    X, y = load_wine(return_X_y=True)
+    bounds = dict(enumerate(zip(X.min(axis=0), X.max(axis=0), strict=True)))
+    budget = PrivacyBudget(1.0, 1e-4)
+    # As another thread would, once the fit has been charged.
+    monkeypatch.setattr(DPDecisionTreeClassifier, "_release_more",
+                        lambda *_: budget.__exit__(None, None, None))
+    budget.__enter__()
+    model = DPDecisionTreeClassifier(delta=1e-5, columns=bounds, classes=[0, 1, 2]).fit(X, y)
+    assert model.privacy_.epsilon_at(0.0) == math.inf
+    (charge,) = budget.certificate().charges
+    assert charge.event.mu >= total_mu(model.privacy_.event)
+
+
 @every_tree_model
 def test_a_tree_learns_what_it_can_tell_apart(cls):
     """Scores of 200 seeds have a mean of .97 and .86 and deviations below .01."""
