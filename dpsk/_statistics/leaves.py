@@ -246,19 +246,19 @@ def best_labels(slopes: Slopes, labels: IntArray, n_classes: int, leaves: Any, e
     return found
 
 
-def noisy_label_counts(slopes: Slopes, labels: IntArray, n_classes: int, leaves: IntArray,
-                       n_leaves: int, event: Elementary, session: Session
-                       ) -> tuple[FloatArray, float]:
+def noisy_label_counts(rows: RowSource, shape: tuple[int, int], clip: float, unit: float,
+                       event: Elementary, session: Session) -> tuple[FloatArray, float]:
     """Return noisy weights of the classes in leaves, shape (n_leaves, n_classes), and the noise.
 
+    Rows are from `Slopes.at`, of the place of a row's leaf and class in that shape.
     Replacing a row moves two of them by at most 1 each, or one. The noise is a standard deviation.
     """
     # Of a pure price the noise is Laplace's, of which the deviation is 1.4 scales.
     pure, root = isinstance(event, Pure), math.sqrt(2.0)
-    moved = Sensitivity(REPLACE_ONE * slopes.clip * (1.0 if pure else _HALF_ROOT),
-                        "laplace" if pure else "standard_normal", unit=slopes.unit)
-    noisy = session(event, lambda batch: slopes.unit * _label_counts(
-        slopes, labels, n_classes, leaves, n_leaves), moved)
+    moved = Sensitivity(REPLACE_ONE * clip * (1.0 if pure else _HALF_ROOT),
+                        "laplace" if pure else "standard_normal", unit=unit)
+    noisy = session(event, lambda batch: unit * _sums(rows, math.prod(shape), None)[1].reshape(
+        shape), moved)
     return noisy, derived_scale(event, moved.moved, moved.law) * (root if pure else 1.0)
 
 

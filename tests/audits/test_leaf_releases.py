@@ -75,8 +75,9 @@ def summed(sign):
 def counted(sign, event=None, law="standard_normal"):
     """Return the same of counts of classes in leaves."""
     event = event or Gaussian(MU)
-    found, _ = noisy_label_counts(ones(len(_AT), event, law), labels(sign), 2, _AT, LEAVES, event,
-                                  Session(EntropyStream(), Ledger(event)))
+    own = ones(len(_AT), event, law)
+    rows, session = own.at(2 * _AT + labels(sign)), Session(EntropyStream(), Ledger(event))
+    found, _ = noisy_label_counts(rows, (LEAVES, 2), 1.0, own.unit, event, session)
     return found.ravel(), np.bincount(2 * _AT + labels(sign), minlength=2 * LEAVES)
 
 

@@ -220,7 +220,8 @@ def test_no_replaced_row_moves_the_counts_of_classes_by_more_than_their_sensitiv
     slopes, labels, _, trees = labelled(np.random.default_rng(8), event, law)
     leaves, totals = trees[1][0], []
     for labels[0], leaves[0] in itertools.product(range(3), range(4)):
-        (noisy, noise), total, part = asked(noisy_label_counts, slopes, labels, 3, leaves, 4,
+        rows = slopes.at(3 * leaves + labels)
+        (noisy, noise), total, part = asked(noisy_label_counts, rows, (4, 3), 1.0, slopes.unit,
                                             event=event)
         assert noisy.shape == (4, 3)
         assert noise == pytest.approx(part.scale * (1.0 if order == 2 else math.sqrt(2.0)))
