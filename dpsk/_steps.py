@@ -96,9 +96,11 @@ class Steps:
     def may_be_pure(self):
         """bool : whether the only step may have a pure epsilon, at which composition costs more.
 
-        That is where nothing else is known to be charged with it.
+        That is where nothing else is known to be charged with it, and nothing has paid so far.
         """
-        return self._budget.is_private and self._left == 1.0 and is_alone(self._method.carried)
+        unpaid = self._admission is None or not self._admission.files
+        return (self._budget.is_private and self._left == 1.0 and unpaid
+                and is_alone(self._method.carried))
 
     def release(self, name, step, rows, data, known=(), pure=False):
         """Return what a mechanism makes of data at its share of mu^2.

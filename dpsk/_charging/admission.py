@@ -302,7 +302,9 @@ def open_budgets(carried: Carried | None = None) -> list[Account]:
 
 def is_alone(carried: Carried | None = None) -> bool:
     """Return whether a fit is charged to no open budget, and is no part of something larger."""
-    return not is_rehearsed() and _payment(carried) is None and not open_budgets(carried)
+    # What makes several fits and lets each pay, such as folds, states facts of its own.
+    return not (is_rehearsed() or stated(()) or _payment(carried) is not None
+                or open_budgets(carried))
 
 
 def _payment(carried):

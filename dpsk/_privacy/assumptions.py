@@ -43,9 +43,10 @@ def of_fit(certificate: Any) -> tuple[str, ...]:
     own = [(_CHOSEN, ""), (_ALONE, " and other fits are not counted")]
     own += [(_SEED, "")] * certificate.reproducible
     own += [(_ROUNDING, "")] * (certificate.arithmetic != "grid")
-    # A budget that stands for one release says the same of all of them.
+    # A budget that stands for one release says the same of all of them, and of no fit beside.
+    said = claims if certificate.estimator == "PrivacyBudget" else ()
     return (*(line + more for line, more in own
-              if not any(claim.startswith(line) for claim in claims)), *claims)
+              if not any(claim.startswith(line) for claim in said)), *claims)
 
 
 def of_budget(unit: str, charges: Sequence[Any]) -> tuple[str, ...]:
@@ -61,9 +62,10 @@ def of_budget(unit: str, charges: Sequence[Any]) -> tuple[str, ...]:
     return (*lines, *_stated(charges, True))
 
 
-def facts_of(public: Sequence[str]) -> list[str]:
-    """Return what is taken as public by a fit, without claims."""
-    return [fact for fact in public if not _is_claim(fact)]
+def facts_of(certificate: Any) -> list[str]:
+    """Return what is taken as public by a fit, without claims, if a guarantee rests on them."""
+    return [fact for fact in certificate.public
+            if not (certificate.is_private and _is_claim(fact))]
 
 
 def facts_of_charges(charges: Sequence[Any]) -> tuple[str, ...]:

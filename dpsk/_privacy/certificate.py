@@ -322,7 +322,7 @@ class Certificate(ReadsJson):
         lines += [("enforced", f"{b.name} = {_short(b.value)} ({b.origin}): {b.how}")
                   for b in self.enforced]
         lines += [
-            ("taken as public", ", ".join(facts_of(self.public))),
+            ("taken as public", ", ".join(facts_of(self))),
             *(("assumed", line) for line in self.assumed),
             ("depends on rows", ", ".join(self.released) + "; no other attribute does"),
             ("noise source", self.noise_source),

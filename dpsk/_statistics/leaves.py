@@ -218,8 +218,10 @@ def best_labels(slopes: Slopes, labels: IntArray, n_classes: int, leaves: Any, e
     event : Event
     session : Session
     """
-    # What is summed in floating point is off by less than two units, as in `_of_scores`.
-    moved = Sensitivity(REPLACE_ONE * slopes.clip + 8.0 * slopes.unit, "gumbel", unit=slopes.unit,
+    # What is summed in floating point is off by a unit a class and five: logarithms are of sums
+    # of no more than 2^52 units, and each step of theirs is off by less than 2^-52 of that.
+    slack = 4.0 * (n_classes + 5.0) * slopes.unit
+    moved = Sensitivity(REPLACE_ONE * slopes.clip + slack, "gumbel", unit=slopes.unit,
                         rounded=False)
     scale = derived_scale(event, moved.moved, "gumbel") / slopes.unit
     sizes: list[int] = []
@@ -244,19 +246,19 @@ def best_labels(slopes: Slopes, labels: IntArray, n_classes: int, leaves: Any, e
     return found
 
 
-def noisy_label_counts(slopes: Slopes, labels: IntArray, n_classes: int, leaves: IntArray,
-                       n_leaves: int, event: Elementary, session: Session
-                       ) -> tuple[FloatArray, float]:
+def noisy_label_counts(rows: RowSource, shape: tuple[int, int], clip: float, unit: float,
+                       event: Elementary, session: Session) -> tuple[FloatArray, float]:
     """Return noisy weights of the classes in leaves, shape (n_leaves, n_classes), and the noise.
 
+    Rows are from `Slopes.at`, of the place of a row's leaf and class in that shape.
     Replacing a row moves two of them by at most 1 each, or one. The noise is a standard deviation.
     """
     # Of a pure price the noise is Laplace's, of which the deviation is 1.4 scales.
     pure, root = isinstance(event, Pure), math.sqrt(2.0)
-    moved = Sensitivity(REPLACE_ONE * slopes.clip * (1.0 if pure else _HALF_ROOT),
-                        "laplace" if pure else "standard_normal", unit=slopes.unit)
-    noisy = session(event, lambda batch: slopes.unit * _label_counts(
-        slopes, labels, n_classes, leaves, n_leaves), moved)
+    moved = Sensitivity(REPLACE_ONE * clip * (1.0 if pure else _HALF_ROOT),
+                        "laplace" if pure else "standard_normal", unit=unit)
+    noisy = session(event, lambda batch: unit * _sums(rows, math.prod(shape), None)[1].reshape(
+        shape), moved)
     return noisy, derived_scale(event, moved.moved, moved.law) * (root if pure else 1.0)
 
 

@@ -55,10 +55,11 @@ class DrawnTree(Mechanism):
             Slopes(ones, ones, 1.0, price, members, "gumbel"), labels, n_classes,
             ((_leaves(bins, splits), 2 ** len(splits)) for splits in trees), price, session)
         splits, depth = trees[place], len(trees[place])
+        own = Slopes(ones, ones, 1.0, price_of_counts, members,
+                     "laplace" if self.pure else "standard_normal")
         counts, noise = noisy_label_counts(
-            Slopes(ones, ones, 1.0, price_of_counts, members,
-                   "laplace" if self.pure else "standard_normal"), labels, n_classes,
-            _leaves(bins, splits), 2**depth, price_of_counts, session)
+            own.at(n_classes * _leaves(bins, splits).astype(np.intp) + labels),
+            (2**depth, n_classes), 1.0, own.unit, price_of_counts, session)
         whole = counts.sum(axis=1, keepdims=True)
         sums, noise = (counts, noise) if several else (
             counts[:, 1:] - counts[:, :1], noise * math.sqrt(2.0))

@@ -185,6 +185,21 @@ def test_no_replaced_unit_moves_the_laws_of_labeled_trees_apart_by_more_than_the
     assert 0.5 < furthest_labels(event, grouped, 60) <= 1.0
 
 
+def test_rounding_of_the_laws_of_labeled_trees_is_within_their_sensitivity():
+    """One class has all rows, and each of many adds little more than half of the last bit."""
+    n_classes, size, event = 1500, 32, Pure(0.5)
+    leaves = np.repeat(np.arange(size, dtype=np.uint8), 133)
+    ones = np.ones((len(leaves), 1))
+    own = Slopes(ones, ones, 1.0, event, None, "gumbel")
+    _, total, part = asked(best_labels, own, np.zeros(len(leaves), int), n_classes,
+                           [(leaves, size)], event=event)
+    counts = total[1] / part.scale
+    each = math.fsum([counts, math.log1p((n_classes - 1) * math.exp(-counts)),
+                      -math.log(n_classes)])
+    off = abs(total[0] - part.scale * size * each) / part.unit
+    assert 4.0 * off <= (part.sensitivity.moved - 2.0) / part.unit
+
+
 @pytest.mark.parametrize("event", [Gaussian(300.0), Pure(3000.0)])
 def test_the_labeled_tree_that_most_rows_agree_with_is_chosen_where_noise_is_small(event):
     rows = labelled(np.random.default_rng(7), event, "gumbel")
@@ -205,7 +220,8 @@ def test_no_replaced_row_moves_the_counts_of_classes_by_more_than_their_sensitiv
     slopes, labels, _, trees = labelled(np.random.default_rng(8), event, law)
     leaves, totals = trees[1][0], []
     for labels[0], leaves[0] in itertools.product(range(3), range(4)):
-        (noisy, noise), total, part = asked(noisy_label_counts, slopes, labels, 3, leaves, 4,
+        rows = slopes.at(3 * leaves + labels)
+        (noisy, noise), total, part = asked(noisy_label_counts, rows, (4, 3), 1.0, slopes.unit,
                                             event=event)
         assert noisy.shape == (4, 3)
         assert noise == pytest.approx(part.scale * (1.0 if order == 2 else math.sqrt(2.0)))

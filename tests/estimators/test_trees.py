@@ -25,6 +25,7 @@ from dpsk import (
     make_dp_pipeline,
 )
 from dpsk.exceptions import BudgetExceededError, PrivacyWarning
+from dpsk.metrics import dp_cross_validate
 from dpsk.testing import NoiseSeed
 from dpsk.tree import export_text, plot_tree
 from tests.contracts.tapes import taped
@@ -137,9 +138,24 @@ def test_a_tree_of_few_rows_is_pure_by_itself_and_gaussian_where_others_pay():
         within = clone(model).set_params(delta=1e-5).fit(X, y)
     whole = make_dp_pipeline(DPStandardScaler(), clone(model).set_params(random_state=None),
                              epsilon=1.0, delta=1e-4, random_state=NoiseSeed(0)).fit(X, y)
-    for each, delta in ((within, 1e-5), (whole, 1e-4)):
+    folds = dp_cross_validate(clone(model).set_params(delta=1e-4), X, y, cv=3)
+    for each, delta in ((within, 1e-5), (whole, 1e-4), (folds.estimators[0], 1e-4)):
         assert each.privacy_.epsilon_at(0.0) == math.inf
         assert 0.9 * delta <= each.privacy_.delta_at(1.0) <= delta
+
+
+def test_a_tree_that_a_budget_has_paid_for_is_gaussian_once_the_budget_is_closed(monkeypatch):
+    X, y = load_wine(return_X_y=True)
+    bounds = dict(enumerate(zip(X.min(axis=0), X.max(axis=0), strict=True)))
+    budget = PrivacyBudget(1.0, 1e-4)
+    # As another thread would, once the fit has been charged.
+    monkeypatch.setattr(DPDecisionTreeClassifier, "_release_more",
+                        lambda *_: budget.__exit__(None, None, None))
+    budget.__enter__()
+    model = DPDecisionTreeClassifier(delta=1e-5, columns=bounds, classes=[0, 1, 2]).fit(X, y)
+    assert model.privacy_.epsilon_at(0.0) == math.inf
+    (charge,) = budget.certificate().charges
+    assert charge.event.mu >= total_mu(model.privacy_.event)
 
 
 @every_tree_model

@@ -51,6 +51,21 @@ def test_one_fit_without_noise_leaves_no_guarantee():
     both.verify()
 
 
+def test_a_sum_with_a_budget_rests_on_what_its_other_fits_do():
+    """Of seeds, too, if the budget only says it of its own releases."""
+    one = replace(certificate(SAMPLED), reproducible=True)
+    seed = "nobody knows or guesses the seed"
+    budget = replace(one, estimator="PrivacyBudget", public=(
+        f"{seed}, in releases whose noise repeats under one (release 1)",))
+    assert seed in one.assumed and seed not in budget.assumed
+    assert {*one.assumed, *budget.assumed} <= {*(budget + one).assumed}
+
+
+def test_a_claim_is_shown_where_no_guarantee_rests_on_it():
+    shown = replace(NOISELESS, public=("that maps read one row",))
+    assert not shown.assumed and "that maps read one row" in str(shown)
+
+
 def test_what_does_not_add_up_is_refused():
     one = certificate(SAMPLED)
     with pytest.raises(ValueError, match="do not add up"):
