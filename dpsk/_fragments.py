@@ -112,15 +112,15 @@ precondition : {"auto", True, False}
     Whether to whiten features in training: to make them uncorrelated and of equal size by a
     noisy second moment (covariance), for .12 of the budget (mu^2).
     "auto": with at most 2000 features, delta > 0 and ``n_features + 1 < n mu``, if unpenalized
-    or with an l2 penalty and descent ("gd", "sgd"). The privacy cost mu is the budget in Gaussian DP:
-    about .19 at epsilon 1 and delta 2.5e-9.
+    or with an l2 penalty and descent ("gd", "sgd"). The privacy cost mu is the budget in
+    Gaussian DP: about .19 at epsilon 1 and delta 2.5e-9.
     The penalty applies to the coefficients of the original features.
 precondition|scores : {"auto", True, False, "unit_norm"}
     Whether to whiten features in training: to make them uncorrelated and of equal size by a
     noisy second moment (covariance), for .12 of the budget (mu^2).
     "auto": with at most 2000 features, delta > 0 and ``n_features + 1 < n mu``, if unpenalized
-    or with an l2 penalty and descent ("gd", "sgd"). The privacy cost mu is the budget in Gaussian DP:
-    about .19 at epsilon 1 and delta 2.5e-9.
+    or with an l2 penalty and descent ("gd", "sgd"). The privacy cost mu is the budget in
+    Gaussian DP: about .19 at epsilon 1 and delta 2.5e-9.
     The penalty applies to the coefficients of the original features.
     "unit_norm": whitened rows are scaled to one norm, in prediction too; see Notes.
 precondition|network : {"auto", "whitening", True, False}

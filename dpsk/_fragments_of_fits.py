@@ -60,9 +60,9 @@ sample_weight : array-like of shape (n,) or None
     weighting, and the sum is divided by n, not by the sum of weights.
 groups : array-like of shape (n,) or None, default=None
     The person of each row, to protect people instead of rows: people add the average of their
-    rows' clipped gradients, clipped again by linear models (`group_clip_norm` of `solver_options`).
-    Their public number stands for n, in `delta` too. Bounds are learnt from one row of each,
-    drawn by public randomness. Solvers "gd" and "sgd".
+    rows' clipped gradients, clipped again by linear models (`group_clip_norm` of
+    `solver_options`). Their public number stands for n, in `delta` too. Bounds are learnt from
+    one row of each, drawn by public randomness. Solvers "gd" and "sgd".
 groups|table : array-like of shape (n,) or None, default=None
     Whose row each is, to protect people instead of rows: columns are learnt from one row of
     each, drawn by public randomness. Their number stands for n.

@@ -159,7 +159,7 @@ class BaseSearch(HoldoutModel):
         name, after = self._after(classes)
         table = Part.of(X, y, groups, n_samples)
         if table.members is not None and self._is_handed_over:
-            raise ValueError("cv: a split that is handed over may part the rows of a group; with "
+            raise ValueError("cv: a given split could separate rows of one group; with "
                              "groups leave cv=None, or use ShuffleSplit, which splits groups.")
         plan = replace(self.plan(table.n_units(n_samples)), grouped=table.members is not None)
         # The plan has warned of settings that are left out.

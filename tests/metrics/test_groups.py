@@ -176,7 +176,7 @@ def test_all_rows_of_a_person_are_in_one_fold():
 
 
 @pytest.mark.parametrize("params, message", [
-    ({"cv": [(np.arange(9), np.arange(9, 20))]}, "cv: folds that are handed over may part"),
+    ({"cv": [(np.arange(9), np.arange(9, 20))]}, "cv: given splits could separate"),
     ({"estimator": DPGroupDROClassifier()}, "groups: DPGroupDROClassifier protects rows"),
     ({"estimator": model(solver="newton", max_iter=None)}, "groups: solver='newton'"),
     ({"cv": G + 1}, "cv="), ({"groups": PEOPLE[1:]}, "groups of (length|shape)")])
