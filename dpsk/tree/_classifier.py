@@ -101,9 +101,9 @@ class DPDecisionTreeClassifier(TreeLabels, OneTree):
     classes in its nodes. Where n mu is below 300: the choice of a public random tree with a class
     for each leaf, and noisy counts of the classes in its leaves. If all columns are declared and
     nothing else is charged with the tree, by a `PrivacyBudget`, pipeline, search or
-    cross-validation, that costs a pure epsilon, at delta 0. It predicts better, and in a sum of certificates it
-    costs more than a Gaussian fit. The number of rows, names and dtypes of columns, the set of
-    labels and all parameters are public. Weights beyond 1 count as 1.
+    cross-validation, that costs a pure epsilon, at delta 0. It predicts better, and in a sum of
+    certificates it costs more than a Gaussian fit. The number of rows, names and dtypes of
+    columns, the set of labels and all parameters are public. Weights beyond 1 count as 1.
 
     References
     ----------
