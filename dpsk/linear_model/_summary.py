@@ -84,13 +84,13 @@ class CoefficientSummary:
     >>> import numpy as np
     >>> from dpsk import DPLogisticRegression
     >>> X = np.random.default_rng(0).normal(size=(4000, 2))
-    >>> y = X[:, 0] > 0
+    >>> y = X @ [1.0, -0.5] > np.random.default_rng(1).logistic(size=4000)
     >>> summary = DPLogisticRegression(epsilon=2.0).fit(X, y).summary(n_draws=10)
     >>> summary.coef_std.shape
     (1, 2)
     >>> low, high = summary.interval(0.9)
-    >>> bool((low < summary.coef).all())
-    True
+    >>> low.shape
+    (1, 2)
     """
 
     feature_names: Sequence[str]

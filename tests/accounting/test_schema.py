@@ -41,6 +41,7 @@ def test_it_does_not_hold_of_others(change):
     assert not VALIDATOR.is_valid(data)
 
 
+@pytest.mark.covering(most=20)
 @pytest.mark.parametrize("call", [pytest.param(call, id=name) for name, call in calls().items()])
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_every_certificate_says_what_it_rests_on(call):

@@ -207,6 +207,7 @@ COPIES = {"itself": lambda each: each, "clone": clone, "copy": copy.copy, "deep"
               GridSearchCV(each, {"epsilon": [0.1]}, cv=[(np.arange(20, 80), np.arange(20))]))}
 
 
+@pytest.mark.covering(most=9)
 @pytest.mark.parametrize("kind", COPIES)
 @pytest.mark.parametrize("whole", [lambda: model(0.1, max_iter=2), lambda: make_dp_pipeline(
     DPStandardScaler(), model(max_iter=2), epsilon=0.1, delta=DELTA)], ids=["model", "pipeline"])

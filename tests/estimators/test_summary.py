@@ -116,7 +116,7 @@ def test_large_tables_are_stood_for_by_small_ones():
 def test_coefficients_that_a_penalty_holds_back_have_no_noise_that_is_known():
     """Else a tenth of the deviation would be told."""
     model = DPLogisticRegression(epsilon=8.0, alpha=1.0)
-    assert "hold coefficients back" in model.fit(*table(model)).summary(10).unknown
+    assert "was not released" in model.fit(*table(model)).summary(10).unknown
 
 
 def test_coefficients_of_noise_alone_have_none_that_is_known():
