@@ -182,7 +182,7 @@ terms_ : list of Term
     its knots or categories; `values` are the function there, and `centered` the values less their
     mean. `std` is their standard error due to noise, NaN where it is unknown; `interval` gives
     confidence bands.
-feature_importances_|additive : ndarray of shape (n_features_in_,)
+feature_importances_|additive : ndarray of shape (n_features,)
     Share of the variance of predictions that each column explains; pairs count half for either.
 term_coef_ : ndarray of shape (1, n_values), (n_classes, n_values), or (n_values,)
     The values of all terms, one after another.

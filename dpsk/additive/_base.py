@@ -250,7 +250,7 @@ class AdditiveModel(DPEstimator):
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """ndarray of shape (n_features_in_,) : share of variance by column.
+        """ndarray of shape (n_features,) : share of variance by column.
 
         Squares of `term_importances_`, those of a pair of columns half to each, over their sum.
         """
