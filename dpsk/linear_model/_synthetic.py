@@ -125,8 +125,8 @@ def synthetic_targets(model: Any, X: FloatArray, draws: Any, size: float) -> Any
         return _synthetic_labels(model, X, draws, size)
     means = _sized(model.predict(X), size)
     low, high = model.target_bounds_
-    spread, given = USUAL_RESIDUAL * 0.5 * (high - low), model.target_bounds
-    ends = (-np.inf, np.inf) if given in ("auto", None) else tuple(map(float, given))
+    spread = USUAL_RESIDUAL * 0.5 * (high - low)
+    ends = (-np.inf, np.inf) if model._learns_bounds else model._bounds()
     if ends != (low, high):
         # Learnt bounds say how far targets spread, on the side that no declared one cuts.
         center = means.mean()
