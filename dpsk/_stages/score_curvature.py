@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from dpsk._privacy.events import Composed
 from dpsk._queries import Curvatures, Gradients
 from dpsk._stages.base import RowStage, Stage
-from dpsk._stages.shrinkage import along, energy
+from dpsk._stages.shrinkage import energy, without_mean
 from dpsk._stages.whitening import Whitening
 
 if TYPE_CHECKING:
@@ -52,8 +52,7 @@ class ScoreCurvature(Stage):
         """Return `theta` as it was."""
         whitening: Any = self._whitening
         answer, spectrum = oracle.answer, whitening.spectrum
-        varied = theta if spectrum.mean is None else theta - along(
-            theta, spectrum.matrix @ spectrum.mean)
+        varied = without_mean(spectrum, theta)
         if varied.ndim > 1:
             # A shift of all classes changes nothing.
             varied = (varied.T - varied.mean(axis=1)).T

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dpsk._stages.whitening import Whitening
     from dpsk._typing import FloatArray
 
-__all__ = ["Shrinkage", "along", "energy"]
+__all__ = ["Shrinkage", "energy", "without_mean"]
 
 #: Of a mean over normal scores, of sizes within these.
 _NODES, _SIZES = 60, (1e-3, 1e3)
@@ -84,8 +84,7 @@ class Shrinkage(Stage):
         variances = self._variances(problem, oracle, size)
         if (few := _of_few_columns(spectrum, variances, theta)) is not None:
             return factor * few
-        mean = None if spectrum.mean is None else spectrum.matrix @ spectrum.mean
-        varied = theta if mean is None else theta - along(theta, mean)
+        varied = without_mean(spectrum, theta)
         found = energy(spectrum, varied)
         noises, outputs = spectrum.moments * variances, _n_outputs(theta)
         noise = outputs * float(noises.sum()) + NOISE_DEVIATIONS * math.sqrt(
@@ -94,7 +93,7 @@ class Shrinkage(Stage):
         if not 0.0 < found < math.inf:
             return factor * theta
         left_out = min(1.0, noise / found)
-        if mean is not None:
+        if spectrum.mean is not None:
             shift = _square_sum((spectrum.matrix.T @ varied).T * spectrum.mean_noise)
             left_out /= 1.0 + shift / found
         return factor * theta + (min(factor, 1.0 - left_out) - factor) * varied
@@ -196,7 +195,14 @@ def _blocks(covariance, linked):
     return n_blocks, blocks
 
 
-def along(theta, direction):
+def without_mean(spectrum, theta):
+    """Return parameters without what moves predictions of all rows alike, where that is known."""
+    if spectrum.mean is None:
+        return theta
+    return theta - _along(theta, spectrum.matrix @ spectrum.mean)
+
+
+def _along(theta, direction):
     """Return the part of parameters along a direction, 0 along none."""
     square = float(direction @ direction)
     if not square > 0.0:
