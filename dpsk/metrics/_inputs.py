@@ -11,7 +11,7 @@ from dpsk._data.passes import InPasses
 from dpsk._parameters import check_real
 
 __all__ = ["check_floor", "check_lengths", "predicted", "read_labels", "read_numbers",
-           "score_range_of", "scores_of", "threshold_of"]
+           "released_floor", "score_range_of", "scores_of", "threshold_of"]
 
 
 def read_labels(name, y_true, labels):
@@ -40,6 +40,17 @@ def check_lengths(y_true, name, values):
     if len(y_true) != len(values):
         raise ValueError(f"y_true has {len(y_true)} rows and {name} has {len(values)}; there must "
                          "be one of each.")
+
+
+def released_floor(floor, more=""):
+    """Return the floor of a log loss that was released, or raise a ValueError.
+
+    `more` is what an evaluation takes for it beside the floor.
+    """
+    if floor is None:
+        raise ValueError("log_loss_floor=None: the log loss was not released; evaluate with "
+                         f"{more}log_loss_floor=0.01, or use dp_log_loss.")
+    return floor
 
 
 def score_range_of(estimator):

@@ -19,6 +19,7 @@ from dpsk.metrics._inputs import (
     check_lengths,
     predicted,
     read_labels,
+    released_floor,
     score_range_of,
     scores_of,
 )
@@ -264,10 +265,7 @@ class MulticlassEvaluation(TableEvaluation):
         ValueError
             If the evaluation was not asked for it by `log_loss_floor`.
         """
-        if self.log_loss_floor is None:
-            raise ValueError("log_loss_floor=None: the log loss was not released; evaluate with "
-                             "y_proba= and log_loss_floor=0.01, or use dp_log_loss.")
-        most = -math.log(self.log_loss_floor)
+        most = -math.log(released_floor(self.log_loss_floor, "y_proba= and "))
         value = min(max(self.log_loss_left / self.n_samples + most / 2.0, 0.0), most)
         error = self.log_loss_noise / self.n_samples
         if self.of_population:

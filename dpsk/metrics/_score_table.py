@@ -16,6 +16,7 @@ from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics import _curves
 from dpsk.metrics._curve_table import CurveTable
 from dpsk.metrics._estimate import Estimate, enclosing
+from dpsk.metrics._inputs import released_floor
 from dpsk.metrics._scores import expected_log_losses, expected_losses, log_losses
 
 __all__ = ["ScoreTable"]
@@ -281,19 +282,17 @@ class ScoreTable(CurveTable):
         ValueError
             If the evaluation was not asked for it by `log_loss_floor`.
         """
-        if self.log_loss_floor is None:
-            raise ValueError("log_loss_floor=None: the log loss was not released; evaluate with "
-                             "log_loss_floor=0.01, or use dp_log_loss.")
-        losses, _ = expected_log_losses(self.bins, self.log_loss_floor, LOSS_WEIGHT)
+        floor = released_floor(self.log_loss_floor)
+        losses, _ = expected_log_losses(self.bins, floor, LOSS_WEIGHT)
         found = replace(self, of_population=False)._estimate(
             lambda counts: ((counts * losses).sum(axis=(-2, -1)) + self.log_loss_left)
-            / self.n_samples, (0.0, -math.log(self.log_loss_floor)),
+            / self.n_samples, (0.0, -math.log(floor)),
             self.log_loss_noise / self.n_samples)
         if not self.of_population:
             return found
         # Losses in the middles of bins spread as those of rows do.
         p = self.bins.centers
-        of_rows = log_losses(np.stack([1.0 - p, p]), self.log_loss_floor)
+        of_rows = log_losses(np.stack([1.0 - p, p]), floor)
         shares = np.maximum(self.counts, 0.0) / np.maximum(self.counts, 0.0).sum()
         spread = (shares * (of_rows - (shares * of_rows).sum())**2).sum()
         return replace(found, standard_error=math.hypot(
