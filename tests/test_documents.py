@@ -139,3 +139,17 @@ def test_numbers_of_the_front_picture_stand_on_their_pages():
             shown = [line for line in _text(f"docs/results/{row['page']}").splitlines()
                      if f"| {row['epsilon']} |" in line]
             assert any(re.search(rf"\| {re.escape(row['value'])}\b", line) for line in shown), row
+
+
+def _title(text):
+    """Return a heading without the date behind it."""
+    return re.sub(r" \(.*\)$", "", text.removeprefix("# ").strip()).replace("\\", "")
+
+
+def test_titles_that_benchmarks_write_are_those_of_the_pages():
+    titles = {_title(_text(page).splitlines()[0]) for page in _PAGES}
+    written = {(path.name, _title(found)) for path in (_ROOT / "benchmarks").rglob("*.py")
+               for found in re.findall(r'(?:f?"{1,3})(# [^\n]*?)(?:"[,\n]|\n)',
+                                       path.read_text(encoding="utf-8"))}
+    assert len(written) > 20
+    assert {(name, title) for name, title in written if title not in titles} == set()

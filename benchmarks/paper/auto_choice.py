@@ -168,13 +168,12 @@ def main():
         squares = auto_squares.section(max(2, options.seeds // 2))
     ratios = np.array(ratios)
     page = [
-        f"# What `solver=\"auto\"` takes, beside the rest ({date.today()})", "",
+        "# The solver that `solver=\"auto\"` chooses, against all others", "",
         f"Excess risk, mean ± standard error of {options.seeds} fits, every solver at its "
-        f"defaults. Solvers that take the problem and whose first {FIRST} fits are not more than "
-        f"{HOPELESS:g} times as bad are run in full; the three best of the others are shown. "
-        "Ratio: of the risk of \"auto\" to that of the best; differences under two standard "
-        "errors are ties. For whitened rows the risk is that of the predictions and may be below "
-        "the minimum; the ratio is 1 where that of \"auto\" is.",
+        f"defaults, {date.today()}. A solver runs in full if its first {FIRST} fits are at most "
+        f"{HOPELESS:g} times as bad as the best; the three best of the others are shown. "
+        "Differences under two standard errors are ties. With whitened rows the risk is that of "
+        "predictions and may be below the minimum, where the ratio is 1.",
         "",
         f"Ratio at most 1.5: {np.mean(ratios <= 1.5):.0%} of {len(ratios)} cells (goal: 90 %). "
         f"Largest: {ratios.max():.2f} (goal: 3).", "",

@@ -266,13 +266,13 @@ def gap_of(curves):
 def report(results, table, seeds, decrements):
     """Yield the lines of the page."""
     n, d = table.X.shape
-    yield f"# Covertype: variance reduction against full gradients ({date.today()})"
+    yield "# Variance reduction (SVRG) on Covertype"
     yield ""
     yield (f"{n} x {d} rows, class 2 against the rest, norms at most 1, delta {DELTA:g}, "
            f"{seeds} seeds ({min(seeds, SEARCHED)} in the search for the best T and for the "
-           "printed algorithm). Gaps are means (standard deviations) of the objective above its "
-           f"minimum, which is solved to {max(decrements):.0e}. Evaluations are of one row's "
-           "gradient, over n; times are of a shared machine.")
+           f"printed algorithm), {date.today()}. Gaps are means (standard deviations) of the "
+           f"objective above its minimum, which is found to {max(decrements):.0e}. Evaluations "
+           "are gradients of one row, over n.")
     yield ""
     yield "![gap against evaluations and time](covertype_svrg.png)"
     for alpha, ours in PROBLEMS.items():

@@ -155,13 +155,13 @@ def main():
     parser.add_argument("--repeats", type=int, default=40)
     arguments = parser.parse_args()
     rng, repeats = np.random.default_rng(0), arguments.repeats
-    lines = [f"# One step of a network ({date.today()})", "",
-             "Layers 784-256-128-1 (234 k weights), batches of 2048 rows, the least of "
-             f"{repeats} interleaved steps, one process.", "",
+    lines = ["# Speed of a private network step", "",
+             "Layers 784-256-128-1 (234 k weights), batches of 2048 rows, least of "
+             f"{repeats} interleaved steps, one process, {date.today()}.", "",
              *table(*measured(network_steps(rng, repeats), repeats)),
-             "\"Plain\" has neither norms nor clip nor noise. It too goes by blocks of 512 rows, "
-             "which is no slower than the batch at once. Noise is drawn as in a fit without "
-             "random_state, on a thread beside the sums.", "",
+             "\"Plain\" has no norms, clip or noise. It too goes by blocks of 512 rows, which is "
+             "no slower than the whole batch. Noise is drawn as in a fit without random_state, "
+             "on a thread beside the sums.", "",
              "## One step of a critic", "",
              "Layers 784-256-10 (204 k weights), 256 rows of the table and 256 that a generator "
              "of layers 64-256-784 makes in the step, Adam.", "",

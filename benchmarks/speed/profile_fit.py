@@ -188,14 +188,14 @@ def profile(shape, estimator, repeats, speed):
 
 def page(results, estimator, speed, threads, picture):
     """Yield the lines of the page, beside a picture of some name."""
-    yield f"# Where the time of a fit goes ({date.today()})"
+    yield "# Profile of a fit"
     yield ""
-    yield (f"`python benchmarks/speed/profile_fit.py`: milliseconds of processor time of a "
-           f"`{estimator}` fit at its defaults, summed over threads, BLAS threads: {threads}. "
+    yield (f"`python benchmarks/speed/profile_fit.py`, {date.today()}. Milliseconds of processor "
+           f"time of a default `{estimator}` fit, summed over threads; BLAS threads: {threads}. "
            "Entering: norms and truncation of rows. Moment: their second moment. Factors: linear "
            "algebra of released matrices. Passes: predictions and gradients. Bounds: all passes "
-           f"at the bandwidth of memory, {speed / 1e9:.1f} GB/s in the same run, and a plain Gram "
-           "with as many plain passes.")
+           f"at memory bandwidth ({speed / 1e9:.1f} GB/s), or as many plain passes and a Gram "
+           "matrix.")
     yield ""
     yield f"![Shares of phases]({picture})"
     yield ""

@@ -255,12 +255,12 @@ def falls(rows):
 
 def page(rows, known, arguments):
     """Yield the lines of a page of results."""
-    yield from (f"# Many tables ({date.today()}, {arguments.half} half)", "",
-                "`make bench` has the command. "
-                f"Means of up to {arguments.seeds} seeds at default settings; only epsilon and "
-                "bounds on targets are set. ! is below the constant prediction (the majority, the "
-                "mean, its deviance), * has a log loss above that of the class shares; exact is a "
-                "model without privacy. Constants of defaults were chosen on the other half.", "")
+    yield from ("# Default settings on many tables", "",
+                f"Means of up to {arguments.seeds} seeds; only epsilon and bounds on targets are "
+                "set. \"!\": below the constant prediction (majority, mean, its deviance). "
+                "\"*\": log loss above that of the class shares. \"Exact\": a model without "
+                f"privacy. {date.today()}, {arguments.half} half of the tables; constants of "
+                "defaults were chosen on the other half.", "")
     rated = [row for row in rows if row["regret"] is not None]
     if rated:
         good = [row for row in rated if row["regret"] <= TOLERANCE[row["metric"]]]
