@@ -59,8 +59,8 @@ columns|numbers : dict or None
     count as these in what is learnt, which lies within.
 n_knots : "auto" or int
     Number of knots of a numeric column: 2, 3, 5, 9 and so on, as private medians halve the
-    intervals. "auto": about ``(n mu / (columns * pairs of classes)) ** (1/3)``. The privacy cost
-    mu is the budget in Gaussian DP: about .19 at epsilon 1 and delta 2.5e-9.
+    intervals. "auto": about ``(n mu / (columns * pairs of classes)) ** (1/3)``. A row moves
+    results by at most mu of their noise's deviations: .19 at epsilon 1 and delta 2.5e-9.
 max_categories : int or None
     The largest number of frequent categories of a column to find under noise. None: 24, and the
     others share 32 public buckets, by a hash. All are hashed where n is too small to find a
@@ -78,8 +78,8 @@ columns|words : dict or None
     is declared but the categories that dtypes of pandas hold.
 interactions : "auto", int or list of (column, column)
     Pairs of columns with an interaction: a list of pairs, or the number to choose under noise,
-    from the residuals of a first model, for a fifth of the budget. "auto": one pair for every
-    5000 of n mu, at most 4; none below 2000 for regressors, and below 10,000 for classifiers.
+    from the residuals of a first model, for a fifth of the budget. "auto": n mu / 5000,
+    rounded, from 1 to 4; none if n mu is below 2000 (regressors) or 10,000 (classifiers).
 alpha : float
     Strength of the penalty, which is added to the **mean** loss.
 penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball", "box", "simplex"}
@@ -94,7 +94,7 @@ radius : float or None
 solver|margin : {"auto", %(offered)s}
     "auto" takes the solver whose predicted mean loss is least, by public numbers. That is "gd"
     without a penalty or with a learned `data_norm`. With an l2 penalty and a declared `data_norm`
-    it is "last_iterate", a perturbation solver, or under heavy noise "gd". With a constraint it
+    it is "last_iterate" or a perturbation solver, under heavy noise "gd". With a constraint it
     is "gd", or "frank_wolfe" on an l1 ball. With ``delta=0`` and no constraint it is
     "objective_perturbation", which classifies two classes only.
 solver|squares : {"auto", %(offered)s}
@@ -111,16 +111,16 @@ solver|network : {"auto", %(offered)s}
 precondition : {"auto", True, False}
     Whether to whiten features in training: to make them uncorrelated and of equal size by a
     noisy second moment (covariance), for .12 of the budget (mu^2).
-    "auto": with at most 2000 features, delta > 0 and ``n_features + 1 < n mu``, if unpenalized
-    or with an l2 penalty and descent ("gd", "sgd"). The privacy cost mu is the budget in
-    Gaussian DP: about .19 at epsilon 1 and delta 2.5e-9.
+    "auto": if there are at most 2000 features, and fewer than n mu - 1, delta > 0, and no
+    penalty, or an l2 one with "gd" or "sgd". A row moves results by at most mu of their
+    noise's standard deviations: .19 at epsilon 1 and delta 2.5e-9.
     The penalty applies to the coefficients of the original features.
 precondition|scores : {"auto", True, False, "unit_norm"}
     Whether to whiten features in training: to make them uncorrelated and of equal size by a
     noisy second moment (covariance), for .12 of the budget (mu^2).
-    "auto": with at most 2000 features, delta > 0 and ``n_features + 1 < n mu``, if unpenalized
-    or with an l2 penalty and descent ("gd", "sgd"). The privacy cost mu is the budget in
-    Gaussian DP: about .19 at epsilon 1 and delta 2.5e-9.
+    "auto": if there are at most 2000 features, and fewer than n mu - 1, delta > 0, and no
+    penalty, or an l2 one with "gd" or "sgd". A row moves results by at most mu of their
+    noise's standard deviations: .19 at epsilon 1 and delta 2.5e-9.
     The penalty applies to the coefficients of the original features.
     "unit_norm": whitened rows are scaled to one norm, in prediction too; see Notes.
 precondition|network : {"auto", "whitening", True, False}
@@ -141,8 +141,8 @@ data_norm : "auto", None or float
     Largest l2 norm (length) of a row; longer rows are scaled down to it in training. None: it is
     learned, as a noisy quantile of the norms, for a fiftieth to a tenth of the budget, with few
     rows up to .3; a ValueError if rows are too few. "auto": learned if rows suffice, and
-    there is no penalty or the solver is "gd", "sgd", "sgda" or "sufficient_statistics". Otherwise
-    it is 1, which classifiers apply in prediction too; regressors with too few rows fit a
+    there is no penalty or the solver is "gd", "sgd", or, where offered, "sgda" or
+    "sufficient_statistics". Otherwise it is 1, which classifiers apply in prediction too; regressors with too few rows fit a
     constant. A `dpsk.exceptions.PrivacyWarning` says so.
 data_norm|network : float or None
     Rows of greater l2 norm are scaled down to it, in training and in prediction. None:
@@ -205,9 +205,9 @@ preconditioner_ : ndarray or None
     The private whitening matrix P of shape (n_features + 1, n_features + 1), its last row for the
     intercept; n_features without intercept. None if rows were not whitened.
 preconditioner_scales_ : (float, float) or None
-    Two numbers (u, f) that give back the released second moment of ``(x / data_norm_, 1)``. It is
-    ``(P u)^-2 - f``, where P is `preconditioner_` with its rows of features multiplied by
-    `data_norm_`. u is the usual norm of a row, f a number added for stability.
+    Two numbers (u, f) that give back the released second moment of ``(x / data_norm_, 1)``: the
+    matrix ``inv(S @ S) - f I``, where S is ``u * preconditioner_``, with all rows but the
+    intercept's times `data_norm_`. u is the usual norm of a row, f was added for stability.
 coefs_ : list of ndarray of float32, shapes (inputs, outputs)
     The weights of every layer.
 intercepts_ : list of ndarray of float32, shapes (outputs,)
@@ -322,7 +322,7 @@ privacy_ : Certificate
 |linear_score
     ``decision_function(X)`` is ``X @ coef_.T + intercept_``: bounds on rows and whitening apply in
     training only, unless a warning says that rows are scaled in prediction too. With
-    ``precondition="unit_norm"`` it is divided by ``||P (x, 1)||``, where P
+    ``precondition="unit_norm"`` it is divided by ``||(x, 1) P||``, where P
     is `preconditioner_`: a slightly curved score, which ranks better on some tables.
 |regressor
     %(data_norm)s %(data_norm_inf)s %(fit_intercept)s

@@ -158,7 +158,7 @@ class Account:
                      for unit, one, before, limit in zip(self.filter.units, price, spent,
                                                          self.filter.limits, strict=True)
                      if before + one > limit}
-            costs = " and ".join(f"{unit}={one:.3g}, of which {left:.3g} is left"
+            costs = " and ".join(f"{unit}={one:.3g}, but {left:.3g} is left"
                                  for unit, (one, left) in short.items())
             raise BudgetExceededError(
                 f"The fit of {charge.name} costs {costs} in {self!r}; nothing was drawn. "
@@ -167,9 +167,9 @@ class Account:
     def _state(self, spent: tuple[float, ...]) -> str:
         """Return what is spent and what is left, in epsilons."""
         delta = self.terms["delta"]
-        as_of = f"each for one Gaussian fit at delta={delta:.3g}" if delta else "at delta=0"
-        return (f"Spent: epsilon {self.filter.as_one(spent, delta):.4g}; left: epsilon "
-                f"{self._left(spent):.4g}; {as_of}.")
+        as_of = f"as one Gaussian fit at delta={delta:.3g}" if delta else "at delta=0"
+        return (f"Spent, {as_of}: epsilon {self.filter.as_one(spent, delta):.4g}; left: epsilon "
+                f"{self._left(spent):.4g}.")
 
     def _left(self, spent: tuple[float, ...]) -> float:
         """Return the epsilon of one more Gaussian fit; 0 where nothing but rounding is left."""

@@ -78,9 +78,8 @@ class TemperatureScaling(Stage):
 
     def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("slope_clip", slope_clip(problem), "default",
-                         "for the temperature: how fast one row's loss changes as all "
-                         "coefficients are scaled, divided by the largest possible score; larger "
-                         "values are clipped")]
+                         "for the temperature: slope of one row's loss as all scores are scaled, "
+                         "divided by the largest possible score; larger slopes are clipped")]
 
     def release(self, problem: Problem, oracle: Any, theta: FloatArray) -> Any:
         """Return `theta` times the factor that suits it best."""

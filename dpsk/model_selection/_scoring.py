@@ -196,7 +196,7 @@ def _chosen(scoring, score_bound, estimator, several=False):
         instead = _INSTEAD.get(name) if isinstance(name, str) else (
             callable(name) and "give score_bound=(low, high), to call it on one row at a time")
         raise ValueError(
-            f"scoring={shown}: the sensitivity of this score is unknown"
+            f"scoring={shown}: how much one row moves it (its sensitivity) is unknown"
             f"{f' ({instead})' if instead else ''}; for {type(estimator).__name__} it must be one "
             f"of {', '.join(map(repr, offered))}.")
     if name in _OF_CHANCES and not hasattr(estimator, "predict_proba"):

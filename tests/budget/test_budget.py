@@ -346,7 +346,7 @@ def test_a_refusal_says_what_falls_short_and_by_how_much(unit, first, dear):
             charge_fit(dear)
     price = budget._account.filter.price(dear)[budget._account.filter.units.index(unit)]
     left = budget.limits[unit] - budget.spent[unit]
-    assert f"costs {unit}={price:.3g}, of which {left:.3g} is left in Priv" in str(raised.value)
+    assert f"costs {unit}={price:.3g}, but {left:.3g} is left in Priv" in str(raised.value)
 
 
 def test_where_nothing_is_left_no_smaller_fit_is_advised():

@@ -28,7 +28,7 @@ def test_a_refusal_says_what_is_spent_and_left_in_epsilons(kind, first, dear):
     said = str(raised.value)
     assert f"left: epsilon {budget.left():.4g}; " in said
     if isinstance(first, (Gaussian, Pure)):
-        assert f"Spent: epsilon {epsilon(first, delta):.4g}; " in said
+        assert f": epsilon {epsilon(first, delta):.4g}; left: " in said and "Spent, " in said
     assert len(budget.charges) == 1
 
 
@@ -41,7 +41,7 @@ def test_an_exhausted_budget_says_how_much_was_spent(kind, price):
         with pytest.raises(BudgetExceededError, match="Nothing is left") as raised:
             charge_fit(price(0.1))
     spent = epsilon(price(most), delta)
-    assert f"Spent: epsilon {spent:.4g}; left: epsilon 0; " in str(raised.value)
+    assert f": epsilon {spent:.4g}; left: epsilon 0." in str(raised.value)
 
 
 def test_groups_that_are_missing_are_refused_with_what_is_left():

@@ -52,7 +52,7 @@ def test_a_bad_value_is_refused_and_named(name, value, silent):
 def test_a_bound_makes_no_score_known_and_others_are_offered(scoring, estimator, silent):
     offered = "neg_brier_score" if hasattr(estimator, "predict_proba") else "neg_mean_absolute"
     with PrivacyBudget(5.0, 1e-3) as budget, pytest.raises(
-            ValueError, match=f"the sensitivity of this score is unknown.*{offered}"):
+            ValueError, match=f"its sensitivity\\) is unknown.*{offered}"):
         DPGridSearchCV(estimator, {}, epsilon=1.0, scoring=scoring, score_bound=1.0).fit(*rows())
     assert not budget.charges
 
