@@ -142,8 +142,8 @@ data_norm : "auto", None or float
     learned, as a noisy quantile of the norms, for a fiftieth to a tenth of the budget, with few
     rows up to .3; a ValueError if rows are too few. "auto": learned if rows suffice, and
     there is no penalty or the solver is "gd", "sgd", or, where offered, "sgda" or
-    "sufficient_statistics". Otherwise it is 1, which classifiers apply in prediction too; regressors with too few rows fit a
-    constant. A `dpsk.exceptions.PrivacyWarning` says so.
+    "sufficient_statistics". Otherwise it is 1, which classifiers apply in prediction too;
+    regressors with too few rows fit a constant. A `dpsk.exceptions.PrivacyWarning` says so.
 data_norm|network : float or None
     Rows of greater l2 norm are scaled down to it, in training and in prediction. None:
     rows enter as they are, but where they are few; see Notes.

@@ -57,7 +57,8 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
         The private number that scores were divided by. None if no budget was used for it.
     score_curvature_ : float or None
         Second derivative of the loss as all scores are scaled, divided by their variance, from
-        one release of the solver; `summary()` uses it. None if rows were not whitened, or there is no such release.
+        one release of the solver; `summary()` uses it. None if rows were not whitened, or there
+        is no such release.
     %(class_shares_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 

@@ -26,7 +26,7 @@ def test_a_refusal_says_what_is_spent_and_left_in_epsilons(kind, first, dear):
         with pytest.raises(BudgetExceededError) as raised:
             charge_fit(dear)
     said = str(raised.value)
-    assert f"left: epsilon {budget.left():.4g}; " in said
+    assert f"left: epsilon {budget.left():.4g}." in said
     if isinstance(first, (Gaussian, Pure)):
         assert f": epsilon {epsilon(first, delta):.4g}; left: " in said and "Spent, " in said
     assert len(budget.charges) == 1
