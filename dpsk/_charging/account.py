@@ -187,9 +187,12 @@ class Account:
         left = self._left(spent)
         if not left:
             return "Nothing is left: fit nothing more on these rows."
+        kept = self.terms.get("disclosure", 0.0)
+        held = (f", as disclosure={kept:.3g} of it is kept for searches and for finding categories"
+                if kept else "")
         more = "; budget.left(delta) gives the limit at another delta" if delta else ""
         return (f"Reduce epsilon: one fit with Gaussian noise may use up to {left:.4g} at "
-                f"delta={delta:.3g}{more}. Searches, and fits at delta=0, may use less.")
+                f"delta={delta:.3g}{held}{more}. Searches, and fits at delta=0, may use less.")
 
     def write(self, pages: Pages, charge: Charge) -> None:
         """Append a charge, which is on the disk when this returns."""

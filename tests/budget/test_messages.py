@@ -8,7 +8,14 @@ import warnings
 import pytest
 
 from dpsk import PrivacyBudget
-from dpsk.accounting import Gaussian, NotPrivate, Pure, SampledGaussian, epsilon
+from dpsk.accounting import (
+    Gaussian,
+    NotPrivate,
+    Pure,
+    SampledGaussian,
+    epsilon,
+    noise_multiplier,
+)
 from dpsk.exceptions import BudgetExceededError
 from tests.instruments import charge_fit
 
@@ -127,3 +134,9 @@ def test_a_lock_that_is_given_back_soon_is_not_told_of(tmp_path):
         warnings.simplefilter("error")
         assert budget.charges == []
     holder.join()
+
+
+def test_a_first_fit_at_all_of_epsilon_is_told_what_is_kept():
+    with PrivacyBudget(3.0, 1e-6), pytest.raises(
+            BudgetExceededError, match=r"up to 2\.986 at delta=1e-06, as disclosure=1e-07 of it"):
+        charge_fit(Gaussian(1 / noise_multiplier(lambda z: Gaussian(1 / z), 3.0, 1e-6)))
