@@ -255,8 +255,8 @@ def warn_of_weak_budget(problem, unit=None):
         return
     if delta > min(_WEAK_DELTA, 1.0 / n_samples):
         warnings.warn(
-            f"a delta of {delta:.6g} is weak for n={n_samples} {unit}s: with up to that "
-            f"probability the bound by epsilon fails for a {unit}; set delta to at most "
+            f"a delta of {delta:.6g} is weak for n={n_samples} {unit}s: it is roughly the "
+            f"probability that the bound by epsilon fails for a {unit}; set delta to at most "
             f"{_WEAK_DELTA:g} and well below 1/n, such as 1e-6.", PrivacyWarning, stacklevel=2)
 
 

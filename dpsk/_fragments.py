@@ -111,16 +111,16 @@ solver|network : {"auto", %(offered)s}
 precondition : {"auto", True, False}
     Whether to whiten features in training: to make them uncorrelated and of equal size by a
     noisy second moment (covariance), for .12 of the budget (mu^2).
-    "auto": if there are at most 2000 features, and fewer than n mu - 1, delta > 0, and no
-    penalty, or an l2 one with "gd" or "sgd". A row moves results by at most mu of their
-    noise's standard deviations: .19 at epsilon 1 and delta 2.5e-9.
+    "auto": if delta > 0, with at most 2000 features and fewer than n mu - 1, and without a
+    penalty or with an l2 penalty and "gd" or "sgd". A row moves results by at most mu of
+    their noise's standard deviations: .19 at epsilon 1 and delta 2.5e-9.
     The penalty applies to the coefficients of the original features.
 precondition|scores : {"auto", True, False, "unit_norm"}
     Whether to whiten features in training: to make them uncorrelated and of equal size by a
     noisy second moment (covariance), for .12 of the budget (mu^2).
-    "auto": if there are at most 2000 features, and fewer than n mu - 1, delta > 0, and no
-    penalty, or an l2 one with "gd" or "sgd". A row moves results by at most mu of their
-    noise's standard deviations: .19 at epsilon 1 and delta 2.5e-9.
+    "auto": if delta > 0, with at most 2000 features and fewer than n mu - 1, and without a
+    penalty or with an l2 penalty and "gd" or "sgd". A row moves results by at most mu of
+    their noise's standard deviations: .19 at epsilon 1 and delta 2.5e-9.
     The penalty applies to the coefficients of the original features.
     "unit_norm": whitened rows are scaled to one norm, in prediction too; see Notes.
 precondition|network : {"auto", "whitening", True, False}
@@ -206,8 +206,8 @@ preconditioner_ : ndarray or None
     intercept; n_features without intercept. None if rows were not whitened.
 preconditioner_scales_ : (float, float) or None
     Two numbers (u, f) that give back the released second moment of ``(x / data_norm_, 1)``: the
-    matrix ``inv(S @ S) - f I``, where S is ``u * preconditioner_``, with all rows but the
-    intercept's times `data_norm_`. u is the usual norm of a row, f was added for stability.
+    matrix ``inv(S @ S) - f I``, where S is ``u * preconditioner_``, its rows for features
+    multiplied by `data_norm_`. u is the usual norm of a row, f was added for stability.
 coefs_ : list of ndarray of float32, shapes (inputs, outputs)
     The weights of every layer.
 intercepts_ : list of ndarray of float32, shapes (outputs,)

@@ -21,8 +21,8 @@ interaction_cst : str, list of sets of columns, or None
 monotonic_cst : array-like of int, dict or None
     1 where predictions must not fall as the column rises, -1 where they must not rise, 0 for
     others; or a dict of these by column, as in scikit-learn. With classes, predictions are the
-    probability of the second of two. Curves and trees are replaced by the nearest monotonic
-    ones, at no privacy cost. Constrained columns must be numeric, and are in no pair of
+    probability of the second of two. What is fitted is replaced by the nearest monotonic
+    functions, at no privacy cost. Constrained columns must be numeric, and are in no pair of
     `interactions`.
 feature_importances_ : ndarray of shape (n_features_in_,)
     Share of the variance of raw predictions by column; follows from what was released.

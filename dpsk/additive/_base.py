@@ -126,8 +126,8 @@ class AdditiveModel(DPEstimator):
         self.n_iter_ = model.n_iter_
         self.privacy_ = steps.certificate(
             f"knots, then {model.privacy_.solver}",
-            enforced=[Enforced("features of a column", 1.0, "derived", "l2 norm of the features "
-                               "that a row has from any one column or pair of columns")],
+            enforced=[Enforced("column_norm", 1.0, "derived", "l2 norm of a row's features that "
+                               "are made of any one column or pair of columns")],
             public=[*facts, *(each for each in model.privacy_.public[2:] if each not in facts)],
             released=["terms_", *self._released])
         # What is kept of it for its noise states what all of the fit costs.

@@ -182,7 +182,7 @@ def test_a_fit_costs_its_budget_and_the_certificate_says_so(cls):
     assert Certificate.from_json(certificate.to_json()) == certificate
     bounds = {each.name: each for each in certificate.enforced}
     assert bounds["data_norm"].value == pytest.approx(math.sqrt(5))
-    assert bounds["features of a column"].value == 1.0
+    assert bounds["column_norm"].value == 1.0
     assert {"term_coef_", "intercept_", "terms_"} <= set(certificate.released)
     attributes = inspect.getdoc(cls).partition("Attributes")[2].partition("Raises")[0]
     shown = {name for name in vars(model) if name.endswith("_")}
