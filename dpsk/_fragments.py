@@ -60,7 +60,7 @@ columns|numbers : dict or None
 n_knots : "auto" or int
     Number of knots of a numeric column: 2, 3, 5, 9 and so on, as private medians halve the
     intervals. "auto": about ``(n mu / (columns * pairs of classes)) ** (1/3)``. A row moves
-    results by at most mu of their noise's deviations: .19 at epsilon 1 and delta 2.5e-9.
+    results by at most mu deviations of their noise: .19 at epsilon 1 and delta 2.5e-9.
 max_categories : int or None
     The largest number of frequent categories of a column to find under noise. None: 24, and the
     others share 32 public buckets, by a hash. All are hashed where n is too small to find a
@@ -112,15 +112,15 @@ precondition : {"auto", True, False}
     Whether to whiten features in training: to make them uncorrelated and of equal size by a
     noisy second moment (covariance), for .12 of the budget (mu^2).
     "auto": if delta > 0, with at most 2000 features and fewer than n mu - 1, and without a
-    penalty or with an l2 penalty and "gd" or "sgd". A row moves results by at most mu of
-    their noise's standard deviations: .19 at epsilon 1 and delta 2.5e-9.
+    penalty or with an l2 penalty and "gd" or "sgd". A row moves results by at most mu
+    standard deviations of their noise: .19 at epsilon 1 and delta 2.5e-9.
     The penalty applies to the coefficients of the original features.
 precondition|scores : {"auto", True, False, "unit_norm"}
     Whether to whiten features in training: to make them uncorrelated and of equal size by a
     noisy second moment (covariance), for .12 of the budget (mu^2).
     "auto": if delta > 0, with at most 2000 features and fewer than n mu - 1, and without a
-    penalty or with an l2 penalty and "gd" or "sgd". A row moves results by at most mu of
-    their noise's standard deviations: .19 at epsilon 1 and delta 2.5e-9.
+    penalty or with an l2 penalty and "gd" or "sgd". A row moves results by at most mu
+    standard deviations of their noise: .19 at epsilon 1 and delta 2.5e-9.
     The penalty applies to the coefficients of the original features.
     "unit_norm": whitened rows are scaled to one norm, in prediction too; see Notes.
 precondition|network : {"auto", "whitening", True, False}
@@ -142,7 +142,7 @@ data_norm : "auto", None or float
     learned, as a noisy quantile of the norms, for a fiftieth to a tenth of the budget, with few
     rows up to .3; a ValueError if rows are too few. "auto": learned if rows suffice, and
     there is no penalty or the solver is "gd", "sgd", or, where offered, "sgda" or
-    "sufficient_statistics". Otherwise it is 1, which classifiers apply in prediction too;
+    "sufficient_statistics". Otherwise it is 1, and classifiers scale rows in prediction too;
     regressors with too few rows fit a constant. A `dpsk.exceptions.PrivacyWarning` says so.
 data_norm|network : float or None
     Rows of greater l2 norm are scaled down to it, in training and in prediction. None:
@@ -205,9 +205,9 @@ preconditioner_ : ndarray or None
     The private whitening matrix P of shape (n_features + 1, n_features + 1), its last row for the
     intercept; n_features without intercept. None if rows were not whitened.
 preconditioner_scales_ : (float, float) or None
-    Two numbers (u, f) that give back the released second moment of ``(x / data_norm_, 1)``: the
-    matrix ``inv(S @ S) - f I``, where S is ``u * preconditioner_``, its rows for features
-    multiplied by `data_norm_`. u is the usual norm of a row, f was added for stability.
+    Two numbers (u, f). Let S be ``u * preconditioner_``, its rows for features multiplied by
+    `data_norm_`. Then ``inv(S @ S) - f I`` is the released second moment of
+    ``(x / data_norm_, 1)``. u is the usual norm of a row, f was added for stability.
 coefs_ : list of ndarray of float32, shapes (inputs, outputs)
     The weights of every layer.
 intercepts_ : list of ndarray of float32, shapes (outputs,)

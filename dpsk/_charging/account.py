@@ -167,9 +167,11 @@ class Account:
     def _state(self, spent: tuple[float, ...]) -> str:
         """Return what is spent and what is left, in epsilons."""
         delta = self.terms["delta"]
-        as_of = f"as one Gaussian fit at delta={delta:.3g}" if delta else "at delta=0"
-        return (f"Spent, {as_of}: epsilon {self.filter.as_one(spent, delta):.4g}; left: epsilon "
-                f"{self._left(spent):.4g}.")
+        as_of = (f", each for one Gaussian fit at delta={delta:.3g} (epsilons do not add up)"
+                 if delta else " at delta=0")
+        before = (f"Spent: epsilon {self.filter.as_one(spent, delta):.4g}" if any(spent)
+                  else "Nothing is spent")
+        return f"{before}; left: epsilon {self._left(spent):.4g}{as_of}."
 
     def _left(self, spent: tuple[float, ...]) -> float:
         """Return the epsilon of one more Gaussian fit; 0 where nothing but rounding is left."""

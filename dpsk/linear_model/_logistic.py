@@ -56,7 +56,7 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
     temperature_ : float or None
         The private number that scores were divided by. None if no budget was used for it.
     score_curvature_ : float or None
-        Second derivative of the loss as all scores are scaled, divided by their variance, from
+        Second derivative of the loss in a factor of all scores, divided by their variance, from
         one release of the solver; `summary()` uses it. None if rows were not whitened, or there
         is no such release.
     %(class_shares_)s

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import threading
 import warnings
 
@@ -33,9 +34,9 @@ def test_a_refusal_says_what_is_spent_and_left_in_epsilons(kind, first, dear):
         with pytest.raises(BudgetExceededError) as raised:
             charge_fit(dear)
     said = str(raised.value)
-    assert f"left: epsilon {budget.left():.4g}." in said
+    assert re.search(rf"left: epsilon {budget.left():.4g}(, each| at delta=0)", said)
     if isinstance(first, (Gaussian, Pure)):
-        assert f": epsilon {epsilon(first, delta):.4g}; left: " in said and "Spent, " in said
+        assert f"Spent: epsilon {epsilon(first, delta):.4g}; " in said
     assert len(budget.charges) == 1
 
 
@@ -48,7 +49,7 @@ def test_an_exhausted_budget_says_how_much_was_spent(kind, price):
         with pytest.raises(BudgetExceededError, match="Nothing is left") as raised:
             charge_fit(price(0.1))
     spent = epsilon(price(most), delta)
-    assert f": epsilon {spent:.4g}; left: epsilon 0." in str(raised.value)
+    assert f"Spent: epsilon {spent:.4g}; left: epsilon 0" in str(raised.value)
 
 
 def test_groups_that_are_missing_are_refused_with_what_is_left():
@@ -137,6 +138,6 @@ def test_a_lock_that_is_given_back_soon_is_not_told_of(tmp_path):
 
 
 def test_a_first_fit_at_all_of_epsilon_is_told_what_is_kept():
-    with PrivacyBudget(3.0, 1e-6), pytest.raises(
-            BudgetExceededError, match=r"up to 2\.986 at delta=1e-06, as disclosure=1e-07 of it"):
+    said = r"Nothing is spent; .*up to 2\.986 at delta=1e-06, as disclosure=1e-07 of it"
+    with PrivacyBudget(3.0, 1e-6), pytest.raises(BudgetExceededError, match=said):
         charge_fit(Gaussian(1 / noise_multiplier(lambda z: Gaussian(1 / z), 3.0, 1e-6)))
