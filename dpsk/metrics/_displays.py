@@ -246,7 +246,8 @@ class DPCalibrationDisplay(BandDisplay):
         return _text("Brier", self.brier_score)
 
     def _draw_band(self, ax):
-        off = np.stack([self.prob_true - self.low, self.high - self.prob_true])
+        # At the smallest levels an end may lie on the other side of the share, by rounding.
+        off = np.maximum([self.prob_true - self.low, self.high - self.prob_true], 0.0)
         return ax.errorbar(self.prob_pred, self.prob_true, yerr=off, fmt="o",
                            color=self.line_.get_color(), capsize=3)
 

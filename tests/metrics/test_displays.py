@@ -120,6 +120,14 @@ def test_a_calibration_curve_has_the_groups_that_are_asked_for(pyplot):
     np.testing.assert_allclose(drawn.prob_pred, [1 / 6, 1 / 2, 5 / 6], atol=0.1)
 
 
+def test_the_smallest_level_draws_a_calibration_curve(pyplot):
+    drawn = DPCalibrationDisplay.from_predictions(Y, P, epsilon=8.0, level=1e-310)
+    np.testing.assert_allclose(drawn.low, drawn.high, atol=1e-9)
+    # Whatever rounding makes of the ends.
+    drawn.low, drawn.high = drawn.high, np.nextafter(drawn.low, -1.0)
+    drawn.plot()
+
+
 @pytest.mark.parametrize("display, options, match", [
     (DPRocCurveDisplay, {"plot_chance_level": 2}, "plot_chance_level=2"),
     (DPRocCurveDisplay, {"despine": "yes"}, "despine='yes'"),
