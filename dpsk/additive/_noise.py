@@ -96,9 +96,9 @@ def centered_values(model: Any, code: Any,
 
     The coefficients of the model are brought to what constraints allow.
     """
-    means = None if model.preconditioner_ is None else [
-        feature_moment(model)[-1, where] for where in code.slices]
-    shares = level_shares(code, means)
+    known = model.preconditioner_ is not None
+    means = feature_moment(model)[-1] if known else None
+    shares = level_shares(code, [means[where] for where in code.slices] if known else None)
     if signs.any():
         model.coef_ = monotone_curves(np.ravel(model.coef_), code, shares, signs).reshape(
             np.shape(model.coef_))
