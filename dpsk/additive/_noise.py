@@ -96,9 +96,11 @@ def centered_values(model: Any, code: Any,
 
     The coefficients of the model are brought to what constraints allow.
     """
-    known = model.preconditioner_ is not None
-    means = feature_moment(model)[-1] if known else None
-    shares = level_shares(code, [means[where] for where in code.slices] if known else None)
+    means = None
+    if model.preconditioner_ is not None:
+        found = feature_moment(model)[-1]
+        means = [found[where] for where in code.slices]
+    shares = level_shares(code, means)
     if signs.any():
         model.coef_ = monotone_curves(np.ravel(model.coef_), code, shares, signs).reshape(
             np.shape(model.coef_))
