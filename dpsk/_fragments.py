@@ -131,6 +131,7 @@ precondition|network : {"auto", "whitening", True, False}
     centered rows are whitened by it, and beside hidden layers enter the output by a linear
     path as well. "auto": "whitening" for "relu", at most 200 features and where
     ``n_features + 1 < n mu``; else True where the noise on the mean is small beside the bound.
+    With ``epsilon=inf`` "auto" standardizes at most 200 features.
 hidden_layer_sizes : int or sequence of int
     Numbers of units of the hidden layers; ``()`` for none of them.
 activation : {"relu", "tanh"}

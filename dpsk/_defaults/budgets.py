@@ -27,10 +27,12 @@ __all__ = [
     "LEAST_FLOOR",
     "LEAST_SHARE",
     "MEAN_SHARE",
+    "MEDIAN_CLEARANCE",
     "MOMENT_SHARE",
     "MOST_CLUSTER_DIRECTIONS",
     "MOST_COLUMNS",
     "MOST_MEAN_NOISE",
+    "MOST_OF_MEDIAN",
     "NARROW_SIGNAL",
     "NETWORK_MOMENT_SHARE",
     "NOISE_DEVIATIONS",
@@ -117,6 +119,8 @@ QUANTILE_SHARES, PURE_QUANTILE_SHARES = (0.02, 0.1), (0.05, 0.11)
 CLEARANCE = 20.0
 #: The least of the same of empty octaves, where rows are too few for a quantile.
 OCTAVES_CLEARANCE = 9.0
+#: The same of a median of any offset from 0, and the largest share of mu^2 that it costs.
+MEDIAN_CLEARANCE, MOST_OF_MEDIAN = 29.0, 0.3
 #: How many octaves are chosen that hold most norms or targets, the share of these that they are
 #: taken to hold, and the largest share of mu^2 that they cost, and of epsilon where delta is 0.
 NORM_OCTAVES, TARGET_OCTAVES = (1, 0.8, 0.3), (2, 0.5, 0.5)

@@ -2,7 +2,8 @@
 
 import math
 
-__all__ = ["PAIR_MU", "SAMPLE_MU", "SAMPLE_PRECISION", "noiseless_descent"]
+__all__ = ["PAIR_MU", "SAMPLE_MU", "SAMPLE_PRECISION", "noiseless_descent",
+           "noiseless_penalty"]
 
 #: Without noise rows are still a sample. Curves are as fine, and leaves of boosted trees as short,
 #: as at the first mu, and pairs of columns are chosen as at the second. Coefficients of curves
@@ -10,6 +11,11 @@ __all__ = ["PAIR_MU", "SAMPLE_MU", "SAMPLE_PRECISION", "noiseless_descent"]
 SAMPLE_MU, PAIR_MU, SAMPLE_PRECISION = 3.0, 6.0, 0.3
 
 _STEPS = 1000
+
+
+def noiseless_penalty(n_samples):
+    """Return the `alpha` of classifiers where none is given: that of scikit-learn's C = 1."""
+    return 1.0 / n_samples
 
 
 def noiseless_descent(problem, clip_norm, learning_rate, max_iter):

@@ -11,6 +11,7 @@ from dpsk._stages.network_whitening import NetworkWhitening
 from dpsk._stages.no_features import NoFeatures
 from dpsk._stages.score_curvature import ScoreCurvature
 from dpsk._stages.shrinkage import Shrinkage
+from dpsk._stages.standardizing import Standardizing
 from dpsk._stages.target_mean import TargetMean
 from dpsk._stages.target_scaling import TargetScaling
 from dpsk._stages.temperature_scaling import TemperatureScaling
@@ -25,5 +26,5 @@ ROW_STAGES = {
 
 __all__ = ["ROW_STAGES", "Centering", "ClassBalance", "Counting", "FewRows", "IntoSet",
            "NetworkWhitening", "NoFeatures", "NormBound", "ScoreCurvature", "Shrinkage",
-           "TargetBounds", "TargetMean", "TargetScaling", "TemperatureScaling", "UnitNorm",
-           "UsualTemperature", "Whitening"]
+           "Standardizing", "TargetBounds", "TargetMean", "TargetScaling", "TemperatureScaling",
+           "UnitNorm", "UsualTemperature", "Whitening"]

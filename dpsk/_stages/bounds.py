@@ -16,6 +16,8 @@ from dpsk._data.targets import clipped_targets
 from dpsk._defaults.budgets import (
     AMPLE_SIGNAL,
     CLEARANCE,
+    MEDIAN_CLEARANCE,
+    MOST_OF_MEDIAN,
     NARROW_SIGNAL,
     NORM_OCTAVES,
     NORM_TAILS,
@@ -35,7 +37,7 @@ from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.events import Composed, Repeated
 from dpsk._privacy.plans import choice_event
 from dpsk._stages.base import Stage
-from dpsk._stages.target_spread import apart, released_spread
+from dpsk._stages.target_spread import apart, away_from, released_spread
 from dpsk._statistics.cells import noisy_decimal
 from dpsk._statistics.quantiles import (
     N_OCTAVES,
@@ -130,8 +132,9 @@ class TargetBounds(Stage):
 
     The median is released before them, which a choice from very many points finds in any unit and
     far from 0, where the tails of few rows would not stand out; quantiles are distances from it.
-    Where rows are too few for these, bounds on both sides of 0 follow from the octaves in which
-    most targets lie that are not 0, if these are a third or more. Rows come with their targets in
+    Where rows are too few for these, bounds on both sides of the median, or of 0 where it would
+    cost too much, follow from the octaves of most distances that are not 0, if these are a third
+    or more. Rows come with their targets in
     double precision as they are. Where `lowest` is given it is the low bound, and only the high
     one is released.
 
@@ -157,7 +160,8 @@ class TargetBounds(Stage):
         """Return what the releases cost; a ValueError where rows are too few to learn from."""
         event, tail = target_rule(problem)
         if tail is None:
-            return event
+            median = None if self._lowest is not None else median_rule(problem)
+            return event if median is None else Composed((median, event))
         quantiles = Repeated(event, 3 if self._lowest is None else 1)
         return Composed((quantiles, spread_rule(problem)[0]))
 
@@ -179,12 +183,17 @@ class TargetBounds(Stage):
         return found(problem, rows, session)
 
     def _by_octaves(self, problem, rows, session):
-        lowest = self._lowest
-        sizes = (partial(sizes_above, 0.0, partial(targets_above, 0.0)) if lowest is None
-                 else partial(_counts_above, lowest))
+        lowest, middle = self._lowest, 0.0
+        if lowest is None:
+            median = median_rule(problem)
+            if median is not None:
+                middle = noisy_decimal(rows, partial(targets_above, 0.0), 0.5, median, session)
+            sizes = away_from(middle, partial(targets_above, middle))
+        else:
+            sizes = partial(_counts_above, lowest)
         reach = OCTAVES_REACH * noisy_octaves(rows, sizes, TARGET_OCTAVES[0], _SMALL,
                                               target_rule(problem)[0], session)
-        return (-reach, reach) if lowest is None else (lowest, lowest + reach)
+        return (middle - reach, middle + reach) if lowest is None else (lowest, lowest + reach)
 
     def _by_quantiles(self, problem, rows, session):
         event, tail = target_rule(problem)
@@ -321,6 +330,17 @@ def target_rule(problem: Problem) -> tuple[Elementary, float | None]:
     """
     least = TARGET_TAILS[0] / max(1.0, problem.signal_to_noise / AMPLE_SIGNAL)
     return _rule("target_bounds", problem, (least, TARGET_TAILS[1]), TARGET_OCTAVES)
+
+
+def median_rule(problem: Problem) -> Elementary | None:
+    """Return the event of a median about which octaves of targets are chosen, from public facts.
+
+    Points beyond all rows, which are as many as there are digits, are then less likely than one
+    within them. None where that would cost too much, so that octaves are those of sizes.
+    """
+    width = 4.0 * MEDIAN_CLEARANCE / problem.n_samples
+    most = _range(problem, MOST_OF_MEDIAN, PURE_OCTAVES * MOST_OF_MEDIAN)
+    return _choice(problem, width) if width <= most else None
 
 
 def spread_rule(problem: Problem) -> tuple[Elementary, float]:

@@ -35,8 +35,12 @@ def released_spread(rows: RowSource, away: Callable[..., FloatArray], median: fl
     `away` gives the distances of a part of the rows. A target that is the median counts for the
     least end, and so much.
     """
-    sizes = partial(sizes_above, _SAME * abs(median), away)
-    return noisy_octaves(rows, sizes, 1, (0, on_median), event, session)
+    return noisy_octaves(rows, away_from(median, away), 1, (0, on_median), event, session)
+
+
+def away_from(median: float, away: Callable[..., FloatArray]) -> Callable[..., FloatArray]:
+    """Return what gives sizes of distances from a median, which are 0 of targets that are it."""
+    return partial(sizes_above, _SAME * abs(median), away)
 
 
 def apart(median: float, spread: float, low: float, high: float) -> tuple[float, float]:

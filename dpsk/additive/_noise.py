@@ -96,8 +96,10 @@ def centered_values(model: Any, code: Any,
 
     The coefficients of the model are brought to what constraints allow.
     """
-    means = None if model.preconditioner_ is None else [
-        feature_moment(model)[-1, where] for where in code.slices]
+    means = None
+    if model.preconditioner_ is not None:
+        found = feature_moment(model)[-1]
+        means = [found[where] for where in code.slices]
     shares = level_shares(code, means)
     if signs.any():
         model.coef_ = monotone_curves(np.ravel(model.coef_), code, shares, signs).reshape(

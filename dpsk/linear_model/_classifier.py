@@ -11,7 +11,9 @@ import numpy as np
 
 from dpsk._callbacks import private_fit
 from dpsk._data.labels import encode_labels, encoded_rows
+from dpsk._defaults.noiseless import noiseless_penalty
 from dpsk._docs import documented
+from dpsk._objective.penalties import ElasticNet
 from dpsk._objective.requirements import SCALAR_PREDICTION
 from dpsk._stages import ClassBalance
 from dpsk.linear_model._scorer import LinearScorer
@@ -42,6 +44,12 @@ class LinearClassifier(LinearScorer):
 
     def _scalar_loss(self):
         return self._binary_loss()
+
+    def _penalty_and_set(self, problem):
+        if problem.is_private or self.alpha or (self.solver, self.penalty) != ("auto", "l2"):
+            return super()._penalty_and_set(problem)
+        # Rows that a line divides have no minimizer.
+        return partial(ElasticNet, noiseless_penalty(problem.n_samples), 0.0), None
 
     def _check_fit(self, n_samples, y):
         """Raise a ValueError where a fit to n rows with such labels would, whatever the rows."""

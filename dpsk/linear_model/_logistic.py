@@ -34,7 +34,9 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
 
     Parameters
     ----------
-    %(epsilon)s %(delta)s %(alpha)s %(penalty)s %(l1_ratio)s %(radius)s
+    %(epsilon)s %(delta)s %(alpha)s
+        With ``epsilon=inf`` and ``penalty="l2"`` 0 stands for 1 / n, scikit-learn's ``C=1``.
+    %(penalty)s %(l1_ratio)s %(radius)s
     %(solver_margin)s %(precondition_scores)s
     temperature : {"auto", True, False}, default="auto"
         Whether to divide scores by a private number, for a fiftieth of the budget. Clipped

@@ -37,7 +37,9 @@ class DPLinearSVC(LinearClassifier):
         unbounded gradients: `clip_norm` bounds them. "sigmoid" is ``1 / (1 + exp(margin))``, a
         smooth error rate: bounded, so that outliers and flipped labels pull little, and not
         convex, so that "output_perturbation" and "last_iterate" refuse it.
-    %(alpha)s %(penalty)s %(l1_ratio)s %(radius)s %(solver_margin)s
+    %(alpha)s
+        With ``epsilon=inf`` and ``penalty="l2"`` 0 stands for 1 / n, scikit-learn's ``C=1``.
+    %(penalty)s %(l1_ratio)s %(radius)s %(solver_margin)s
     %(precondition_scores)s %(max_iter)s
         ``clip_norm=inf`` clips nothing, as the loss itself bounds the gradient.
     %(data_norm)s %(data_norm_inf)s %(fit_intercept)s %(class_weight)s %(classes)s

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DPGaussianNB"]
 
+#: What scikit-learn adds by default, of the largest variance.
+_LEAST_PORTION = 1e-9
 _CHECK_SMOOTHING = number("'auto', or a finite number >= 0", low=0)
 
 
@@ -117,6 +119,7 @@ class DPGaussianNB(JointScores, GaussianClasses):
         if self.var_smoothing == "auto":
             drawn = min(1.0, math.sqrt(INDEPENDENCE_SIGNAL / budget.signal_to_noise))
             variances = drawn * (pooled + pooled.mean()) + (1.0 - drawn) * variances
+            variances += _LEAST_PORTION * variances.max()
         self.class_prior_ = self._priors(shares, fitted.count_noise)
         self.theta_ = np.array([fitted.row_map.undone(mean.copy()) for mean in means])
         self.var_ = variances * self._halves()**2

@@ -12,7 +12,7 @@ from dpsk._models import MLP
 from dpsk._models.mlp import ACTIVATIONS
 from dpsk._parameters import check_layers, choice
 from dpsk._problem import Problem
-from dpsk._stages import Centering, NetworkWhitening
+from dpsk._stages import Centering, NetworkWhitening, Standardizing
 from dpsk._stages.network_whitening import network_whitening_pays
 
 __all__ = ["NetworkFit"]
@@ -60,6 +60,8 @@ class NetworkFit(DPEstimator):
             problem = NetworkWhitening.prepared(problem)
             maps = NetworkWhitening.stages(problem, self.data_norm, rows.groups is not None)
             released = [*released, "center_", "linear_coef_"]
+        elif self._whitens and self.precondition == "auto" and Standardizing.pays(problem):
+            maps = [Standardizing()]
         else:
             maps = Centering.wanted(self.precondition, problem, self._mean_norm())
         theta, rest = self._solve(

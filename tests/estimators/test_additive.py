@@ -112,6 +112,22 @@ def test_bounds_that_a_step_could_not_learn_are_refused_before_anything_is_drawn
 
 
 @every_additive_model
+def test_a_second_moment_is_decomposed_as_often_however_many_columns_there_are(cls, monkeypatch):
+    """Once a column took minutes for 2100 rows of 205 columns."""
+    calls, own = Counter(), np.linalg.eigh
+
+    def counted(matrix):
+        calls[n_columns] += 1
+        return own(matrix)
+
+    monkeypatch.setattr(np.linalg, "eigh", counted)
+    for n_columns in (2, 9):
+        X = np.random.default_rng(0).normal(size=(400, n_columns))
+        make(cls, interactions=0).fit(X, X[:, 0] > 0 if is_classifier(cls()) else X[:, 0])
+    assert calls[2] == calls[9] > 0
+
+
+@every_additive_model
 def test_columns_that_are_not_there_are_refused(cls, silent):
     X = table()
     with pytest.raises(ValueError, match="interactions has 'age', which is no column"):

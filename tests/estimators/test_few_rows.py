@@ -9,6 +9,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import log_loss
 
 from dpsk import (
+    DPAdditiveRegressor,
     DPHuberRegressor,
     DPLasso,
     DPLinearRegression,
@@ -124,9 +125,31 @@ def test_between_too_few_rows_and_enough_for_quantiles_bounds_are_octaves(cls, s
     norms = np.linalg.norm(X, axis=1)
     assert 0.5 * np.median(norms) < model.data_norm_ < 4.0 * np.median(norms)
     low, high = model.target_bounds_
-    assert low == (0.0 if cls is DPPoissonRegressor else -high) and 5.0 < high < 200.0
+    if cls is DPPoissonRegressor:
+        assert low == 0.0 and 5.0 < high < 200.0
+    else:
+        assert np.abs(0.5 * (low + high) - np.median(y)) < 2.0 * y.std() < high - low < 200.0
     assert accounting.delta(model.privacy_.event, 1.1) <= model.privacy_.delta
     assert {"data_norm_", "target_bounds_"} <= set(model.privacy_.released)
+
+
+@pytest.mark.parametrize("cls", [DPLinearRegression, DPMLPRegressor, DPAdditiveRegressor])
+@pytest.mark.parametrize("epsilon, far", [(2.5, 1e6), (6.0, -1e6)])
+def test_targets_may_lie_far_from_0(cls, epsilon, far):
+    """Bounds on both sides of 0 made R2 -1e9. Other octaves have a chance of 1e-8 here, too."""
+    X, y = table(700)
+    model = cls(epsilon, delta=1e-5, random_state=0).fit(X, y + far)
+    low, high = model.target_bounds_
+    assert far - 100.0 < low < far + np.median(y) < high < far + 100.0
+    # What is learnt does not cost more than before.
+    assert accounting.delta(model.privacy_.event, epsilon) <= model.privacy_.delta
+
+
+@pytest.mark.parametrize("n, is_centered", [(300, False), (700, True)])
+def test_octaves_are_about_a_median_where_rows_pay_for_one(n, is_centered):
+    X, y = table(n)
+    low, high = DPLinearRegression(1.1, random_state=0).fit(X, y).target_bounds_
+    assert (low != -high) == is_centered
 
 
 @pytest.mark.parametrize("precondition", [True, False])

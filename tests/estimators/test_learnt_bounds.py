@@ -77,6 +77,29 @@ def test_no_row_moves_scores_by_more_than_the_price_and_others_stay(cls, solver)
             assert same[np.arange(len(a)) != ROW].all(), kind
 
 
+@pytest.mark.parametrize("far", [0.0, 1e6])
+def test_no_row_moves_a_median_of_few_rows_or_octaves_about_it_by_more(far):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 2)), far + rng.normal(size=600)
+
+    def fit(targets):
+        DPLinearRegression(1.1, delta=1e-5, max_iter=2).fit(X, targets)
+
+    with taped() as tape:
+        fit(y)
+    # A norm, a median, and octaves.
+    worst = np.zeros(3)
+    for target in (0.0, -1e30, 1e30, y.max(), float(np.median(y))):
+        other_y = np.array(y)
+        other_y[rng.integers(600)] = target
+        with taped(tape.answers) as other:
+            fit(other_y)
+        for k in range(3):
+            moves = [a - b for a, b in zip(tape.totals[k], other.totals[k], strict=True)]
+            worst[k] = max(worst[k], spent(tape.events[k][0], tape.parts[k], moves))
+    assert worst[0] == 0.0 and (worst[1:] > 0.2).all() and (worst <= 1.0 + 1e-9).all(), worst
+
+
 def test_the_unit_of_rows_and_of_targets_does_not_matter():
     scores = []
     for scale, unit in ((1e-6, 1e-2), (1.0, 1.0), (1e7, 1e6)):

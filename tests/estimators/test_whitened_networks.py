@@ -137,3 +137,18 @@ def test_columns_of_any_size_are_learnt_from():
     model = DPMLPClassifier(2.0).fit(X, y)
     print(f"{model.score(X, y):.3f}")
     assert model.score(X, y) > 0.85
+
+@every_network
+def test_networks_without_noise_bear_features_of_any_unit_and_offset(cls):
+    """An accuracy of .5 and an R2 of -5 were left of columns from 1e-9 to 1e9."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 4))
+    signal = X @ [1.0, -1.0, 0.5, 1.0]
+    y = (signal > 0).astype(int) if cls is DPMLPClassifier else signal
+    unlike = np.column_stack([X * [1e-9, 1.0, 1e3, 1e9] + [0.0, 1e3, 0.0, 0.0], np.full(500, 7.0)])
+    model = cls(np.inf, max_iter=200, random_state=0).fit(unlike, y)
+    assert model.score(unlike, y) > 0.9
+    # A constant column may be another constant then.
+    unlike[:, -1] = 1e6
+    assert model.score(unlike, y) > 0.9
+    np.testing.assert_allclose(model.center_[[1, 4]], [unlike[:, 1].mean(), 7.0], rtol=1e-6)
