@@ -13,7 +13,6 @@ import pytest
 from sklearn import config_context
 
 from dpsk import DPStandardScaler, PrivacyBudget
-from dpsk._mechanism.session import Session
 from dpsk.exceptions import BudgetExceededError
 from tests.bad_arguments import (
     EXEMPT,
@@ -25,6 +24,7 @@ from tests.bad_arguments import (
     calls,
     public_callables,
 )
+from tests.instruments import interrupt_releases
 
 CALLS = calls()
 #: What validation notes of the shape is public.
@@ -183,14 +183,10 @@ def test_a_refused_or_interrupted_fit_leaves_an_older_model_as_it_was(name, monk
     with PrivacyBudget(1e-6, 1e-9, kind="renyi"), pytest.raises(BudgetExceededError):
         other.fit(made)
     assert not changed()
-    monkeypatch.setattr(Session, "__call__", interrupted)
+    interrupt_releases(monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         other.fit(made)
     assert not changed() or "privacy_" not in vars(made)
-
-
-def interrupted(*args, **more):
-    raise KeyboardInterrupt
 
 
 def without(library, monkeypatch):

@@ -194,7 +194,7 @@ def test_other_json_is_refused(text):
       for name in ("epsilon", "delta", "noise_multiplier")),
     "[" * 100_000, '{"a": ' + "[" * 5000 + "]" * 5000 + "}"])
 def test_json_beyond_doubles_or_too_deep_is_refused_as_any_other(text):
-    with pytest.raises(ValueError, match="^text: holds no certificate: "):
+    with pytest.raises(ValueError, match=r"^text: holds no certificate: "):
         Certificate.from_json(text)
 
 
