@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 import sklearn
 
 from dpsk._charging import Account, enter, leave
-from dpsk._parameters import check_choice, check_real
+from dpsk._parameters import MOST_EPSILON, check_choice, check_real
 from dpsk._privacy.budget_certificate import BudgetCertificate
 from dpsk._privacy.certificate import library_versions
 from dpsk._privacy.certificate_fields import SAME_GROUPS
@@ -131,8 +131,8 @@ class PrivacyBudget:
     def __init__(self, epsilon: float, delta: float | None, *, kind: str | None = None,
                  disclosure: float | None = None, unit: str = "row", name: str | None = None,
                  path: Any = None) -> None:
-        epsilon = check_real("epsilon", epsilon, low=0, open_low=True,
-                             remedy="a finite number > 0")
+        epsilon = check_real("epsilon", epsilon, low=0, open_low=True, high=MOST_EPSILON,
+                             remedy=f"a number > 0 and at most {MOST_EPSILON:g}")
         delta = check_real("delta", delta, low=0, high=1, open_high=True,
                            remedy="a number in [0, 1)")
         kind = kind or ("gaussian" if delta else "pure")
@@ -148,6 +148,8 @@ class PrivacyBudget:
             raise ValueError(f"disclosure={disclosure!r}: must be below delta={delta!r}, and 0 "
                              "unless kind='gaussian'.")
         check_choice("unit", unit, ["row", "group"])
+        if not (name is None or isinstance(name, str)):
+            raise ValueError(f"name={name!r}: must be None or a string.")
         counted = open_filter(kind, float(epsilon), float(delta), float(disclosure))
         self._account = Account(
             _temporary() if path is None else path,
@@ -214,7 +216,10 @@ class PrivacyBudget:
             Of a pure one, where delta is 0.
         """
         account = self._account
-        delta = account.terms["delta"] if delta is None else delta
+        own = account.terms["delta"]
+        delta = own if delta is None else check_real(
+            "delta", delta, low=0, open_low=own > 0, high=1, open_high=True,
+            remedy="None, or a number in (0, 1), as no Gaussian fit has a guarantee at 0")
         return account.filter.left(account.sum(self.charges), delta)
 
     def certificate(self) -> BudgetCertificate:

@@ -199,6 +199,8 @@ def run_private(method, name, budget, mechanism, rows, data, *, random_state, ve
     certificate : Certificate
     """
     noise_multiplier, event = _calibrated(mechanism, budget)
+    # Warnings may be errors, which cost nothing here.
+    mechanism.forewarn(rows, noise_multiplier)
     session, stream = opened_stream(method, (budget, name), rows, event,
                                     f", noise multiplier {noise_multiplier:.6g}",
                                     random_state=random_state, verbose=verbose, public=public,

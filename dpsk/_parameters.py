@@ -11,6 +11,7 @@ from dpsk._privacy.noise.seeds import check_random_state
 
 __all__ = [
     "GAUSSIAN_DELTA",
+    "MOST_EPSILON",
     "PARAMETER_CONSTRAINTS",
     "check_auto_flag",
     "check_choice",
@@ -106,13 +107,13 @@ def check_verbose(name, value):
 
 
 #: Beyond it doubles do not tell what a budget allows.
-_MOST_EPSILON = 1e12
+MOST_EPSILON = 1e12
 
 
 def check_epsilon(name, value):
     """Raise a ValueError unless `value` is a budget, or the infinite float: no noise."""
     if not (isinstance(value, Real) and value == math.inf):
-        check_real(name, value, low=0, open_low=True, high=_MOST_EPSILON,
+        check_real(name, value, low=0, open_low=True, high=MOST_EPSILON,
                    remedy="a finite number > 0 and at most 1e12, such as 1.0; or inf: no noise, "
                           "not private")
 

@@ -10,12 +10,13 @@ import pytest
 
 from dpsk import PrivacyBudget, _fit, _kinds, _progress
 from dpsk._charging import admit, in_secret
+from dpsk._mechanism.session import Session
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import streams
 
 __all__ = ["charge_fit", "end_blocks", "fix_runs", "fixed_streams", "forbid_noise", "in_secret",
-           "know_all_code", "longest_rounds", "print_no_lines", "repeated_stream",
-           "watched_ledgers"]
+           "interrupt_releases", "know_all_code", "longest_rounds", "print_no_lines",
+           "repeated_stream", "watched_ledgers"]
 
 
 def charge_fit(event):
@@ -32,6 +33,14 @@ def forbid_noise(monkeypatch, keyed=True):
     """Fail where noise is drawn, and with `keyed` where seeds draw, also public draws."""
     for stream in (streams.EntropyStream, *([streams.KeyedStream] if keyed else [])):
         monkeypatch.setattr(stream, "words", lambda self, count: pytest.fail("noise was drawn"))
+
+
+def interrupt_releases(monkeypatch):
+    """Let a keyboard interrupt end a fit where it would release something."""
+    def interrupted(*args, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Session, "__call__", interrupted)
 
 
 def know_all_code(monkeypatch):

@@ -60,8 +60,8 @@ class Account:
         The process that opened it.
     """
 
-    def __init__(self, path: str | os.PathLike[str], terms: dict[str, Any] | None = None) -> None:
-        self.journal = Journal(os.path.abspath(path))
+    def __init__(self, path: Any, terms: dict[str, Any] | None = None) -> None:
+        self.journal = Journal(os.path.abspath(os.fsdecode(path)))
         self.owner = this_process()
         # How far the file was read: what is lost of that is noticed.
         self._mark = (0, b"")

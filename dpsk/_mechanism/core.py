@@ -53,6 +53,9 @@ class Mechanism(ABC):
         answer questions through the session.
         """
 
+    def forewarn(self, rows: Any, noise_multiplier: float) -> None:  # noqa: B027  # few do
+        """Warn of what is known from public facts of rows, before anything is charged."""
+
     def __call__(self, noise_multiplier: float) -> Event:
         """Return `event`, which is what calibration asks for."""
         return self.event(noise_multiplier)
@@ -160,6 +163,11 @@ class Share(Mechanism):
         """Return what it costs."""
         return self.mechanism.event(self.own(noise_multiplier)) if self.share else Composed(())
 
+    def forewarn(self, rows: Any, noise_multiplier: float) -> None:
+        """Warn as the mechanism does."""
+        if self.share:
+            self.mechanism.forewarn(rows, self.own(noise_multiplier))
+
     def run(self, data: Any, session: Session, noise_multiplier: float) -> Any:
         """Return what the mechanism makes of data."""
         return self.mechanism.run(data, session, self.own(noise_multiplier))
@@ -180,3 +188,8 @@ class Composite(Mechanism):
         """Return what all parts cost; those that release nothing are left out."""
         events = (part.event(noise_multiplier) for part in self.parts)
         return Composed(tuple(event for event in events if event != Composed(())))
+
+    def forewarn(self, rows: Any, noise_multiplier: float) -> None:
+        """Warn as all parts do."""
+        for part in self.parts:
+            part.forewarn(rows, noise_multiplier)

@@ -145,7 +145,11 @@ class ReadsJson(AsJson):
             If the text has other keys, or values that do not follow from what it lists as
             released.
         """
-        return cls.from_dict(from_text(text))
+        try:
+            return cls.from_dict(from_text(text))
+        except (ArithmeticError, RecursionError) as error:
+            # Numbers beyond those of doubles, and lists in lists in lists.
+            raise ValueError(f"text: holds no certificate: {error}.") from None
 
 
 def _is_number(value: object) -> bool:

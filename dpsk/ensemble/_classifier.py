@@ -205,9 +205,10 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
     def _read_targets(self, n_samples, y, weights):
         classes, codes, weights = weighed_labels(self, y, weights)
         refuse_several(self.monotonic_cst, len(classes))
-        self.classes_, self._n_outputs = classes, 1 if len(classes) == 2 else len(classes)
-        self._loss = Logistic() if len(classes) == 2 else Multinomial()
-        return codes, self._n_outputs, weights
+        n_outputs = 1 if len(classes) == 2 else len(classes)
+        loss = Logistic() if len(classes) == 2 else Multinomial()
+        return codes, n_outputs, weights, {
+            "classes_": classes, "_n_outputs": n_outputs, "_loss": loss}
 
     def _keep(self, init):
         """Keep nothing more: classes are known."""

@@ -179,7 +179,7 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
         return []
 
     def _read_targets(self, n_samples, y, weights):
-        return numeric_targets(y), 1, None if weights is None else np.minimum(weights, 1.0)
+        return numeric_targets(y), 1, None if weights is None else np.minimum(weights, 1.0), {}
 
     def _keep(self, init):
         self.target_bounds_ = self._bounds() if init is None else init.target_bounds_

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.base import clone, is_regressor
 from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
-from sklearn.utils import _safe_indexing, check_consistent_length
+from sklearn.utils import _safe_indexing, indexable
 
 from dpsk._charging import stating
 from dpsk._data.errors import discreetly, quietly
@@ -177,7 +177,8 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
     True
     """
     check_in_memory("dp_cross_validate", "splits rows by their index", X)
-    discreetly("X", check_consistent_length, X, y)
+    # Some sparse formats have no rows to be taken.
+    X, y = discreetly("X", indexable, X, y)
     people = groups_of(groups, len(y))
     n_units = len(y) if people is None else people.count
     if people is not None:

@@ -205,9 +205,10 @@ class BaseSearch(HoldoutModel):
         self.__dict__.pop("best_estimator_", None)
         if self.refit is not False:
             self.best_estimator_ = model
-        self._tell(scorers, plan, means, place, self._public_settings(params))
         self.privacy_, self.plan_ = certificate, plan
         self.scorer_ = scorers if self._has_several else next(iter(scorers.values()))
+        # Last, as it may warn, and warnings may be errors.
+        self._tell(scorers, plan, means, place, self._public_settings(params))
         return self
 
     def _trained(self, plan, admission, after, part, models):
@@ -282,6 +283,7 @@ class BaseSearch(HoldoutModel):
     def _tell(self, scorers, plan, means, place, params):
         """Set what is told of the best scores, and what of the others: that they stay secret."""
         self.cv_results_, first = {"params": params}, next(iter(scorers))
+        self.best_index_, self.n_splits_, self.best_score_ = place, 1, math.nan
         events = iter(plan.score_events)
         for name, mean in zip(scorers, means, strict=True):
             noises = noises_of(scorers[name], [next(events) for _ in scorers[name].shares],
@@ -294,7 +296,6 @@ class BaseSearch(HoldoutModel):
                 self.best_score_, self.best_score_standard_error_ = score, noise
                 self.cv_results_[f"rank_test_{name}"] = np.where(
                     np.arange(len(params)) == place, 1.0, np.nan)
-        self.best_index_, self.n_splits_ = place, 1
 
     def _check_params(self):
         super()._check_params()

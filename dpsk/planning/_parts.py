@@ -49,11 +49,23 @@ def rounded_down(value, digits):
 def search_epsilons(n_iter, mu, budget, delta):
     """Return the epsilons of a search that a budget charges mu^2 at most, and of its candidates.
     """
-    run, charged = mu / n_iter**0.25, math.inf
+    run, held, too_large = mu / n_iter**0.25, 0.0, math.inf
     for _ in range(_MOST_TRIALS):
-        event = BestRuns(n_iter, 0.0)(1.0 / run)
-        charged = math.sqrt(budget.price(event)[0])
+        charged = math.sqrt(budget.price(BestRuns(n_iter, 0.0)(1.0 / run))[0])
+        if charged <= mu:
+            held = run
         if mu * (1.0 - _CLOSE) <= charged <= mu:
             break
-        run *= (1.0 - _CLOSE / 2.0) * mu / charged
-    return accountant.epsilon(event, delta), gaussian_epsilon(run, delta)
+        if math.isinf(charged):
+            # From some loss on a search has no price, so that its part is never all used.
+            too_large = run
+            run *= 0.25
+        else:
+            run *= (1.0 - _CLOSE / 2.0) * mu / charged
+        if not held < run < too_large:
+            run = math.sqrt(held * too_large)
+    if not held:
+        raise ValueError(f"parts: a search has no price in a budget of epsilon={budget.epsilon:g} "
+                         f"and delta={budget.delta:g}; use a larger delta, or leave it out.")
+    return accountant.epsilon(BestRuns(n_iter, 0.0)(1.0 / held), delta), gaussian_epsilon(
+        held, delta)

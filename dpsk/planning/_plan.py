@@ -15,7 +15,7 @@ from dpsk._defaults.risks import RISKS
 from dpsk._models import LinearModel
 from dpsk._objective.losses import LOSSES
 from dpsk._objective.penalties import PENALTIES
-from dpsk._parameters import check_choice, check_integer, check_real
+from dpsk._parameters import MOST_EPSILON, check_choice, check_integer, check_real
 from dpsk._privacy import accountant
 from dpsk._privacy.closed_forms import gaussian_epsilon, gaussian_mu
 from dpsk._privacy.filters import GaussianFilter
@@ -323,8 +323,9 @@ def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
     most = check_real("largest_excess_risk", _good_enough(loss, n_samples, cases) if
                       largest_excess_risk is None else largest_excess_risk, low=0, open_low=True,
                       remedy="None, or a number > 0")
-    epsilons = np.sort([check_real("epsilon", each, low=0, open_low=True,
-                                   remedy="numbers > 0, such as [0.5, 1.0]")
+    epsilons = np.sort([check_real("epsilon", each, low=0, open_low=True, high=MOST_EPSILON,
+                                   remedy=f"numbers > 0 and at most {MOST_EPSILON:g}, such as "
+                                   "[0.5, 1.0]")
                         for each in np.ravel(_EPSILONS if epsilon is None else epsilon).tolist()])
     mu = np.array([gaussian_mu(each, delta) for each in epsilons.tolist()])
     # What a budget keeps for categories that a single row brings is no part's.

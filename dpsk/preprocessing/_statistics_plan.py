@@ -46,16 +46,17 @@ class _RankChoices(Mechanism):
         """Return the quantiles of a table and its rows, NaN of no choice."""
         if not self.count:
             return self._chosen(*data, None, session)
-        if noise_multiplier:
-            self._warn_of_few_rows(data[1], self._choices.each(noise_multiplier))
         return self._choices.run(data, session, noise_multiplier)
 
     @property
     def _choices(self):
         return Choices(self._chosen, self.count)
 
-    def _warn_of_few_rows(self, rows, price):
-        """Warn where noise may well choose points beyond all rows; by public facts."""
+    def forewarn(self, rows, noise_multiplier):
+        """Warn where noise may well choose points beyond all rows."""
+        if not (self.count and noise_multiplier):
+            return
+        price = self._choices.each(noise_multiplier)
         exponent = 0.5 * bounded_range_epsilon(price.mu) * rows.n_units * self.tail
         if exponent < self.least_exponent:
             warnings.warn(

@@ -145,7 +145,8 @@ def _declared(X, bounds):
 
 
 def _names(X):
-    return list(X.columns) if hasattr(X, "columns") else range(np.shape(X)[-1])
+    # What is no table is refused where it is read.
+    return list(X.columns) if hasattr(X, "columns") else range((0, *np.shape(X))[-1])
 
 
 def _full(X, table):

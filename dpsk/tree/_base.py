@@ -47,7 +47,8 @@ class TableTrees(DPEstimator):
 
     @abstractmethod
     def _read_targets(self, n_samples, y, weights):
-        """Return targets as trees take them, the number of outputs, and weights of at most 1.
+        """Return targets as trees take them, the number of outputs, weights of at most 1, and
+        attributes, such as the classes.
 
         A ValueError where they are refused, before any release.
         """
@@ -98,8 +99,7 @@ class TableTrees(DPEstimator):
         y = check_targets(type(self).__name__, y, n_samples, self._target_checks)
         weights = check_weights(sample_weight, table.values, np.float64, narrow=np.float32)
         members = groups_of(groups, n_samples, random_state=self.random_state)
-        # Last, as it keeps the classes.
-        numbers, n_outputs, at_most_one = self._read_targets(n_samples, y, weights)
+        numbers, n_outputs, at_most_one, known = self._read_targets(n_samples, y, weights)
         self._described = table.columns
         n_units = n_samples if members is None else members.count
         budget = self._table_budget((n_units, n_columns), members)
@@ -116,8 +116,10 @@ class TableTrees(DPEstimator):
         # What transformers return is not asked for, so no container has to be there.
         with config_context(transform_output="default"):
             start, share = self._start_fit(steps, budget, plan, (X, y), told)
-        # A fit that ends here or later leaves nothing that an older certificate would speak for.
+        # A fit that ends here or later leaves nothing that an older certificate would speak for,
+        # and one that ended before, such as a refused one, an older model as it was.
         vars(self).pop("privacy_", None)
+        vars(self).update(known)
         self._columns = start._columns
         self._bins = TableBins.of(start._code, self._order(n_columns))
         self._trees: list = []

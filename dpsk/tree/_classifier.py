@@ -39,8 +39,8 @@ class TreeLabels(Probabilities, ScoreClassifier):
         return self._scores(self._averages(X))
 
     def _read_targets(self, n_samples, y, weights):
-        self.classes_, codes, weights = weighed_labels(self, y, weights)
-        return codes, len(self.classes_), weights
+        classes, codes, weights = weighed_labels(self, y, weights)
+        return codes, len(classes), weights, {"classes_": classes}
 
     def _as_targets(self, numbers, n_outputs):
         if n_outputs == 2:

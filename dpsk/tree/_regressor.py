@@ -61,9 +61,8 @@ class TreeTargets(BoundedRegressor):
         return []
 
     def _read_targets(self, n_samples, y, weights):
-        if not self._learns_bounds:
-            self.target_bounds_ = self._bounds()
-        return numeric_targets(y), 1, None if weights is None else np.minimum(weights, 1.0)
+        known = {} if self._learns_bounds else {"target_bounds_": self._bounds()}
+        return numeric_targets(y), 1, None if weights is None else np.minimum(weights, 1.0), known
 
     def _as_targets(self, numbers, n_outputs):
         low, high = self.target_bounds_

@@ -302,14 +302,17 @@ def test_a_file_that_is_gone_or_changed_stops_everything(tmp_path):
 
 @pytest.mark.parametrize(("given", "match"), [
     ({"epsilon": 0.0}, r"epsilon=0\.0"), ({"epsilon": math.inf}, "epsilon=inf"),
+    ({"epsilon": 1e300}, r"epsilon=1e\+300: must be .* at most 1e\+12"),
     ({"delta": 1.0}, r"delta=1\.0"), ({"kind": "zcdp"}, "kind='zcdp'"),
     ({"kind": "pure"}, "goes with delta=0"), ({"delta": 0.0, "kind": "gaussian"}, "goes with"),
     ({"disclosure": 1e-5}, "below delta"), ({"disclosure": 1e-6, "kind": "renyi"}, "disclosure="),
-    ({"unit": "person"}, "unit='person'")])
-def test_parameters_out_of_range_are_refused_by_name(given, match):
+    ({"unit": "person"}, "unit='person'"), ({"name": 5}, "name=5"), ({"name": b"x"}, "name=b'x'")])
+def test_parameters_out_of_range_are_refused_by_name(given, match, tmp_path):
     given = {"epsilon": 1.0, "delta": 1e-5, **given}
+    path = tmp_path / "census.budget"
     with pytest.raises(ValueError, match=match):
-        PrivacyBudget(given.pop("epsilon"), given.pop("delta"), **given)
+        PrivacyBudget(given.pop("epsilon"), given.pop("delta"), path=path, **given)
+    assert not path.exists()
 
 
 def test_it_shows_what_is_spent_and_left():
@@ -327,6 +330,14 @@ def test_it_shows_what_is_spent_and_left():
         assert f"spent, {unit}: {spent:.6g} of {budget.limits[unit]:.6g}" in text
     assert "&lt;census&gt;" in page
     assert "<census>" not in page
+
+
+@pytest.mark.parametrize("delta", [0, 0.0, 1.0, -1e-5, math.nan, "a", [1e-5], 10**400, True])
+def test_what_is_left_at_no_delta_is_refused_by_name(delta):
+    with pytest.raises(ValueError, match=r"^delta=.*: must be None, or a number in \(0, 1\)"):
+        PrivacyBudget(1.0, DELTA).left(delta)
+    # Every delta is as good for a pure fit.
+    assert PrivacyBudget(1.0, 0.0).left(0.0) == PrivacyBudget(1.0, 0.0).left(1e-5) == 1.0
 
 
 @pytest.mark.parametrize(("delta", "end"), [

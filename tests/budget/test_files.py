@@ -52,6 +52,13 @@ def test_an_emptied_file_begins_no_budget(tmp_path, opened):
     assert path.read_bytes() == b""
 
 
+def test_a_path_may_be_of_bytes(tmp_path):
+    with PrivacyBudget(1.0, DELTA, path=os.fsencode(tmp_path / "a.budget")) as budget:
+        charge_fit(Gaussian(0.01))
+    assert PrivacyBudget.load(tmp_path / "a.budget").path == budget.path
+    assert len(budget.charges) == 1
+
+
 def test_a_link_may_be_there_before_its_file(tmp_path):
     (tmp_path / "a.budget").symlink_to(tmp_path / "b.budget")
     PrivacyBudget(1.0, DELTA, path=tmp_path / "a.budget")

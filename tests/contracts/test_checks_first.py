@@ -14,7 +14,17 @@ from sklearn import config_context
 
 from dpsk import DPStandardScaler, PrivacyBudget
 from dpsk.exceptions import BudgetExceededError
-from tests.bad_arguments import EXEMPT, N_COLUMNS, WEIGHTS, X, bad_values, calls, public_callables
+from tests.bad_arguments import (
+    EXEMPT,
+    LABELS,
+    N_COLUMNS,
+    WEIGHTS,
+    X,
+    bad_values,
+    calls,
+    public_callables,
+)
+from tests.instruments import interrupt_releases
 
 CALLS = calls()
 #: What validation notes of the shape is public.
@@ -149,6 +159,34 @@ def test_weights_that_one_precision_does_not_hold_cost_nothing(name, dtype):
             # A fit of one step may have such weights, where it keeps them in double precision.
             assert error is not None or not ("__" in argument or "Additive" in name)
             assert error is None or "sample_weight" in str(error)
+
+
+@pytest.mark.covering(most=14)
+@pytest.mark.parametrize("name", [name for name, call in sorted(CALLS.items())
+                                  if call.is_estimator])
+def test_a_refused_or_interrupted_fit_leaves_an_older_model_as_it_was(name, monkeypatch):
+    call = other = CALLS[name]
+    if call.given.get("y") is LABELS:
+        other = call.changed("y", np.where(LABELS > 0, 7, 5))
+    elif "target_bounds" in call.made().get_params(deep=False):
+        other = call.changed("target_bounds", (0.0, 3.0))
+    made = call.made()
+    call.fit(made)
+    made.set_params(**other.params)
+    before = dict(vars(made))
+
+    def changed():
+        # Nothing is predicted by how columns were last described.
+        return {name for name, value in vars(made).items()
+                if value is not before.get(name)} - _OF_SHAPE - {"_described", "_planned"}
+
+    with PrivacyBudget(1e-6, 1e-9, kind="renyi"), pytest.raises(BudgetExceededError):
+        other.fit(made)
+    assert not changed()
+    interrupt_releases(monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        other.fit(made)
+    assert not changed() or "privacy_" not in vars(made)
 
 
 def without(library, monkeypatch):

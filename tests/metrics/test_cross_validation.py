@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
 from sklearn.model_selection import (
@@ -101,6 +102,13 @@ def _replaced(splitter, **attributes):
 def test_splits_that_look_at_rows_are_refused(cv):
     with pytest.raises(TypeError, match="split by index alone"):
         dp_cross_validate(MODEL, X, Y, cv=cv)
+
+
+@pytest.mark.parametrize("form", ["bsr", "coo", "dia"])
+def test_rows_of_any_sparse_format_are_split(form):
+    X = sparse.random(60, 3, density=0.5, format=form, random_state=0)
+    found = dp_cross_validate(DPLogisticRegression(max_iter=2), X, np.arange(60) % 2, cv=2)
+    assert found.evaluation.n_samples == 60
 
 
 @pytest.mark.parametrize("cv", [RepeatedKFold(), ShuffleSplit(5, test_size=0.5, random_state=0)])

@@ -221,6 +221,13 @@ def test_a_score_below_its_noise_is_no_number():
     with pytest.warns(PrivacyWarning, match="best_score_ is NaN"):
         found = grid(scoring="neg_brier_score", epsilon=0.05).fit(X, y)
     assert np.isnan(found.best_score_) and found.best_score_standard_error_ > 0.25
+    older = found.privacy_
+    with warnings.catch_warnings(), pytest.raises(PrivacyWarning):
+        warnings.simplefilter("error")
+        found.fit(X, y)
+    # What was paid for is there, and speaks for itself alone.
+    assert found.privacy_ is not older and found.best_estimator_.privacy_ == found.privacy_
+    assert np.isnan(found.best_score_) and len(found.predict(X)) == 40
 
 
 def test_labels_that_the_training_part_lacks_are_still_classes():

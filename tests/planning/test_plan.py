@@ -19,11 +19,13 @@ from dpsk import (
     make_dp_pipeline,
     plan_privacy,
 )
+from dpsk.accounting import BestOf, Gaussian
 from dpsk.exceptions import BudgetExceededError
 from dpsk.metrics import BinaryEvaluation, plan_evaluation
 from dpsk.planning import PrivacyPlanDisplay
 from dpsk.testing import NoiseSeed
 from tests.events import gaussian_mu
+from tests.instruments import charge_fit
 
 
 def test_entries_follow_from_the_numbers():
@@ -200,6 +202,25 @@ def test_arguments_are_of_a_part_and_an_epsilon_that_were_planned():
                          (("evaluation", 2.0), r"epsilon=2\.0: must be one that was planned")):
         with pytest.raises(ValueError, match=match):
             plan.arguments(*given)
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "n_iter"), [(100.0, 1e-5, 100), (1.0, 1e-30, 2)])
+def test_a_search_that_has_no_price_at_its_part_gets_less(epsilon, delta, n_iter):
+    plan = plan_privacy(400, 3, epsilon=[epsilon], delta=delta, n_iter=n_iter,
+                        parts={"training": 1.0, "search": 1.0})
+    mu = gaussian_mu(plan.candidate[0] * (1.0 - 1e-9), plan.part_delta)
+    with PrivacyBudget(epsilon, delta) as budget:
+        charge_fit(BestOf(Gaussian(mu), n_iter))
+    # Its part is half of it, and it gets a tenth of that at least where it has a price at all.
+    assert budget.spent["mu^2"] > (0.05 * budget.limits["mu^2"] if delta > 1e-9 else 0.0)
+
+
+@pytest.mark.parametrize(("given", "match"), [
+    ({"epsilon": [1e20]}, r"epsilon=1e\+20: must be numbers > 0 and at most 1e\+12"),
+    ({"delta": 1e-300, "parts": {"search": 1.0}}, "parts: a search has no price")])
+def test_what_no_budget_is_worth_is_refused_by_name(given, match):
+    with pytest.raises(ValueError, match=match):
+        plan_privacy(400, 3, **given)
 
 
 def test_rare_cases_have_less_that_is_good_enough():

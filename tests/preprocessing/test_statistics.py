@@ -14,6 +14,7 @@ from dpsk import (
     DPRobustScaler,
     DPSimpleImputer,
     DPStandardScaler,
+    PrivacyBudget,
 )
 from dpsk.accounting import NotPrivate
 from dpsk.exceptions import PrivacyWarning
@@ -131,6 +132,10 @@ def test_too_few_rows_are_warned_of_by_public_facts(cls):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fitted(cls, table(20_000), epsilon=1.0, delta=1e-6)
+        # What stops a fit is free.
+        with PrivacyBudget(1.0, 1e-5) as budget, pytest.raises(PrivacyWarning):
+            fitted(cls, table(50), epsilon=0.1, delta=1e-6)
+    assert not budget.charges
 
 
 def test_what_is_declared_costs_nothing():

@@ -189,6 +189,15 @@ def test_other_json_is_refused(text):
         Certificate.from_json(text)
 
 
+@pytest.mark.parametrize("text", [
+    *(json.dumps({**json.loads(certificate(SAMPLED).to_json()), name: 10**400})
+      for name in ("epsilon", "delta", "noise_multiplier")),
+    "[" * 100_000, '{"a": ' + "[" * 5000 + "]" * 5000 + "}"])
+def test_json_beyond_doubles_or_too_deep_is_refused_as_any_other(text):
+    with pytest.raises(ValueError, match=r"^text: holds no certificate: "):
+        Certificate.from_json(text)
+
+
 @pytest.mark.parametrize("epsilon", [1.0, 0.1 + 0.2, 2.0 / 3.0, 1.0000004, 8.123456789])
 @pytest.mark.parametrize("delta", [1e-6, 1.0 / 3750**2, 1.0 / 1876**2, 2.0 / 3e7])
 def test_the_guarantee_in_words_promises_no_more_than_the_numbers(epsilon, delta):

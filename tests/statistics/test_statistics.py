@@ -1,6 +1,8 @@
 """Statistics: their values, intervals, certificates, and what is refused."""
 
 import inspect
+import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -244,6 +246,23 @@ def test_few_rows_are_warned_of():
         dp_quantile(X[:2000], [0.25, 0.5, 0.75], epsilon=0.3, delta=1e-6)
     with pytest.warns(PrivacyWarning, match="n=100 groups of rows are .* of 'age', 'pay' within"):
         dp_median(FRAME[["age", "pay"]][:200], groups=np.arange(200) // 2, epsilon=0.1)
+
+
+@pytest.mark.parametrize("function", [dp_mean, describe])
+def test_warnings_of_few_rows_that_are_errors_cost_nothing(function):
+    with warnings.catch_warnings(), PrivacyBudget(10.0, 1e-3) as budget:
+        warnings.simplefilter("error")
+        with pytest.raises(PrivacyWarning, match="n=100 rows are too few for"):
+            function(X[:100], epsilon=0.1, delta=1e-5)
+    assert not budget.charges
+
+
+@pytest.mark.parametrize("X", [1.0, {1.0}, (each for each in ())], ids=["0-D", "set", "generator"])
+@pytest.mark.parametrize("function", [partial(dp_sum, bounds=(0, 1)), partial(
+    dp_value_counts, categories=["a"])], ids=["sum", "counts"])
+def test_what_is_no_table_is_refused_in_plain_words(function, X):
+    with pytest.raises((TypeError, ValueError), match=r"2D array|X"):
+        function(X)
 
 
 def test_a_description_finds_the_range_of_counts_of_which_many_are_0():
