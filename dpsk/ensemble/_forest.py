@@ -64,7 +64,7 @@ class Forest(SumTrees):
         chosen = has_chosen_splits(budget, n_classes, count)
         count = count or n_trees(budget, chosen)
         depth = self._depth(forest_levels(budget, n_classes, count, chosen))
-        return NodeSums(count, depth, self._scaled, chosen, self._n_tried(), averaged=True)
+        return NodeSums(count, depth, self._scales(budget), chosen, self._n_tried(), averaged=True)
 
     def _draws(self, growth):
         return PublicDraws(self.random_state, "splits of trees", growth)
@@ -198,9 +198,9 @@ class DPRandomForestRegressor(TreeTargets, Forest):
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
-    target_bounds : "auto" or (float, float), default="auto"
-        Public bounds of the targets, which are clipped to them. "auto": a tenth of the budget goes
-        to two extreme quantiles, as `DPMinMaxScaler` has them.
+    target_bounds : "auto", None or (float, float), default="auto"
+        Public bounds of the targets, which are clipped to them, or how to get some, as for
+        `DPLinearRegression`.
     n_estimators : "auto" or int, default="auto"
         Number of trees, which divide the budget. "auto": 10 to 40 for small tables, 2 to 8 for
         large ones, by the number of rows and the budget.
@@ -259,7 +259,7 @@ class DPRandomForestRegressor(TreeTargets, Forest):
     _released = (*Forest._released, "target_bounds_")
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
-                 target_bounds: tuple[float, float] | str = "auto",
+                 target_bounds: tuple[float, float] | str | None = "auto",
                  n_estimators: int | str = "auto", max_depth: int | None = None,
                  max_features: float | str | None = None, columns: dict[Any, Any] | None = None,
                  max_categories: int | None = None, random_state: RandomState | None = None,
