@@ -4,10 +4,11 @@ import math
 
 from dpsk._defaults.budgets import mu_of_share
 
-__all__ = ["BINS_SHARE", "CANDIDATES", "CANDIDATE_LEVELS", "CLIP_WIDTH", "CUT_SHARE", "EVEN_BINS",
-           "LABEL_SHARE", "LABEL_TRUST", "LEAST_SHARE", "LEVEL_SHARE", "MOST_LEVELS", "PRUNED",
-           "PURE_LABEL_SHARE", "REACH", "RIDGE", "ROOT_SHARE", "SPREAD", "forest_levels",
-           "has_chosen_splits", "has_drawn_candidates", "n_levels", "n_trees", "scale_share"]
+__all__ = ["BAG", "BINS_SHARE", "CANDIDATES", "CANDIDATE_LEVELS", "CLIP_WIDTH", "CUT_SHARE",
+           "EVEN_BINS", "LABEL_SHARE", "LABEL_TRUST", "LEAST_SHARE", "LEVEL_SHARE", "MOST_LEVELS",
+           "NOISELESS_KNOTS", "PRUNED", "PURE_LABEL_SHARE", "REACH", "RIDGE", "ROOT_SHARE",
+           "SPREAD", "forest_levels", "has_chosen_splits", "has_drawn_candidates", "n_levels",
+           "n_trees", "scale_share"]
 
 #: The share of mu^2 of bins.
 BINS_SHARE = 0.1
@@ -46,6 +47,10 @@ ROOT_SHARE = 0.15
 #: The least and the largest number of trees, and the ``n mu`` of one: of drawn and chosen splits.
 DRAWN_TREES, DRAWN_SIGNAL = (10, 40), 8.0
 CHOSEN_TREES, TREE_SIGNAL = (2, 8), 2000.0
+#: Without noise one tree is as deep as at this mu, as rows are a sample, and those of a forest
+#: differ by their rows: how many there are, the share of rows of each, and the number of knots of
+#: a column.
+NOISELESS_MU, BAGGED_TREES, BAG, NOISELESS_KNOTS = 6.0, 40, 0.63, 65
 #: The least number of levels of drawn splits.
 DRAWN_LEVELS = 2
 
@@ -55,11 +60,9 @@ def n_levels(budget, scaled):
 
     `scaled` is whether targets are numbers.
     """
-    signal = _signal(budget)
+    signal = _signal(budget) if budget.is_private else NOISELESS_MU * budget.n_samples
     usual = _levels(signal, LEVELS[0])
-    if not scaled or signal == math.inf:
-        return usual
-    return min(usual, max(0, round(math.log2(signal / QUESTION_SIGNAL))))
+    return min(usual, max(0, round(math.log2(signal / QUESTION_SIGNAL)))) if scaled else usual
 
 
 def has_drawn_candidates(budget):
@@ -74,13 +77,20 @@ def has_chosen_splits(budget, n_classes, count=None):
 
 
 def scale_share(budget):
-    """Return the share of the mean and the spread of targets: larger for fewer rows."""
+    """Return the share of the mean and the spread of targets: larger for fewer rows.
+
+    None without noise, where no bound is needed.
+    """
+    if not budget.is_private:
+        return 0.0
     least, most, signal = SCALE_SHARES
     return min(most, max(least, (signal / _signal(budget))**2))
 
 
 def n_trees(budget, chosen):
     """Return how many trees a forest has."""
+    if not budget.is_private:
+        return BAGGED_TREES
     rule = (CHOSEN_TREES, TREE_SIGNAL) if chosen else (DRAWN_TREES, DRAWN_SIGNAL)
     return _trees(_signal(budget), *rule)
 

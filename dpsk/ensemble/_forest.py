@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from sklearn.base import is_classifier
 
 from dpsk._callbacks import private_fit
-from dpsk._defaults.trees import LEAST_SHARE, forest_levels, has_chosen_splits, n_trees
+from dpsk._defaults.trees import BAG, LEAST_SHARE, forest_levels, has_chosen_splits, n_trees
 from dpsk._docs import documented
 from dpsk._parameters import check_integer
 from dpsk._privacy.noise.public import PublicDraws
@@ -64,14 +64,19 @@ class Forest(SumTrees):
         chosen = has_chosen_splits(budget, n_classes, count)
         count = count or n_trees(budget, chosen)
         depth = self._depth(forest_levels(budget, n_classes, count, chosen))
-        return NodeSums(count, depth, self._scales(budget), chosen, self._n_tried(), averaged=True)
+        given, bag = self.max_features, 1.0
+        if not budget.is_private:
+            # As in scikit-learn, where there are no classes all columns are tried.
+            given, bag = "sqrt" if given is None and n_classes > 1 else given, BAG
+        return NodeSums(count, depth, self._scales(budget), chosen, self._n_tried(given),
+                        averaged=True, bag=bag)
 
     def _draws(self, growth):
         return PublicDraws(self.random_state, "splits of trees", growth)
 
-    def _n_tried(self):
-        """Return the number of columns of a tree, None: all."""
-        given, count = self.max_features, len(self._columns)
+    def _n_tried(self, given):
+        """Return the number of columns of a split, None: all."""
+        count = len(self._columns)
         if isinstance(given, str):
             return max(1, int(math.sqrt(count) if given == "sqrt" else math.log2(count)))
         if given is None or isinstance(given, Integral):

@@ -41,7 +41,7 @@ class Ready:
     ask: object
 
     def __call__(self, event, session):
-        return lambda *args: self.ask(*args, event, session)
+        return lambda *args, **public: self.ask(*args, event, session, **public)
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,11 @@ class NodeSums(Composite):
     chosen : bool
         Whether splits are chosen under noise; else drawn publicly.
     n_tried : int or None
-        The number of columns, drawn publicly, that the splits of a tree are chosen among.
+        The number of columns, drawn publicly, that a split is chosen among.
     averaged : bool
         Whether predictions of all trees are averaged, and noise with them.
+    bag : float
+        The share of rows, drawn publicly, that a tree grows from.
     """
 
     count: int
@@ -70,6 +72,7 @@ class NodeSums(Composite):
     chosen: bool = True
     n_tried: int | None = None
     averaged: bool = False
+    bag: float = 1.0
 
     @property
     def parts(self):
@@ -104,19 +107,15 @@ class NodeSums(Composite):
             session.enforced.append(Enforced(
                 "targets", [middle - unit, middle + unit], "released",
                 "targets in half of their bounds, from the middle; those outside are clipped"))
-        classes = targets.shape[1] > 1
-        weighed = targets * weights[:, None]
-        # One of signs counts as one row; of several classes the indicators are counts themselves.
-        sizes = weighed if classes else weights[:, None]
-        inner, leaves = (
-            None if ask is None else _Sums(Slopes(weighed, sizes, 1.0, event, members), ask,
-                                           derived_scale(event, REPLACE_ONE), classes)
-            for ask, event in given[3:])
+        inner, leaves = _sums_of(targets, weights, members, given[3:])
         trees, drawn = [], None if self.chosen else DrawnSplits(asked, draws)
         root = None if self.chosen or not self.depth else inner.of(
             np.zeros(bins.shape[1], np.uint8), 0)
         for _ in range(self.count):
-            own = self._tried(asked, draws)
+            own = weights
+            if self.bag < 1.0:
+                own = weights * (draws.uniforms(len(weights)) < self.bag)
+                inner, leaves = _sums_of(targets, own, members, given[3:])
             at, splits, levels = np.zeros(bins.shape[1], np.uint8), [], []
             for level in range(self.depth):
                 if drawn is not None:
@@ -128,11 +127,12 @@ class NodeSums(Composite):
                     levels.append(inner.of(at, level))
                     means = estimated(levels)[0][2**level - 1:]
                     slopes = (targets - means[at]) / self._reach(means)[at][:, None]
-                    slopes *= weights[:, None]
+                    slopes *= own[:, None]
                     ask, event = given[2]
                     chosen = ask(Slopes(slopes, np.abs(slopes), 1.0, event, members), at,
-                                 2**level, bins, own)
-                    splits.append(own[chosen])
+                                 2**level, bins, asked,
+                                 tried=self._tried(asked, draws, 2**level))
+                    splits.append(asked[chosen])
                 at = below(bins, splits[-1], at)
             means, counts, noise = estimated([*levels, leaves.of(at, self.depth)], self.averaged)
             kept = _kept(means, noise, self.depth)
@@ -143,13 +143,13 @@ class NodeSums(Composite):
                                    unit * noise))
         return trees
 
-    def _tried(self, asked, draws):
-        """Return the splits that a tree may have."""
-        columns = np.unique(asked[:, 0])
+    def _tried(self, asked, draws, n_nodes):
+        """Return which splits every node may have, shape (n_nodes, n_splits); None: all."""
+        columns, places = np.unique(asked[:, 0], return_inverse=True)
         if self.n_tried is None or self.n_tried >= len(columns):
-            return asked
-        order = np.argsort(draws.uniforms(len(columns)))
-        return asked[np.isin(asked[:, 0], columns[order[:self.n_tried]])]
+            return None
+        order = draws.uniforms(n_nodes * len(columns)).reshape(n_nodes, -1).argsort(axis=1)
+        return (order.argsort(axis=1) < self.n_tried)[:, places]
 
     def _reach(self, means):
         """Return the most that a target is from the mean of each node."""
@@ -215,6 +215,17 @@ class _Sums:
         counts = 0.5 * (sums + sizes)
         return np.concatenate([counts, counts.sum(axis=1, keepdims=True)], axis=1), (
             self.noise / math.sqrt(2.0))
+
+
+def _sums_of(targets, weights, members, given):
+    """Return what asks for sums of inner nodes and of leaves, None where they have no share."""
+    classes = targets.shape[1] > 1
+    weighed = targets * weights[:, None]
+    # One of signs counts as one row; of several classes the indicators are counts themselves.
+    sizes = weighed if classes else weights[:, None]
+    return [None if ask is None else _Sums(Slopes(weighed, sizes, 1.0, event, members), ask,
+                                           derived_scale(event, REPLACE_ONE), classes)
+            for ask, event in given]
 
 
 def estimated(levels, averaged=False, likely=None):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -9,7 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.columns import LEAST_WIDTH
 from dpsk._data.errors import quietly
-from dpsk._defaults.trees import BINS_SHARE, EVEN_BINS, MOST_LEVELS, n_levels, scale_share
+from dpsk._defaults.trees import (
+    BINS_SHARE,
+    EVEN_BINS,
+    MOST_LEVELS,
+    NOISELESS_KNOTS,
+    n_levels,
+    scale_share,
+)
 from dpsk._parameters import check_integer, optional
 from dpsk.tree._base import TableTrees
 from dpsk.tree._growth import NodeSums
@@ -41,6 +50,8 @@ class SumTrees(TableTrees):
 
     @property
     def _declared(self):
+        if self.epsilon == math.inf:
+            return self.columns
         # Between public bounds even bins are public, and cost nothing.
         return {name: _even_bins(*given) if isinstance(given, tuple) and len(given) == 2 else given
                 for name, given in self.columns.items()} if self.columns else self.columns
@@ -49,7 +60,9 @@ class SumTrees(TableTrees):
         before = BINS_SHARE if plan.share else 0.0
         # Bins know nothing of weights.
         told = {name: each for name, each in told.items() if name == "groups"}
-        return steps.fit(before, self._vectorizer, data[0], **told), 1.0 - before
+        fine = {} if budget.is_private else {"n_knots": NOISELESS_KNOTS}
+        start = steps.fit(before, partial(self._vectorizer, **fine), data[0], **told)
+        return start, 1.0 - before
 
     def _growth(self, budget):
         return NodeSums(1, self._depth(n_levels(budget, self._scaled)), self._scales(budget))
