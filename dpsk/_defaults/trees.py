@@ -50,7 +50,7 @@ CHOSEN_TREES, TREE_SIGNAL = (2, 8), 2000.0
 #: Without noise one tree is as deep as at this mu, as rows are a sample, and those of a forest
 #: differ by their rows: how many there are, the share of rows of each, and the number of knots of
 #: a column.
-NOISELESS_MU, BAGGED_TREES, BAG, NOISELESS_KNOTS = 6.0, 40, 0.63, 65
+NOISELESS_MU, BAGGED_TREES, BAG, NOISELESS_KNOTS = 8.0, 40, 0.63, 65
 #: The least number of levels of drawn splits.
 DRAWN_LEVELS = 2
 

@@ -89,20 +89,21 @@ class DPRandomForestClassifier(TreeLabels, Forest):
     r"""Differentially private random forest of a raw table, for classes.
 
     Trees are grown on all rows, and their noisy class frequencies are averaged. Pass the raw
-    table, with categorical and missing values and features of any scale.
+    table, with categorical and missing values and features of any scale. At ``epsilon=inf`` trees
+    are grown on samples of the rows, with at most 8 levels, where scikit-learn's have no limit.
 
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
     n_estimators : "auto" or int, default="auto"
         Number of trees, which divide the budget. "auto": 10 to 40 for small tables, 2 to 8 for
-        large ones, by the number of rows and the budget.
+        large ones, by the number of rows and the budget; 40 at ``epsilon=inf``.
     max_depth : int or None, default=None
         Most splits from the root to a leaf, at most 8. None: 2 to 8, larger for more rows and
         budget.
     max_features : "sqrt", "log2", int, float or None, default=None
-        Features that the splits of a tree are chosen among, drawn publicly for each tree. None:
-        all.
+        Features that each split is chosen among, drawn publicly. None: all, and at
+        ``epsilon=inf`` "sqrt" for classes.
     %(columns)s
         Between declared bounds a column has 32 bins of equal width, at no privacy cost.
     %(max_categories)s
@@ -198,7 +199,8 @@ class DPRandomForestRegressor(TreeTargets, Forest):
     r"""Differentially private random forest of a raw table, for numbers.
 
     Trees are grown on all rows, and their noisy means are averaged. Pass the raw table, with
-    categorical and missing values and features of any scale.
+    categorical and missing values and features of any scale. At ``epsilon=inf`` trees are grown
+    on samples of the rows, with at most 8 levels, where scikit-learn's have no limit.
 
     Parameters
     ----------
@@ -208,13 +210,12 @@ class DPRandomForestRegressor(TreeTargets, Forest):
         `DPLinearRegression`.
     n_estimators : "auto" or int, default="auto"
         Number of trees, which divide the budget. "auto": 10 to 40 for small tables, 2 to 8 for
-        large ones, by the number of rows and the budget.
+        large ones, by the number of rows and the budget; 40 at ``epsilon=inf``.
     max_depth : int or None, default=None
         Most splits from the root to a leaf, at most 8. None: 2 to 8, larger for more rows and
         budget.
     max_features : "sqrt", "log2", int, float or None, default=None
-        Features that the splits of a tree are chosen among, drawn publicly for each tree. None:
-        all.
+        Features that each split is chosen among, drawn publicly. None: all.
     %(columns)s
         Between declared bounds a column has 32 bins of equal width, at no privacy cost.
     %(max_categories)s %(random_state)s %(verbose)s
