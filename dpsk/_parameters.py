@@ -143,19 +143,16 @@ def choice(*choices):
     return partial(check_choice, choices=choices)
 
 
-def check_learnt(check, *, takes_none=True):
-    """Return a constraint that lets "auto", and mostly None, pass: they stand for what is learnt.
-    """
-    words = "'auto', None," if takes_none else "'auto',"
-
+def check_learnt(check):
+    """Return a constraint that lets "auto" and None pass: they stand for what is learnt."""
     def checked(name, value):
-        if (takes_none and value is None) or (isinstance(value, str) and value == "auto"):
+        if value is None or (isinstance(value, str) and value == "auto"):
             return None
         try:
             return check(name, value)
         except ValueError as error:
             text = str(error)
-        raise ValueError(text.replace("must be", f"must be {words} or", 1))
+        raise ValueError(text.replace("must be", "must be 'auto', None, or", 1))
     return checked
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from dpsk._charging import Carried, admit, is_alone, paid_for, stating
 from dpsk._fit import certify, opened_stream
+from dpsk._mechanism.core import Priced, Share
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
 from dpsk._privacy.certificate import GROUP_RELATION, Certificate
@@ -133,6 +134,20 @@ class Steps:
             found = step.run(data, session, noise_multiplier)
         self._enforced.extend(session.enforced)
         return found
+
+    def learn(self, stage, rows):
+        """Return the share of mu^2 that a stage costs by its own rule, which leaves its value."""
+        event = stage.event(self._budget)
+        share = (accountant.merge(event).rest.mu / self._mu)**2
+        self.release(stage.attribute, Share(Priced(event, stage.release), share), rows,
+                     (self._budget, rows))
+        for line in stage.enforced_bounds(self._budget):
+            self.enforce(line)
+        return share
+
+    def enforce(self, line):
+        """Note for the certificate what is enforced."""
+        self._enforced.append(line)
 
     def _prepaid(self, affords):
         """Return what pays for a step, once open budgets have been charged for all of them."""

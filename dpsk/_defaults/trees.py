@@ -4,21 +4,23 @@ import math
 
 from dpsk._defaults.budgets import mu_of_share
 
-__all__ = ["BINS_SHARE", "CANDIDATES", "CANDIDATE_LEVELS", "CLIP_WIDTH", "CUT_SHARE", "EVEN_BINS",
-           "LABEL_SHARE", "LABEL_TRUST", "LEAST_SHARE", "LEVEL_SHARE", "MOST_LEVELS", "PRUNED",
-           "PURE_LABEL_SHARE", "REACH", "RIDGE", "ROOT_SHARE", "SCALE_SHARE", "SPREAD",
-           "TARGET_SHARE", "forest_levels", "has_chosen_splits", "has_drawn_candidates",
-           "n_levels", "n_trees"]
+__all__ = ["BAG", "BINS_SHARE", "CANDIDATES", "CANDIDATE_LEVELS", "CLIP_WIDTH", "CUT_SHARE",
+           "EVEN_BINS", "LABEL_SHARE", "LABEL_TRUST", "LEAST_SHARE", "LEVEL_SHARE", "MOST_LEVELS",
+           "NOISELESS_KNOTS", "PRUNED", "PURE_LABEL_SHARE", "REACH", "RIDGE", "ROOT_SHARE",
+           "SPREAD", "forest_levels", "has_chosen_splits", "has_drawn_candidates", "n_levels",
+           "n_trees", "scale_share"]
 
-#: Shares of mu^2 of a fit: of bins, and of the ends of targets, where they are learnt.
-BINS_SHARE, TARGET_SHARE = 0.1, 0.1
+#: The share of mu^2 of bins.
+BINS_SHARE = 0.1
 #: Bins of equal width between declared bounds.
 EVEN_BINS = 32
-#: Shares of the tree's mu^2: of the mean and the spread of targets, of splits, and of sums of
-#: inner nodes.
-SCALE_SHARE, CUT_SHARE, LEVEL_SHARE = 0.04, 0.4, 0.1
-#: The clip on targets about their mean, and that of a choice of splits, in standard deviations.
-CLIP_WIDTH, REACH = 3.0, 1.3
+#: Of the tree's mu^2: the least and the largest share of the mean and the spread of targets, and
+#: the ``n mu`` at which it would be all; of what is left those of splits, and of sums of inner
+#: nodes.
+SCALE_SHARES, CUT_SHARE, LEVEL_SHARE = (0.04, 0.6, 90.0), 0.4, 0.1
+#: The clip on targets about their mean over the end of the octave in which most distances from it
+#: lie, of a normal law three standard deviations; and that of a choice of splits over this.
+CLIP_WIDTH, REACH = 2.0, 1.3 / 3.0
 #: A node starts from its parent's mean, which counts as so many rows: a constant, and deviations
 #: of the noise on its own count.
 RIDGE = 1.0, 1.0
@@ -26,6 +28,9 @@ RIDGE = 1.0, 1.0
 PRUNED = 0.25
 #: The least and the largest number of levels.
 LEVELS, MOST_LEVELS = (4, 8), 8
+#: Of numbers there are fewer than this many levels for few rows: at this ``n mu`` none, at twice
+#: that one, and so on.
+QUESTION_SIGNAL = 64.0
 
 #: Of a tree of few rows: the ``n mu`` below which it is one of those that are drawn publicly, how
 #: many these are of every depth, and the most levels; the share of the choice among them and among
@@ -42,13 +47,22 @@ ROOT_SHARE = 0.15
 #: The least and the largest number of trees, and the ``n mu`` of one: of drawn and chosen splits.
 DRAWN_TREES, DRAWN_SIGNAL = (10, 40), 8.0
 CHOSEN_TREES, TREE_SIGNAL = (2, 8), 2000.0
+#: Without noise one tree is as deep as at this mu, as rows are a sample, and those of a forest
+#: differ by their rows: how many there are, the share of rows of each, and the number of knots of
+#: a column.
+NOISELESS_MU, BAGGED_TREES, BAG, NOISELESS_KNOTS = 8.0, 40, 0.63, 65
 #: The least number of levels of drawn splits.
 DRAWN_LEVELS = 2
 
 
-def n_levels(budget):
-    """Return how many questions a tree asks one after another: more where noise hides less."""
-    return _levels(_signal(budget), LEVELS[0])
+def n_levels(budget, scaled):
+    """Return how many questions a tree asks one after another: more where noise hides less.
+
+    `scaled` is whether targets are numbers.
+    """
+    signal = _signal(budget) if budget.is_private else NOISELESS_MU * budget.n_samples
+    usual = _levels(signal, LEVELS[0])
+    return min(usual, max(0, round(math.log2(signal / QUESTION_SIGNAL)))) if scaled else usual
 
 
 def has_drawn_candidates(budget):
@@ -62,8 +76,21 @@ def has_chosen_splits(budget, n_classes, count=None):
     return _signal(budget) >= CHOSEN_SIGNAL * max(1.0, n_classes**2 / 2.0) * math.sqrt(count)
 
 
+def scale_share(budget):
+    """Return the share of the mean and the spread of targets: larger for fewer rows.
+
+    None without noise, where no bound is needed.
+    """
+    if not budget.is_private:
+        return 0.0
+    least, most, signal = SCALE_SHARES
+    return min(most, max(least, (signal / _signal(budget))**2))
+
+
 def n_trees(budget, chosen):
     """Return how many trees a forest has."""
+    if not budget.is_private:
+        return BAGGED_TREES
     rule = (CHOSEN_TREES, TREE_SIGNAL) if chosen else (DRAWN_TREES, DRAWN_SIGNAL)
     return _trees(_signal(budget), *rule)
 

@@ -165,7 +165,7 @@ def best_cuts(slopes: Slopes, leaves: Any, event: Elementary,
 
 
 def best_splits(slopes: Slopes, at: IntArray, n_nodes: int, bins: IntArray, asked: IntArray,
-                event: Elementary, session: Session) -> IntArray:
+                event: Elementary, session: Session, tried: Any = None) -> IntArray:
     """Return for every node of a level the place of the split that tells slopes apart best.
 
     Parameters
@@ -180,6 +180,8 @@ def best_splits(slopes: Slopes, at: IntArray, n_nodes: int, bins: IntArray, aske
         A column, and the least and the least higher bin of what goes right; columns in order.
     event : Event
     session : Session
+    tried : ndarray of bool, shape (n_nodes, n_splits), or None
+        Public: the splits that a node may have, None: all.
     """
     n_outputs = len(slopes.whole) // 2
 
@@ -197,8 +199,10 @@ def best_splits(slopes: Slopes, at: IntArray, n_nodes: int, bins: IntArray, aske
             parts.append(_lengths(right) + _lengths(below[:, :, -1:] - right))
         return slopes.unit * np.concatenate(parts, axis=1)
 
-    return np.asarray(session(event, scores, _of_scores(slopes),
-                              select=lambda noisy: np.argmax(noisy, axis=1)))
+    def select(noisy: FloatArray) -> IntArray:
+        return np.argmax(noisy if tried is None else np.where(tried, noisy, -np.inf), axis=1)
+
+    return np.asarray(session(event, scores, _of_scores(slopes), select=select))
 
 
 def best_labels(slopes: Slopes, labels: IntArray, n_classes: int, leaves: Any, event: Elementary,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from sklearn.base import is_classifier
 
 from dpsk._callbacks import private_fit
-from dpsk._defaults.trees import LEAST_SHARE, forest_levels, has_chosen_splits, n_trees
+from dpsk._defaults.trees import BAG, LEAST_SHARE, forest_levels, has_chosen_splits, n_trees
 from dpsk._docs import documented
 from dpsk._parameters import check_integer
 from dpsk._privacy.noise.public import PublicDraws
@@ -64,14 +64,19 @@ class Forest(SumTrees):
         chosen = has_chosen_splits(budget, n_classes, count)
         count = count or n_trees(budget, chosen)
         depth = self._depth(forest_levels(budget, n_classes, count, chosen))
-        return NodeSums(count, depth, self._scaled, chosen, self._n_tried(), averaged=True)
+        given, bag = self.max_features, 1.0
+        if not budget.is_private:
+            # As in scikit-learn, where there are no classes all columns are tried.
+            given, bag = "sqrt" if given is None and n_classes > 1 else given, BAG
+        return NodeSums(count, depth, self._scales(budget), chosen, self._n_tried(given),
+                        averaged=True, bag=bag)
 
     def _draws(self, growth):
         return PublicDraws(self.random_state, "splits of trees", growth)
 
-    def _n_tried(self):
-        """Return the number of columns of a tree, None: all."""
-        given, count = self.max_features, len(self._columns)
+    def _n_tried(self, given):
+        """Return the number of columns of a split, None: all."""
+        count = len(self._columns)
         if isinstance(given, str):
             return max(1, int(math.sqrt(count) if given == "sqrt" else math.log2(count)))
         if given is None or isinstance(given, Integral):
@@ -84,20 +89,21 @@ class DPRandomForestClassifier(TreeLabels, Forest):
     r"""Differentially private random forest of a raw table, for classes.
 
     Trees are grown on all rows, and their noisy class frequencies are averaged. Pass the raw
-    table, with categorical and missing values and features of any scale.
+    table, with categorical and missing values and features of any scale. At ``epsilon=inf`` trees
+    are grown on samples of the rows, with at most 8 levels, where scikit-learn's have no limit.
 
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
     n_estimators : "auto" or int, default="auto"
         Number of trees, which divide the budget. "auto": 10 to 40 for small tables, 2 to 8 for
-        large ones, by the number of rows and the budget.
+        large ones, by the number of rows and the budget; 40 at ``epsilon=inf``.
     max_depth : int or None, default=None
         Most splits from the root to a leaf, at most 8. None: 2 to 8, larger for more rows and
         budget.
     max_features : "sqrt", "log2", int, float or None, default=None
-        Features that the splits of a tree are chosen among, drawn publicly for each tree. None:
-        all.
+        Features that each split is chosen among, drawn publicly. None: all, and at
+        ``epsilon=inf`` "sqrt" for classes.
     %(columns)s
         Between declared bounds a column has 32 bins of equal width, at no privacy cost.
     %(max_categories)s
@@ -193,23 +199,23 @@ class DPRandomForestRegressor(TreeTargets, Forest):
     r"""Differentially private random forest of a raw table, for numbers.
 
     Trees are grown on all rows, and their noisy means are averaged. Pass the raw table, with
-    categorical and missing values and features of any scale.
+    categorical and missing values and features of any scale. At ``epsilon=inf`` trees are grown
+    on samples of the rows, with at most 8 levels, where scikit-learn's have no limit.
 
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
-    target_bounds : "auto" or (float, float), default="auto"
-        Public bounds of the targets, which are clipped to them. "auto": a tenth of the budget goes
-        to two extreme quantiles, as `DPMinMaxScaler` has them.
+    target_bounds : "auto", None or (float, float), default="auto"
+        Public bounds of the targets, which are clipped to them, or how to get some, as for
+        `DPLinearRegression`.
     n_estimators : "auto" or int, default="auto"
         Number of trees, which divide the budget. "auto": 10 to 40 for small tables, 2 to 8 for
-        large ones, by the number of rows and the budget.
+        large ones, by the number of rows and the budget; 40 at ``epsilon=inf``.
     max_depth : int or None, default=None
         Most splits from the root to a leaf, at most 8. None: 2 to 8, larger for more rows and
         budget.
     max_features : "sqrt", "log2", int, float or None, default=None
-        Features that the splits of a tree are chosen among, drawn publicly for each tree. None:
-        all.
+        Features that each split is chosen among, drawn publicly. None: all.
     %(columns)s
         Between declared bounds a column has 32 bins of equal width, at no privacy cost.
     %(max_categories)s %(random_state)s %(verbose)s
@@ -259,7 +265,7 @@ class DPRandomForestRegressor(TreeTargets, Forest):
     _released = (*Forest._released, "target_bounds_")
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
-                 target_bounds: tuple[float, float] | str = "auto",
+                 target_bounds: tuple[float, float] | str | None = "auto",
                  n_estimators: int | str = "auto", max_depth: int | None = None,
                  max_features: float | str | None = None, columns: dict[Any, Any] | None = None,
                  max_categories: int | None = None, random_state: RandomState | None = None,

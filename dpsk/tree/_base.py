@@ -140,7 +140,7 @@ class TableTrees(DPEstimator):
         self._note_trees(n_columns)
         self.privacy_ = steps.certificate(
             self._told(start.privacy_.solver, len(self._trees)),
-            enforced=self._enforced(),
+            enforced=(),
             public=[*facts, *self._label_facts(y, n_samples),
                     *self._weight_facts(sample_weight)], released=self._released)
         return self
@@ -148,10 +148,6 @@ class TableTrees(DPEstimator):
     def _order(self, n_columns):
         """Return the order of categories of every column."""
         return [np.arange(len(column.categories or ()) + 1) for column in self._columns]
-
-    def _enforced(self):
-        """Return what is enforced beside what the steps say."""
-        return []
 
     def _release_more(self, steps, rows):
         """Release what trees do not start from, and have no share of."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from dpsk._defaults.trees import (
     REACH,
     RIDGE,
     ROOT_SHARE,
-    SCALE_SHARE,
     SPREAD,
 )
 from dpsk._mechanism.core import Choices, Composite, Share
@@ -24,12 +24,14 @@ from dpsk._mechanism.sensitivity import derived_scale
 from dpsk._models.trees import SplitTree, below
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.sensitivity import REPLACE_ONE
-from dpsk._statistics.leaves import Slopes, best_splits, noisy_leaf_sums, noisy_mean_square
+from dpsk._stages.bounds import SHORT, targets_above
+from dpsk._statistics.leaves import Slopes, best_splits, noisy_leaf_sums
+from dpsk._statistics.quantiles import noisy_octaves, sizes_above
 
 __all__ = ["DrawnSplits", "NodeSums", "Ready", "estimated"]
 
-#: The least root of a mean square, where targets lie in [-1, 1].
-_LEAST_ROOT = 0.01
+#: The least distance from their mean at which targets in [-1, 1] are clipped.
+_LEAST_REACH = 0.03
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Ready:
     ask: object
 
     def __call__(self, event, session):
-        return lambda *args: self.ask(*args, event, session)
+        return lambda *args, **public: self.ask(*args, event, session, **public)
 
 
 @dataclass(frozen=True)
@@ -51,37 +53,41 @@ class NodeSums(Composite):
     count : int
         The number of trees.
     depth : int
-    scaled : bool
-        Whether targets are numbers, which are clipped about their released mean; else classes.
+    scales : float
+        The share of the mean and the spread of targets that are numbers, and are clipped by
+        these; 0 of classes.
     chosen : bool
         Whether splits are chosen under noise; else drawn publicly.
     n_tried : int or None
-        The number of columns, drawn publicly, that the splits of a tree are chosen among.
+        The number of columns, drawn publicly, that a split is chosen among.
     averaged : bool
         Whether predictions of all trees are averaged, and noise with them.
+    bag : float
+        The share of rows, drawn publicly, that a tree grows from.
     """
 
     count: int
     depth: int
-    scaled: bool
+    scales: float
     chosen: bool = True
     n_tried: int | None = None
     averaged: bool = False
+    bag: float = 1.0
 
     @property
     def parts(self):
         """tuple of Share : mean and spread of targets, splits, sums of nodes and of leaves."""
-        scales = SCALE_SHARE if self.scaled else 0.0
         cuts, inner, n_levels = CUT_SHARE, LEVEL_SHARE, self.count * self.depth
         if not self.chosen:
             cuts, inner, n_levels = 0.0, ROOT_SHARE, 1
         if not self.depth:
             cuts = inner = 0.0
-        return (Share(Choices(Ready(noisy_leaf_sums), 1), 0.5 * scales),
-                Share(Choices(Ready(noisy_mean_square), 1), 0.5 * scales),
-                Share(Choices(Ready(best_splits), n_levels), cuts),
-                Share(Choices(Ready(noisy_leaf_sums), n_levels), inner),
-                Share(Choices(Ready(noisy_leaf_sums), self.count), 1.0 - scales - cuts - inner))
+        left = 1.0 - self.scales
+        return (Share(Choices(Ready(noisy_leaf_sums), 1), 0.5 * self.scales),
+                Share(Choices(Ready(noisy_octaves), 1), 0.5 * self.scales),
+                Share(Choices(Ready(best_splits), n_levels), cuts * left),
+                Share(Choices(Ready(noisy_leaf_sums), n_levels), inner * left),
+                Share(Choices(Ready(noisy_leaf_sums), self.count), (1.0 - cuts - inner) * left))
 
     def run(self, data, session, noise_multiplier):
         """Return the trees.
@@ -95,25 +101,21 @@ class NodeSums(Composite):
                   part.mechanism.each(part.own(noise_multiplier))) if part.share else (None, None)
                  for part in self.parts]
         middle, unit = 0.0, 1.0
-        if self.scaled:
+        if self.scales:
             middle, unit = _center(bins, targets, weights, members, *given[:2])
             targets = np.clip((targets - middle) / unit, -1.0, 1.0)
             session.enforced.append(Enforced(
                 "targets", [middle - unit, middle + unit], "released",
                 "targets in half of their bounds, from the middle; those outside are clipped"))
-        classes = targets.shape[1] > 1
-        weighed = targets * weights[:, None]
-        # One of signs counts as one row; of several classes the indicators are counts themselves.
-        sizes = weighed if classes else weights[:, None]
-        inner, leaves = (
-            None if ask is None else _Sums(Slopes(weighed, sizes, 1.0, event, members), ask,
-                                           derived_scale(event, REPLACE_ONE), classes)
-            for ask, event in given[3:])
+        inner, leaves = _sums_of(targets, weights, members, given[3:])
         trees, drawn = [], None if self.chosen else DrawnSplits(asked, draws)
         root = None if self.chosen or not self.depth else inner.of(
             np.zeros(bins.shape[1], np.uint8), 0)
         for _ in range(self.count):
-            own = self._tried(asked, draws)
+            own = weights
+            if self.bag < 1.0:
+                own = weights * (draws.uniforms(len(weights)) < self.bag)
+                inner, leaves = _sums_of(targets, own, members, given[3:])
             at, splits, levels = np.zeros(bins.shape[1], np.uint8), [], []
             for level in range(self.depth):
                 if drawn is not None:
@@ -125,33 +127,34 @@ class NodeSums(Composite):
                     levels.append(inner.of(at, level))
                     means = estimated(levels)[0][2**level - 1:]
                     slopes = (targets - means[at]) / self._reach(means)[at][:, None]
-                    slopes *= weights[:, None]
+                    slopes *= own[:, None]
                     ask, event = given[2]
                     chosen = ask(Slopes(slopes, np.abs(slopes), 1.0, event, members), at,
-                                 2**level, bins, own)
-                    splits.append(own[chosen])
+                                 2**level, bins, asked,
+                                 tried=self._tried(asked, draws, 2**level))
+                    splits.append(asked[chosen])
                 at = below(bins, splits[-1], at)
             means, counts, noise = estimated([*levels, leaves.of(at, self.depth)], self.averaged)
             kept = _kept(means, noise, self.depth)
-            if drawn is not None and not self.scaled:
+            if drawn is not None and not self.scales:
                 # Drawn splits tell classes apart by what all trees add up to, not on average.
                 means, noise = means[0] + self.count * (means - means[0]), self.count * noise
             trees.append(SplitTree(tuple(splits), kept, middle + unit * means, counts,
                                    unit * noise))
         return trees
 
-    def _tried(self, asked, draws):
-        """Return the splits that a tree may have."""
-        columns = np.unique(asked[:, 0])
+    def _tried(self, asked, draws, n_nodes):
+        """Return which splits every node may have, shape (n_nodes, n_splits); None: all."""
+        columns, places = np.unique(asked[:, 0], return_inverse=True)
         if self.n_tried is None or self.n_tried >= len(columns):
-            return asked
-        order = np.argsort(draws.uniforms(len(columns)))
-        return asked[np.isin(asked[:, 0], columns[order[:self.n_tried]])]
+            return None
+        order = draws.uniforms(n_nodes * len(columns)).reshape(n_nodes, -1).argsort(axis=1)
+        return (order.argsort(axis=1) < self.n_tried)[:, places]
 
     def _reach(self, means):
         """Return the most that a target is from the mean of each node."""
-        if self.scaled:
-            return np.full(len(means), REACH / CLIP_WIDTH)
+        if self.scales:
+            return np.full(len(means), REACH)
         if means.shape[1] == 1:
             return 1.0 + np.abs(means[:, 0])
         return np.sqrt(1.0 + np.square(means).sum(axis=1) - 2.0 * means.min(axis=1))
@@ -159,13 +162,13 @@ class NodeSums(Composite):
 
 def _center(bins, targets, weights, members, mean, spread):
     """Return the released mean of targets, and how far from it they are clipped."""
-    (ask, event), (ask_square, _) = mean, spread
+    (ask, event), (ask_octave, _) = mean, spread
     own = Slopes(targets * weights[:, None], weights[:, None], 1.0, event, members)
     sums, counts = ask(own.at(np.zeros(bins.shape[1], np.uint8)), 1, 1.0, own.unit)
     middle = float(np.clip(sums[0, 0] / max(counts[0, 0], 1.0), -1.0, 1.0))
-    square = ask_square(Rows(bins.T, np.abs(targets[:, 0] - middle) * np.sqrt(weights),
-                             groups=members))
-    return middle, CLIP_WIDTH * math.sqrt(max(square, _LEAST_ROOT**2))
+    away = partial(sizes_above, 0.0, partial(targets_above, middle))
+    end = ask_octave(Rows(bins.T, targets[:, 0], groups=members), away, 1, SHORT)
+    return middle, float(np.clip(CLIP_WIDTH * end, _LEAST_REACH, 2.0))
 
 
 class DrawnSplits:
@@ -212,6 +215,17 @@ class _Sums:
         counts = 0.5 * (sums + sizes)
         return np.concatenate([counts, counts.sum(axis=1, keepdims=True)], axis=1), (
             self.noise / math.sqrt(2.0))
+
+
+def _sums_of(targets, weights, members, given):
+    """Return what asks for sums of inner nodes and of leaves, None where they have no share."""
+    classes = targets.shape[1] > 1
+    weighed = targets * weights[:, None]
+    # One of signs counts as one row; of several classes the indicators are counts themselves.
+    sizes = weighed if classes else weights[:, None]
+    return [None if ask is None else _Sums(Slopes(weighed, sizes, 1.0, event, members), ask,
+                                           derived_scale(event, REPLACE_ONE), classes)
+            for ask, event in given]
 
 
 def estimated(levels, averaged=False, likely=None):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -9,9 +11,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.columns import LEAST_WIDTH
 from dpsk._data.errors import quietly
-from dpsk._defaults.trees import BINS_SHARE, EVEN_BINS, MOST_LEVELS, TARGET_SHARE, n_levels
+from dpsk._defaults.trees import (
+    BINS_SHARE,
+    EVEN_BINS,
+    MOST_LEVELS,
+    NOISELESS_KNOTS,
+    n_levels,
+    scale_share,
+)
 from dpsk._parameters import check_integer, optional
-from dpsk.preprocessing import DPMinMaxScaler
 from dpsk.tree._base import TableTrees
 from dpsk.tree._growth import NodeSums
 
@@ -36,32 +44,28 @@ class SumTrees(TableTrees):
     #: Whether targets are numbers.
     _scaled: ClassVar[bool]
 
+    def _scales(self, budget):
+        """Return the share of the mean and the spread of targets that are numbers."""
+        return scale_share(budget) if self._scaled else 0.0
+
     @property
     def _declared(self):
+        if self.epsilon == math.inf:
+            return self.columns
         # Between public bounds even bins are public, and cost nothing.
         return {name: _even_bins(*given) if isinstance(given, tuple) and len(given) == 2 else given
                 for name, given in self.columns.items()} if self.columns else self.columns
 
-    @property
-    def _learns_bounds(self):
-        """bool : whether the ends of targets are learnt."""
-        return False
-
     def _start_fit(self, steps, budget, plan, data, told):
         before = BINS_SHARE if plan.share else 0.0
-        X, y = data
-        # Bins and ends know nothing of weights.
+        # Bins know nothing of weights.
         told = {name: each for name, each in told.items() if name == "groups"}
-        start = steps.fit(before, self._vectorizer, X, **told)
-        if self._learns_bounds:
-            before += TARGET_SHARE
-            ends = steps.fit(TARGET_SHARE, DPMinMaxScaler, np.asarray(y, np.float64)[:, None],
-                             **told)
-            self.target_bounds_ = float(ends.data_min_[0]), float(ends.data_max_[0])
+        fine = {} if budget.is_private else {"n_knots": NOISELESS_KNOTS}
+        start = steps.fit(before, partial(self._vectorizer, **fine), data[0], **told)
         return start, 1.0 - before
 
     def _growth(self, budget):
-        return NodeSums(1, self._depth(n_levels(budget)), self._scaled)
+        return NodeSums(1, self._depth(n_levels(budget, self._scaled)), self._scales(budget))
 
     def _depth(self, usual):
         """Return the number of levels; none where no column has two bins."""

@@ -9,11 +9,13 @@ import numpy as np
 from dpsk._callbacks import private_fit
 from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
-from dpsk._data.targets import middle_of, numeric_targets
+from dpsk._data.groups import groups_of
+from dpsk._data.source import Rows
+from dpsk._data.targets import centered, middle_of, numeric_targets
 from dpsk._docs import documented
-from dpsk._mixins import BOUNDED_TARGETS, BoundedRegressor
-from dpsk._parameters import check_learnt
-from dpsk._privacy.certificate import Enforced
+from dpsk._mixins import LEARNT_TARGETS, BoundedRegressor
+from dpsk._problem import Budget
+from dpsk._stages import TargetBounds
 from dpsk.tree._nodes import NODE_CONSTRAINTS, OneTree
 
 if TYPE_CHECKING:
@@ -31,8 +33,7 @@ __all__ = ["DPDecisionTreeRegressor", "TreeTargets"]
 class TreeTargets(BoundedRegressor):
     """Mixin of regressors by the means of targets in leaves."""
 
-    _constraints: ClassVar[dict] = {**NODE_CONSTRAINTS, "target_bounds": check_learnt(
-        BOUNDED_TARGETS["target_bounds"], takes_none=False)}
+    _constraints: ClassVar[dict] = {**NODE_CONSTRAINTS, **LEARNT_TARGETS}
     _scaled = True
 
     @blockwise
@@ -52,17 +53,29 @@ class TreeTargets(BoundedRegressor):
         """
         return self._unscaled(self._averages(X)[:, 0])
 
-    def _enforced(self):
-        return [Enforced("target_bounds", list(self.target_bounds_), "released",
-                         "targets outside are clipped") if self._learns_bounds else
-                self._target_bound()]
-
     def _label_facts(self, y, n_samples):
         return []
 
     def _read_targets(self, n_samples, y, weights):
-        known = {} if self._learns_bounds else {"target_bounds_": self._bounds()}
-        return numeric_targets(y), 1, None if weights is None else np.minimum(weights, 1.0), known
+        return numeric_targets(y), 1, None if weights is None else np.minimum(weights, 1.0), {}
+
+    def _facts(self, rows):
+        return Budget(rows.n_units, 1, *self._budget(rows.n_units))
+
+    def _start_fit(self, steps, budget, plan, data, told):
+        y = numeric_targets(data[1])
+        rows = Rows(np.broadcast_to(np.int8(0), (len(y), 1)), y, groups=groups_of(
+            told.get("groups"), len(y), random_state=self.random_state))
+        bounds = self._declared_bounds(rows)
+        start, share = super()._start_fit(steps, budget, plan, data, told)
+        if bounds:
+            steps.enforce(self._target_bound(bounds))
+        else:
+            stage = TargetBounds(centered, np.float64)
+            share -= steps.learn(stage, rows)
+            bounds = stage.value
+        self.target_bounds_ = bounds
+        return start, share
 
     def _as_targets(self, numbers, n_outputs):
         low, high = self.target_bounds_
@@ -85,11 +98,11 @@ class DPDecisionTreeRegressor(TreeTargets, OneTree):
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
-    target_bounds : "auto" or (float, float), default="auto"
-        Public bounds of the targets, which are clipped to them. "auto": a tenth of the budget goes
-        to two extreme quantiles, as `DPMinMaxScaler` has them.
+    target_bounds : "auto", None or (float, float), default="auto"
+        Public bounds of the targets, which are clipped to them, or how to get some, as for
+        `DPLinearRegression`.
     max_depth : int or None, default=None
-        Questions from the root to a leaf, at most 8. None: 4 to 8, by n mu.
+        Questions from the root to a leaf, at most 8. None: up to 8, by n mu, none for few rows.
     %(columns)s
         Between two bounds 32 bins of equal width cost nothing.
     %(max_categories)s %(random_state)s %(verbose)s
@@ -139,7 +152,7 @@ class DPDecisionTreeRegressor(TreeTargets, OneTree):
     _released = (*OneTree._released, "target_bounds_")
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
-                 target_bounds: tuple[float, float] | str = "auto",
+                 target_bounds: tuple[float, float] | str | None = "auto",
                  max_depth: int | None = None, columns: dict[Any, Any] | None = None,
                  max_categories: int | None = None, random_state: RandomState | None = None,
                  verbose: int = 0) -> None:

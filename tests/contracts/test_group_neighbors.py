@@ -18,6 +18,7 @@ from dpsk import (
     DPAdditiveClassifier,
     DPAdditiveRegressor,
     DPDecisionTreeClassifier,
+    DPDecisionTreeRegressor,
     DPGaussianNB,
     DPGradientBoostingClassifier,
     DPGradientBoostingRegressor,
@@ -179,6 +180,7 @@ JOBS = {
                                 init=None, target_bounds=(0.0, 1.0)),
     "tree": _fit(DPDecisionTreeClassifier, [*_NUMBERS, *_WORDS], classes=[0, 1, 2], max_depth=2,
                  max_categories=3, epsilon=40.0),
+    "tree of numbers": _fit(DPDecisionTreeRegressor, _NUMBERS, max_depth=2, epsilon=60.0),
     "forest of numbers": _fit(DPRandomForestRegressor, _NUMBERS, n_estimators=2, max_depth=2),
 }
 
