@@ -134,7 +134,8 @@ class ClusterPlan(RangedComposite):
         # Without noise nothing is cut.
         least = first * (_NARROW if self.budget.is_private else 2.0 * _FAR)
         # Rows of a cluster whose count is two deviations of its noise.
-        few = 2.0 * _COUNT_NOISE / mu_of(rounds[0].own(noise_multiplier))  # type: ignore[attr-defined]
+        mu = mu_of(rounds[0].own(noise_multiplier))  # type: ignore[attr-defined]
+        few = 2.0 * _COUNT_NOISE / mu
 
         def reaches(laws, rest, width, splits):
             clear = self.budget.n_samples / max(1e-300, few * len(laws) * math.sqrt(width))
