@@ -43,7 +43,8 @@ FOOTER = """
   outside of its guarantee.
 - Images are 10,000 of 28 x 28 pixels, averaged to 7 x 7. Blobs are normal clusters; narrow ones
   have half the width.
-- The numbers of rounds and the radius were chosen on the first part.
+- The numbers of rounds and the radius were chosen on the first part and eight more generated
+  tables.
   [The theory](../theory/clusters.md) derives the rest.
 - Few rows show no clusters (iris, wine): declare `feature_range` or `data_norm` there.
 """

@@ -14,6 +14,7 @@ __all__ = [
     "CLEARANCE",
     "CLUSTERS_AT_FIRST",
     "CLUSTER_REACH",
+    "CLUSTER_REACH_POWER",
     "CLUSTER_ROUNDS",
     "CLUSTER_SUBSPACE_SHARE",
     "COUNT_SHARE",
@@ -164,9 +165,10 @@ INDEPENDENCE_SIGNAL = 20.0
 #: Of k-means: the rounds that split clusters, others in the main directions, and those of all
 #: columns; the same where counts of usual clusters are below their noise; clusters over their
 #: number while they are split; the bound on differences from a center over their root mean
-#: square; and the share, and the most, of the main directions.
+#: square, and the power of the signal that it grows by once none are split; and the share, and
+#: the most, of the main directions.
 CLUSTER_ROUNDS, FEW_CLUSTER_ROUNDS = (3, 1, 2), (1, 1, 1)
-CLUSTERS_AT_FIRST, CLUSTER_REACH = 2, 1.5
+CLUSTERS_AT_FIRST, CLUSTER_REACH, CLUSTER_REACH_POWER = 2, 1.5, 1.0 / 3.0
 #: The most clusters that are looked for where their number is not given.
 MOST_CLUSTERS = 20
 CLUSTER_SUBSPACE_SHARE, MOST_CLUSTER_DIRECTIONS = 0.12, 16

@@ -33,7 +33,7 @@ def clip_factors(norms: FloatArray, limits: FloatArray | float,
     return factors
 
 
-def shortened(rows: FloatArray, length: float) -> FloatArray:
+def shortened(rows: FloatArray, length: FloatArray | float) -> FloatArray:
     """Return dense rows scaled down to a length, in place; those that are dropped become zero."""
     factors = clip_factors(np.sqrt(np.einsum("ij,ij->i", rows, rows)), length * HEADROOM)
     rows *= factors[:, None]

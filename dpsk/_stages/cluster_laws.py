@@ -52,10 +52,12 @@ class ClusterLaws:
         return cls(np.asarray(weights), means, covariances, sizes[:, None] * vectors[:, :, -1])
 
     @classmethod
-    def released(cls, found: ClassMoments, points: FloatArray, radius: float) -> ClusterLaws:
+    def released(cls, found: ClassMoments, points: FloatArray,
+                 radii: FloatArray) -> ClusterLaws:
         """Return the laws of rows about some points as far as noise lets them be told.
 
-        Directions that do not stand out have one variance. No row was farther than the radius.
+        Directions that do not stand out have one variance. No row was farther than the
+        radius of its cluster.
         """
         weights, counts = np.maximum(found.counts, 0.0), least_counts(found)
         width = points.shape[1]
@@ -69,20 +71,24 @@ class ClusterLaws:
         even = np.where(clear, 0.0, values).sum(axis=1) / np.maximum(1, (~clear).sum(axis=1))
         values = np.where(clear, np.sqrt(np.maximum(values**2 - edges**2, 0.0)),
                           np.maximum(even, 0.0)[:, None])
-        values *= np.minimum(1.0, radius**2 / np.maximum(values.sum(axis=1), 1e-300))[:, None]
+        values *= np.minimum(1.0, radii**2 / np.maximum(values.sum(axis=1), 1e-300))[:, None]
         kept = kept_share(shifts, (found.sum_noise / counts)**2)
-        return cls.of(weights, points + shortened(kept * shifts, radius),
+        return cls.of(weights, points + shortened(kept * shifts, radii),
                       (vectors * values[:, None, :]) @ np.swapaxes(vectors, 1, 2))
 
     def __len__(self) -> int:
         return len(self.weights)
 
-    @property
-    def spread(self) -> float:
-        """float : the mean square of the distance of a row from its cluster's mean."""
+    def spreads(self, few: float) -> FloatArray:
+        """Return mean squares of distances of rows from their cluster's mean, shape (n,).
+
+        Those of clusters of `few` rows are half way to the mean square of all rows.
+        """
         total = float(self.weights.sum())
         traces = np.trace(self.covariances, axis1=1, axis2=2)
-        return float(self.weights @ traces) / total if total > 0.0 else float(traces.mean())
+        mean = self.weights @ traces / total if total > 0.0 else traces.mean()
+        own = self.weights / np.maximum(self.weights + few, 1e-300)
+        return own * traces + (1.0 - own) * mean
 
     @cached_property
     def gains(self) -> FloatArray:
@@ -120,8 +126,8 @@ class ClusterLaws:
             units = shifts / np.maximum(lengths, 1e-300)[:, :, None]
             variances = np.einsum("ijk,ikl,ijl->ij", units, laws.covariances, units)
             slack = (_DEVIATIONS / np.maximum(laws.weights, 1.0))[:, None]
-            deviations = slack * found.sum_noise + np.sqrt(
-                np.maximum(variances, 0.0) + slack * found.moment_noise)
+            deviations = slack * found.sum_noise.mean() + np.sqrt(
+                np.maximum(variances, 0.0) + slack * found.moment_noise.mean())
             apart = lengths / np.maximum(deviations + deviations.T, 1e-300)
             small = laws.weights <= found.count_noise
             if small.any():

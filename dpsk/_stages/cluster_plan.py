@@ -10,6 +10,7 @@ import numpy as np
 
 from dpsk._defaults.budgets import (
     CLUSTER_REACH,
+    CLUSTER_REACH_POWER,
     CLUSTER_ROUNDS,
     CLUSTER_SUBSPACE_SHARE,
     CLUSTERS_AT_FIRST,
@@ -124,33 +125,41 @@ class ClusterPlan(RangedComposite):
             basis = on_grid(spectrum.vectors[:, :self._width])
             rest = max(0.0, float(np.trace(moment) - spectrum.found[:self._width].sum()))
 
-        def nearest(points, subspace):
+        def nearest(points, subspace, radii):
             source = data[0]
             return NearestRows(source.X, source.y, source.weights, source.weight_bound,
                                row_map=row_map, scale=scale, bound=_FAR * first, basis=subspace,
-                               points=points)
+                               points=points, radii=radii)
 
-        def reach(spread):
-            # Without noise nothing is cut.
-            least = _NARROW if self.budget.is_private else 2.0 * _FAR
-            return max(first * least, min(2.0 * first, CLUSTER_REACH * math.sqrt(spread)))
+        # Without noise nothing is cut.
+        least = first * (_NARROW if self.budget.is_private else 2.0 * _FAR)
+        # Rows of a cluster whose count is two deviations of its noise.
+        mu = mu_of(rounds[0].own(noise_multiplier))  # type: ignore[attr-defined]
+        few = 2.0 * _COUNT_NOISE / mu
+
+        def reaches(laws, rest, width, splits):
+            clear = self.budget.n_samples / max(1e-300, few * len(laws) * math.sqrt(width))
+            reach = CLUSTER_REACH * (1.0 if splits else max(1.0, clear)**CLUSTER_REACH_POWER)
+            return np.maximum(least, np.minimum(
+                2.0 * first, reach * np.sqrt(laws.spreads(few) + rest)))
 
         inside, _ = self._rounds
-        points, bound = np.zeros((1, self._width)), reach((first / CLUSTER_REACH)**2)
+        points, radii = np.zeros((1, self._width)), np.full(1, max(first, least))
         for place, part in enumerate(rounds[:inside]):
-            released = part.run((nearest(points, basis), len(points), np.eye(self._width), bound),
-                                session, noise_multiplier)
-            laws = ClusterLaws.released(released, points, bound)
+            released = part.run(
+                (nearest(points, basis, radii), len(points), np.eye(self._width), 1.0), session,
+                noise_multiplier).rescaled(radii)
+            laws = ClusterLaws.released(released, points, radii)
             splits = place < self._usual_rounds[0] - 1
             laws = laws.rearranged(self._count * (CLUSTERS_AT_FIRST if splits else 1))
             if self.n_clusters is None and place == inside - 1:
                 laws = laws.told_apart(released)
-            points, bound = laws.means, reach(laws.spread)
+            points, radii = laws.means, reaches(laws, 0.0, self._width, splits)
         if basis is not None:
-            points, bound = points @ basis.T, reach(laws.spread + rest)
+            points, radii = points @ basis.T, reaches(laws, rest, len(basis), False)
         for part in rounds[inside:]:
-            found = part.run((nearest(points, None), bound), session, noise_multiplier)
-            shifts = shortened(_shifts(found, basis), bound)
+            found = part.run((nearest(points, None, radii),), session, noise_multiplier)
+            shifts = shortened(_shifts(found, basis), radii)
             inertia = float(np.sum(found.squares - 2.0 * np.einsum("ij,ij->i", shifts, found.sums)
                                    + found.counts * np.einsum("ij,ij->i", shifts, shifts)))
             points = shortened(points + shifts, _FAR * first)

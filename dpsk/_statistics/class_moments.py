@@ -83,14 +83,22 @@ class ClassMoments:
         Sums over rows; of squares alone the last.
     count_noise, sum_noise, moment_noise : float
         Public standard deviations; the last of a diagonal entry, beside it ``sqrt(1/2)`` of it.
+        Of rescaled classes the last two are arrays of shape (n_classes,).
     """
 
     counts: np.ndarray
     sums: np.ndarray
     moments: np.ndarray
     count_noise: float
-    sum_noise: float
-    moment_noise: float
+    sum_noise: Any
+    moment_noise: Any
+
+    def rescaled(self, factors: FloatArray) -> ClassMoments:
+        """Return the moments of rows that are longer by a factor for each class."""
+        squares = factors**2
+        return ClassMoments(
+            self.counts, self.sums * factors[:, None], self.moments * squares[:, None, None],
+            self.count_noise, self.sum_noise * factors, self.moment_noise * squares)
 
 
 def on_grid(basis: FloatArray) -> FloatArray:

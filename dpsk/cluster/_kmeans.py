@@ -42,9 +42,9 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
     r"""K-means clustering with differential privacy.
 
     Every round releases, for all clusters at once, noisy counts and noisy sums of the differences
-    of rows from the nearest center, clipped to a radius that follows from the round before. The
-    first rounds release second moments as well, by which wide clusters are split and near ones
-    merged, so that no start is drawn.
+    of rows from the nearest center, clipped to a radius for each cluster that follows from the
+    round before. The first rounds release second moments as well, by which wide clusters are
+    split and near ones merged, so that no start is drawn.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpsk._data.errors import discreetly, quietly
+from dpsk._data.errors import quietly
 from dpsk._privacy.certificate import Enforced
 from dpsk._statistics.decimals import decimal_points
 from dpsk.statistics._plan import CountedPoints, Points
@@ -50,7 +50,10 @@ def dp_quantile(X: Any, q: Any, **options: Any) -> Estimate:
     >>> bool(abs(quartiles - [25.0, 75.0]).max() < 1.0)
     True
     """
-    q = discreetly("q", np.asarray, q, np.float64)
+    try:
+        q = np.asarray(q, np.float64)
+    except (OverflowError, TypeError, ValueError):
+        q = np.array(np.nan)
     if q.ndim > 1 or not q.size or not ((q >= 0.0) & (q <= 1.0)).all():
         raise ValueError("q: must be a number in [0, 1], or a list of some.")
     columns = Columns.of("dp_quantile", X, options, *_ALSO)

@@ -139,6 +139,11 @@ def _declared(X, bounds):
     known = dict.fromkeys(truths(X), (0.0, 1.0))
     if bounds is None or isinstance(bounds, dict):
         check_bounds("bounds", bounds)
+        names = list(_names(X))
+        for name in bounds or ():
+            if names and name not in names:
+                raise ValueError(f"bounds: {name!r} is no column; use the names of a DataFrame, "
+                                 "or positions in an array.")
         return {**known, **(bounds or {})}
     check_pair("bounds", bounds)
     return dict.fromkeys(_names(X), tuple(bounds))

@@ -20,16 +20,17 @@ _KEY, MU = bytes(range(16)), 0.5
 radii = pytest.mark.parametrize("radius", [1e-3, 1.0, 1e4])
 
 
-def source(X, points, bound=4.0, weights=None, basis=None):
+def source(X, points, radii=1.0, bound=4.0, weights=None, basis=None):
     row_map = RangedRows(np.zeros(X.shape[1]), None, None, X.dtype)
     return NearestRows(X, np.zeros(len(X)), weights, row_map=row_map, scale=np.ones(X.shape[1]),
-                       bound=bound, basis=basis, points=points)
+                       bound=bound, basis=basis, points=points,
+                       radii=np.broadcast_to(radii, len(points)))
 
 
-def totals(rows, radius, mu=MU):
+def totals(rows, mu=MU):
     """Return exact totals, the event, and the noise of every part."""
     with taped() as tape, np.errstate(all="ignore"):
-        noisy_cluster_sums(rows, radius, mu, Session(KeyedStream(_KEY), Ledger(Gaussian(mu))))
+        noisy_cluster_sums(rows, mu, Session(KeyedStream(_KEY), Ledger(Gaussian(mu))))
     return tape.totals[0], tape.events[0][0], tape.parts[0]
 
 
@@ -38,13 +39,13 @@ def totals(rows, radius, mu=MU):
 def test_replacing_a_row_stays_within_the_price_and_reaches_it(radius, mu):
     angles = np.linspace(0, 2 * np.pi, 12, endpoint=False)
     circle = np.column_stack([np.cos(angles), np.sin(angles)])
-    points = radius * np.array([[0.0, 0.0], [5.0, 0.0]])
+    points, radii = radius * np.array([[0.0, 0.0], [5.0, 0.0]]), radius * np.array([1.0, 0.125])
     rows = np.vstack([radius * circle, 0.7 * radius * circle, 3 * radius * circle,
                       points[1] + radius * circle, [[0.0, 0.0], [1e300, -1e300]]])
     for weights in (None, [1.0, 0.5, 0.25], [0.3, 1.0, 1.0]):
         weights = None if weights is None else np.array(weights)
-        found = [totals(source(np.vstack([row, np.full((2, 2), 0.1)]), points,
-                               16 * radius, weights), radius, mu) for row in rows]
+        found = [totals(source(np.vstack([row, np.full((2, 2), 0.1)]), points, radii,
+                               16 * radius, weights), mu) for row in rows]
         shares = [spent(one[1], one[2], [a - b for a, b in zip(one[0], other[0], strict=True)])
                   for one, other in itertools.combinations(found, 2)]
         assert max(shares) <= 1.0 + 1e-9
@@ -62,7 +63,7 @@ def test_sums_are_the_same_bits_in_blocks_of_any_length(dtype, monkeypatch):
         with taped() as tape:
             session = Session(KeyedStream(_KEY), Ledger(Gaussian(MU)))
             noisy_class_moments(source(X, inside, basis=basis), 4, np.eye(2), 1.3, MU, session)
-        whole, _, _ = totals(source(X, points, weights=weights), 1.1)
+        whole, _, _ = totals(source(X, points, 1.1, weights=weights))
         return [*whole, *tape.totals[0]]
 
     usual = found()
@@ -76,7 +77,7 @@ def test_sums_are_those_of_the_nearest_points():
     rng = np.random.default_rng(1)
     X, points = rng.normal(size=(300, 3)), rng.normal(size=(4, 3))
     session = Session(KeyedStream(_KEY), Ledger(Gaussian(1e9)))
-    sums = noisy_cluster_sums(source(X, points, 100.0), 50.0, 1e9, session)
+    sums = noisy_cluster_sums(source(X, points, [50.0, 20.0, 40.0, 80.0], 100.0), 1e9, session)
     nearest = ((X[:, None] - points)**2).sum(axis=2).argmin(axis=1)
     for place, point in enumerate(points):
         own = X[nearest == place] - point
