@@ -255,8 +255,9 @@ def warn_of_weak_budget(problem, unit=None):
         return
     if delta > min(_WEAK_DELTA, 1.0 / n_samples):
         warnings.warn(
-            f"a delta of {delta:.6g} is weak for n={n_samples} {unit}s: it is roughly the "
-            f"probability that the bound by epsilon fails for a {unit}; set delta to at most "
+            f"the fit, or a part of it, has a delta of {delta:.6g}, which is weak for "
+            f"n={n_samples} {unit}s. Delta is roughly the probability that the bound by epsilon "
+            f"fails for a {unit}; set delta to at most "
             f"{_WEAK_DELTA:g} and well below 1/n, such as 1e-6.", PrivacyWarning, stacklevel=2)
 
 

@@ -92,7 +92,8 @@ l1_ratio : float in [0, 1]
 radius : float or None
     Size of the constraint set; must be None for other penalties.
 solver|margin : {"auto", %(offered)s}
-    "auto" takes the solver whose predicted mean loss is least, by public numbers. That is "gd"
+    "Solvers" in the documentation describes each. "auto" takes that of the least predicted mean
+    loss, by public numbers. That is "gd"
     without a penalty or with a learned `data_norm`. With an l2 penalty and a declared `data_norm`
     it is "last_iterate" or a perturbation solver, under heavy noise "gd". With a constraint it
     is "gd", or "frank_wolfe" on an l1 ball. With ``delta=0`` and no constraint it is
@@ -110,17 +111,17 @@ solver|network : {"auto", %(offered)s}
     "auto" is "sgd".
 precondition : {"auto", True, False}
     Whether to whiten features in training: to make them uncorrelated and of equal size by a
-    noisy second moment (covariance), for .12 of the budget (mu^2).
+    noisy second moment (covariance), for .12 of the budget mu^2. A row moves results by at
+    most mu standard deviations of their noise: .19 at epsilon 1 and delta 2.5e-9.
     "auto": if delta > 0, with at most 2000 features and fewer than n mu - 1, and without a
-    penalty or with an l2 penalty and "gd" or "sgd". A row moves results by at most mu
-    standard deviations of their noise: .19 at epsilon 1 and delta 2.5e-9.
+    penalty or with an l2 penalty and "gd" or "sgd".
     The penalty applies to the coefficients of the original features.
 precondition|scores : {"auto", True, False, "unit_norm"}
     Whether to whiten features in training: to make them uncorrelated and of equal size by a
-    noisy second moment (covariance), for .12 of the budget (mu^2).
+    noisy second moment (covariance), for .12 of the budget mu^2. A row moves results by at
+    most mu standard deviations of their noise: .19 at epsilon 1 and delta 2.5e-9.
     "auto": if delta > 0, with at most 2000 features and fewer than n mu - 1, and without a
-    penalty or with an l2 penalty and "gd" or "sgd". A row moves results by at most mu
-    standard deviations of their noise: .19 at epsilon 1 and delta 2.5e-9.
+    penalty or with an l2 penalty and "gd" or "sgd".
     The penalty applies to the coefficients of the original features.
     "unit_norm": whitened rows are scaled to one norm, in prediction too; see Notes.
 precondition|network : {"auto", "whitening", True, False}
@@ -141,8 +142,8 @@ max_iter, learning_rate, batch_size, clip_norm : number or None
 data_norm : "auto", None or float
     Largest l2 norm (length) of a row; longer rows are scaled down to it in training. None: it is
     learned, as a noisy quantile of the norms, for a fiftieth to a tenth of the budget, with few
-    rows up to .3; a ValueError if rows are too few. "auto": learned if rows suffice, and
-    there is no penalty or the solver is "gd", "sgd", or, where offered, "sgda" or
+    rows up to .3; a ValueError if rows are too few. "auto": learned if rows suffice and
+    either there is no penalty or the solver is "gd", "sgd", "sgda" or
     "sufficient_statistics". Otherwise it is 1, and classifiers scale rows in prediction too;
     regressors with too few rows fit a constant. A `dpsk.exceptions.PrivacyWarning` says so.
 data_norm|network : float or None
@@ -206,9 +207,9 @@ preconditioner_ : ndarray or None
     The private whitening matrix P of shape (n_features + 1, n_features + 1), its last row for the
     intercept; n_features without intercept. None if rows were not whitened.
 preconditioner_scales_ : (float, float) or None
-    Two numbers (u, f). Let S be ``u * preconditioner_``, its rows for features multiplied by
-    `data_norm_`. Then ``inv(S @ S) - f I`` is the released second moment of
-    ``(x / data_norm_, 1)``. u is the usual norm of a row, f was added for stability.
+    The usual norm u of a row, and f, which was added for stability. Let S be
+    ``u * preconditioner_``, with rows of features times `data_norm_`. Then
+    ``inv(S @ S) - f I`` is the released second moment of ``(x / data_norm_, 1)``.
 coefs_ : list of ndarray of float32, shapes (inputs, outputs)
     The weights of every layer.
 intercepts_ : list of ndarray of float32, shapes (outputs,)

@@ -167,11 +167,12 @@ class Account:
     def _state(self, spent: tuple[float, ...]) -> str:
         """Return what is spent and what is left, in epsilons."""
         delta = self.terms["delta"]
+        left = f"left: epsilon {self._left(spent):.4g}"
+        if not any(spent):
+            return f"Nothing is spent; {left}, for one Gaussian fit at delta={delta:.3g}."
         as_of = (f", each for one Gaussian fit at delta={delta:.3g} (epsilons do not add up)"
                  if delta else " at delta=0")
-        before = (f"Spent: epsilon {self.filter.as_one(spent, delta):.4g}" if any(spent)
-                  else "Nothing is spent")
-        return f"{before}; left: epsilon {self._left(spent):.4g}{as_of}."
+        return f"Spent: epsilon {self.filter.as_one(spent, delta):.4g}; {left}{as_of}."
 
     def _left(self, spent: tuple[float, ...]) -> float:
         """Return the epsilon of one more Gaussian fit; 0 where nothing but rounding is left."""
@@ -190,8 +191,8 @@ class Account:
         if not left:
             return "Nothing is left: fit nothing more on these rows."
         kept = self.terms.get("disclosure", 0.0)
-        held = (f", as disclosure={kept:.3g} of it is kept for searches and for finding categories"
-                if kept else "")
+        held = (f" (disclosure={kept:.3g} of the budget's delta is kept for searches and for "
+                "finding categories)" if kept else "")
         more = "; budget.left(delta) gives the limit at another delta" if delta else ""
         return (f"Reduce epsilon: one fit with Gaussian noise may use up to {left:.4g} at "
                 f"delta={delta:.3g}{held}{more}. Searches, and fits at delta=0, may use less.")

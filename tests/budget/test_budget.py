@@ -341,7 +341,7 @@ def test_what_is_left_at_no_delta_is_refused_by_name(delta):
 
 
 @pytest.mark.parametrize(("delta", "end"), [
-    (1e-5, r" at delta=1e-05, as .*; budget.left\(delta\) gives"), (0.0, r" at delta=0\.")])
+    (1e-5, r" at delta=1e-05 \(.*\); budget.left\(delta\) gives"), (0.0, r" at delta=0\.")])
 def test_what_is_left_is_said_at_a_delta(delta, end):
     with PrivacyBudget(0.5, delta), pytest.raises(BudgetExceededError, match=end):
         DPLogisticRegression(epsilon=5.0, delta=delta, data_norm=30.0).fit(X, Y)
