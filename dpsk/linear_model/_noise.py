@@ -231,9 +231,11 @@ def sized_replays(model: Any, X: FloatArray, epsilon: float, n_draws: int,
     size = 0.0
     if own > max(tried[0.0][0]):
         try_size(1.0)
-        # Shrinkage bends what energies are of sizes: once more at what two of them tell.
-        try_size(_size_of(own, tried))
         size = _size_of(own, tried)
+        if min(abs(at - size) for at in tried) > _NEAR:
+            # Shrinkage bends what energies are of sizes: once more at what two of them tell.
+            try_size(size)
+            size = _size_of(own, tried)
     near = min(tried, key=lambda at: abs(at - size))
     if abs(near - size) <= _NEAR:
         _, y, fits = tried[near]
@@ -243,14 +245,15 @@ def sized_replays(model: Any, X: FloatArray, epsilon: float, n_draws: int,
 
 
 def _size_of(own, tried):
-    """Return the size of an energy, of those that were tried, between or beyond the nearest two.
+    """Return the size of an energy, between two of those that were tried, or beyond them all.
 
-    Between two sizes energies grow with their square, nearly.
+    Between two sizes energies grow with their square, nearly; beyond them as from 0 to the last.
     """
     sizes = sorted(tried)
     means = np.maximum.accumulate([np.mean(tried[size][0]) for size in sizes])
     place = int(np.clip(np.searchsorted(means, own), 1, len(sizes) - 1))
-    (low, high), (less, more) = np.square(sizes[place - 1:place + 1]), means[place - 1:place + 1]
+    ends = [place - 1 if own <= means[place] else 0, place]
+    (low, high), (less, more) = np.square(sizes)[ends], means[ends]
     if not more > less:
         return _MOST_SIZE
     return min(math.sqrt(max(low + (own - less) / (more - less) * (high - low), 0.0)), _MOST_SIZE)

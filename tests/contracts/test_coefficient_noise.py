@@ -109,7 +109,7 @@ def test_the_size_of_synthetic_predictions_is_that_at_which_fits_predict_as_much
 
     monkeypatch.setattr(_noise, "_fits", fitted)
     monkeypatch.setattr(_noise, "synthetic_targets", lambda model, X, draws, size: size)
-    for wanted in (0.0, 0.3, 0.7, 1.3):
+    for wanted in (0.0, 0.3, 0.7, 1.5):
         model = SimpleNamespace(coef_=np.array([[(0.1 + 0.9 * wanted**bend)**0.5, 0.0]]))
         size, fits = _noise.sized_replays(model, X, 1.0, 16, None)
         assert len(fits) == 16 and abs(size - wanted) < 0.15
