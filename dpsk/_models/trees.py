@@ -13,7 +13,7 @@ from dpsk._data.blocks import row_blocks
 if TYPE_CHECKING:
     from typing import Any
 
-    from dpsk._typing import FloatArray, IntArray
+    from dpsk._typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["SplitTree", "TableBins", "Tree", "along", "below", "blended", "leaves_after"]
 
@@ -184,7 +184,16 @@ class SplitTree:
     @property
     def n_leaves(self) -> int:
         """int : the number of leaves."""
-        return 1 + int(sum(kept.sum() for kept in self.kept))
+        return int(self.ends.sum())
+
+    @property
+    def ends(self) -> BoolArray:
+        """ndarray of bool, shape (n_nodes,) : which nodes are leaves."""
+        split, inner = np.zeros(len(self.counts), bool), len(self.counts) // 2
+        split[:inner] = np.concatenate([split[:0], *self.kept])
+        # Nothing is above the root, and two nodes are below every other.
+        found: BoolArray = ~split & np.append(True, np.repeat(split[:inner], 2))
+        return found
 
     @property
     def depth(self) -> int:

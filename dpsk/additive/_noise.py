@@ -212,16 +212,33 @@ def _with_moment(rows, moment, square_std):
     roots, vectors = np.sqrt(values[varied]), vectors[:, varied]
     maps = vectors / roots
     covariance = moment[:-1, :-1] - np.outer(wanted, wanted)
-    ratios, turns = np.linalg.eigh(maps.T @ covariance @ maps)
+    measured, turns = np.linalg.eigh(maps.T @ covariance @ maps)
     directions = maps @ turns
     noise = _DIFFERENT * square_std * np.square(directions).sum(axis=0)
-    hidden = ratios < np.minimum(_COLLINEAR[0] * noise, _COLLINEAR[1])
+    hidden = measured < np.minimum(_COLLINEAR[0] * noise, _COLLINEAR[1])
     # Noise moves ratios apart, and hardly those that are far from 1: of what columns share as
     # much must be left as there is.
-    change = ratios - 1.0
+    change = measured - 1.0
     ratios = 1.0 + np.sign(change) * np.sqrt(np.maximum(change**2 - noise**2, 0.0))
+    ratios = _shared_where_small(measured, ratios, noise / _DIFFERENT)
     # Columns that are collinear as far as the moment can tell are so here.
     ratios[hidden & (_COLLINEAR[0] * noise < _NEARLY_NONE)] = 0.0
     stretch = turns * np.sqrt(np.maximum(ratios, _LEAST_VARIANCE))
     mapped = (rows - mean) @ maps @ stretch @ turns.T @ (vectors * roots).T + wanted
     return mapped, directions, hidden
+
+
+def _shared_where_small(measured, ratios, noise):
+    """Return ratios, those alike of which noise of some deviations may be all that was measured.
+
+    Noise alone spreads k of them up to ``sqrt(2 k)`` deviations about 0 (Wigner's semicircle), and
+    moves their mean by a share ``1 / sqrt(k)`` of one. Of the mean Stein's positive part is left.
+    """
+    deviations = np.where(measured < _COLLINEAR[1], measured / noise, np.inf)
+    rising, counts = np.sort(deviations), np.arange(1, len(deviations) + 1)
+    within = counts[rising <= np.sqrt(2.0 * counts)]
+    if not within.size:
+        return ratios
+    mean = rising[:within[-1]].mean()
+    left = max(mean - 1.0 / (within[-1] * mean), 0.0) if mean > 0.0 else 0.0
+    return np.where(deviations <= rising[within[-1] - 1], left * noise, ratios)

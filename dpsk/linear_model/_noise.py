@@ -220,22 +220,43 @@ def sized_replays(model: Any, X: FloatArray, epsilon: float, n_draws: int,
     signal predicts as much: the noise is then that of such fits.
     """
     covariance = np.atleast_2d(np.cov(X, rowvar=False))
-    pilots, energies = {}, []
-    for at in (0.0, 1.0):
-        y = without_warnings(synthetic_targets, model, X, draws, at)
-        pilots[at] = y, list(_fits(model, X, y, epsilon, _PILOTS))
-        energies.append([_energy(fit.coef_, covariance) for fit in pilots[at][1]])
-    own, size = _energy(model.coef_, covariance), 0.0
-    if own > max(energies[0]):
-        # On average energies grow with the square of the size.
-        bare, whole = np.mean(energies, axis=1)
-        size = math.sqrt((own - bare) / (whole - bare)) if whole > bare else _MOST_SIZE
-        size = min(size, _MOST_SIZE)
-    for at, (y, fits) in pilots.items():
-        if abs(size - at) <= _NEAR:
-            return at, [*fits, *_fits(model, X, y, epsilon, n_draws - _PILOTS)]
+    own, tried = _energy(model.coef_, covariance), {}
+
+    def try_size(size):
+        y = without_warnings(synthetic_targets, model, X, draws, size)
+        fits = list(_fits(model, X, y, epsilon, _PILOTS))
+        tried[size] = [_energy(fit.coef_, covariance) for fit in fits], y, fits
+
+    try_size(0.0)
+    size = 0.0
+    if own > max(tried[0.0][0]):
+        try_size(1.0)
+        size = _size_of(own, tried)
+        if min(abs(at - size) for at in tried) > _NEAR:
+            # Shrinkage bends what energies are of sizes: once more at what two of them tell.
+            try_size(size)
+            size = _size_of(own, tried)
+    near = min(tried, key=lambda at: abs(at - size))
+    if abs(near - size) <= _NEAR:
+        _, y, fits = tried[near]
+        return near, [*fits, *_fits(model, X, y, epsilon, n_draws - _PILOTS)]
     y = without_warnings(synthetic_targets, model, X, draws, size)
     return size, list(_fits(model, X, y, epsilon, n_draws))
+
+
+def _size_of(own, tried):
+    """Return the size of an energy, between two of those that were tried, or beyond them all.
+
+    Between two sizes energies grow with their square, nearly; beyond them as from 0 to the last.
+    """
+    sizes = sorted(tried)
+    means = np.maximum.accumulate([np.mean(tried[size][0]) for size in sizes])
+    place = int(np.clip(np.searchsorted(means, own), 1, len(sizes) - 1))
+    ends = [place - 1 if own <= means[place] else 0, place]
+    (low, high), (less, more) = np.square(sizes)[ends], means[ends]
+    if not more > less:
+        return _MOST_SIZE
+    return min(math.sqrt(max(low + (own - less) / (more - less) * (high - low), 0.0)), _MOST_SIZE)
 
 
 def _fits(model, X, y, epsilon, n_draws, fit_params=MappingProxyType({})):

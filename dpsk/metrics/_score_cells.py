@@ -40,7 +40,14 @@ class ScoreCells:
 
     @classmethod
     def of(cls, bins):
-        """Return the cells of the range of a ScoreBins, at most ``JOINED**WIDTHS`` of them."""
+        """Return the cells of a ScoreBins, at most ``JOINED**WIDTHS`` of them.
+
+        Those of its range, or of the numbers that scores can be.
+        """
+        if bins.numbers:
+            halves = np.array(bins.numbers) / 2.0
+            return cls(halves[1:] + halves[:-1], np.ones(len(halves), bool),
+                       np.full(len(halves), 1.0 / len(halves)), 0)
         return _cells(bins.low, bins.high, bins.threshold)
 
 

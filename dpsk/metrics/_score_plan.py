@@ -92,7 +92,7 @@ def fewer_bins(n_bins: int, sizes: FloatArray) -> int:
 
 def lone(rows: FloatArray) -> BoolArray:
     """Return which cells hold many more rows than those beside: rows of one number, or nearly."""
-    beside = np.convolve(rows, [1.0, 0.0, 1.0], "same")
+    beside = np.append(rows[1:], 0.0) + np.append(0.0, rows[:-1])
     return rows > _LONE * beside
 
 

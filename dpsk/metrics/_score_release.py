@@ -125,7 +125,7 @@ class ScoreRelease(Composite):
         first, rows = planned_bins(levels, self.n_samples, self.noises(noise_multiplier),
                                    len(self.bins), cells.likely, cells.kept,
                                    self._too_wide(cells))
-        return (self.bins.following(first, rows, cells, lone(rows)),
+        return (self.bins.following(first, rows, cells, cells.exact.all() | lone(rows)),
                 np.searchsorted(first, np.arange(len(rows)), "right"))
 
     def losses(self, bins: ScoreBins, noise: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -42,6 +42,8 @@ class ScoreBins:
         The threshold that was asked for; None: the middle of the range.
     within : tuple of ndarray
         Edges of fine cells, and about how many rows these hold; empty where bins are public.
+    numbers : tuple of float
+        All that scores can be, rising; empty where that is not known.
     """
 
     inner: tuple
@@ -52,6 +54,7 @@ class ScoreBins:
     places: tuple = ()
     declared: float | None = field(default=None, repr=False)
     within: tuple = field(default=(), repr=False, compare=False)
+    numbers: tuple = field(default=(), repr=False)
 
     @classmethod
     def of(cls, bins, score_range, n_bins, threshold=None):

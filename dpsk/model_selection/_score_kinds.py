@@ -26,7 +26,7 @@ counts, and errors are by simulation.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -161,7 +161,8 @@ class RankScore(Score):
 
     def released(self, ask, model, X, targets, n_rows, noises):
         mu = self.diameters[1] / (n_rows * noises[1] * math.sqrt(self.shares[1]))
-        release = ScoreRelease(ScoreBins.of("auto", None, bins_at(n_rows * mu)), True, n_rows)
+        bins = replace(ScoreBins.of("auto", None, bins_at(n_rows * mu)), numbers=_numbers(model))
+        release = ScoreRelease(bins, True, n_rows)
         codes = codes_of(_logits(model, X), ScoreCells.of(release.bins).edges)
         positive = np.asarray(targets) == model.classes_[1]
         sizes = [JOINED**(each + 1) for each in range(WIDTHS)]
@@ -267,3 +268,14 @@ def _logits(model: Any, X: Any) -> FloatArray:
     found = np.asarray(responses(model, X, method), dtype=np.float64)
     with np.errstate(all="ignore"):
         return np.nan_to_num(logit(found) if method == "predict_proba" else found, nan=-1e300)
+
+
+def _numbers(model: Any) -> tuple[float, ...]:
+    """Return all logits that a tree says, rising; none of other models, nor of one leaf or many.
+
+    They follow from the tree that was released, as do edges between them; rows of a leaf are ties.
+    """
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    said = getattr(last, "_said", None)
+    found = () if said is None else np.unique(logit(said[:, 1])).tolist()
+    return tuple(found) if 1 < len(found) <= JOINED**WIDTHS else ()

@@ -11,6 +11,7 @@ from dpsk._callbacks import private_fit
 from dpsk._defaults.trees import CANDIDATE_LEVELS, has_drawn_candidates
 from dpsk._docs import documented
 from dpsk._mixins import Probabilities, ScoreClassifier
+from dpsk._models.scores import probabilities
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk.tree._base import weighed_labels
 from dpsk.tree._drawn import DrawnTree
@@ -37,6 +38,14 @@ class TreeLabels(Probabilities, ScoreClassifier):
 
     def _predict_raw(self, X):
         return self._scores(self._averages(X))
+
+    @property
+    def _said(self):
+        """ndarray or None : the probabilities of the leaves of one tree, shape (n_leaves, k)."""
+        if len(self._trees) > 1:
+            return None
+        (tree,) = self._trees
+        return probabilities(self._scores(tree.means[tree.ends]))
 
     def _read_targets(self, n_samples, y, weights):
         classes, codes, weights = weighed_labels(self, y, weights)

@@ -1,5 +1,7 @@
 """The noise that solvers say their coefficients have."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -79,6 +81,38 @@ def test_columns_that_are_collinear_in_a_released_moment_are_so_in_synthetic_row
     assert np.corrcoef(mapped.T)[0, 2] > 0.999 > 0.1 > abs(np.corrcoef(mapped.T)[0, 1])
     assert hidden.sum() == 1
     np.testing.assert_allclose(np.abs(directions[1, hidden]), 0.0, atol=0.1)
+
+
+def test_collinear_columns_do_not_vary_by_the_noise_of_a_moment():
+    """Of eight columns that are sums of eight others, which noise hides; of fixed seeds."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(4000, 16))
+    given = np.column_stack([rows, np.ones(4000)])
+    given[:, 8:16] = rows[:, :8]
+    for deviation in (0.03, 0.06):
+        noise = rng.normal(size=(17, 17)) * deviation
+        moment = given.T @ given / 4000 + (noise + noise.T) / 2.0
+        mapped, _, _ = _with_moment(rows, moment, deviation)
+        varied = np.linalg.eigvalsh(np.cov(mapped.T))[:8]
+        assert varied.max() < 2.0 * deviation and varied.mean() < 0.3 * deviation
+
+
+@pytest.mark.parametrize("bend", [1.0, 2.0])
+def test_the_size_of_synthetic_predictions_is_that_at_which_fits_predict_as_much(
+        bend, monkeypatch):
+    """Whether energies of fits grow with the square of the size, or less as shrinkage has it."""
+    X = np.random.default_rng(0).normal(size=(500, 2))
+
+    def fitted(model, X, size, epsilon, count):
+        coef = np.array([[(0.1 + 0.9 * size**bend)**0.5, 0.0]])
+        return (SimpleNamespace(coef_=coef) for _ in range(count))
+
+    monkeypatch.setattr(_noise, "_fits", fitted)
+    monkeypatch.setattr(_noise, "synthetic_targets", lambda model, X, draws, size: size)
+    for wanted in (0.0, 0.3, 0.7, 1.5):
+        model = SimpleNamespace(coef_=np.array([[(0.1 + 0.9 * wanted**bend)**0.5, 0.0]]))
+        size, fits = _noise.sized_replays(model, X, 1.0, 16, None)
+        assert len(fits) == 16 and abs(size - wanted) < 0.15
 
 
 @pytest.mark.parametrize("solver, share", [

@@ -10,6 +10,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score, f1_score, get_scorer, make_scorer
 
 from dpsk import (
+    DPDecisionTreeClassifier,
     DPGridSearchCV,
     DPLinearSVC,
     DPLogisticRegression,
@@ -286,6 +287,28 @@ def test_the_stated_error_is_that_of_the_noise(score):
         drawn.append(score.value(means, 2000))
     assert 0.67 < score.error(means, noises, 2000) / np.std(drawn) < (
         6.0 if score.name == "average_precision" else 2.0)
+
+
+@pytest.mark.parametrize("score", [SCORES[2], SCORES[3]], ids=lambda score: score.name)
+@pytest.mark.parametrize("depth", [1, 3])
+def test_rows_of_a_leaf_are_ties_whose_order_adds_no_error(score, depth):
+    """Whatever cells of the range would tell apart; all of it is drawn from fixed seeds."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(9000, 2)), np.arange(9000) % 2
+    X[:, 0] += 1.2 * y
+    tree = DPDecisionTreeClassifier(2.0, max_depth=depth, columns={0: (-4, 5), 1: (-4, 5)},
+                                    classes=[0, 1], random_state=NoiseSeed(0))
+    tree.fit(X[3000:], y[3000:])
+    X, y, noises, off = X[:3000], y[:3000], noises_at(score, 3000, 0.35), []
+    for _ in range(12):
+        means = score.released(
+            lambda place, columns: np.array([np.mean(each) for each in columns])
+            + noises[place] * rng.normal(size=len(columns)), tree, X, y, 3000, noises)
+        off.append(score.value(means, 3000) - score.exact(tree, X, y))
+        stated = score.error(means, noises, 3000)
+        assert stated < 0.008
+        assert len(means[0].bins) <= tree.get_n_leaves() == 2**depth
+    assert 0.4 * stated < np.sqrt(np.mean(np.square(off))) < 1.6 * stated
 
 
 def test_scorers_of_scikit_learn_are_taken_by_what_they_are():
