@@ -185,7 +185,7 @@ class AdditiveModel(DPEstimator):
         pairs = self._declared_pairs(columns)
         if pairs is not None:
             code = replace(code, pairs=pairs)
-            return code, code.features(values), left
+            return code, code.for_fit(values), left
         features = code.features(values)
         rule = self._pair_rule
         count = self._count(budget)
@@ -211,7 +211,7 @@ class AdditiveModel(DPEstimator):
             (rows, code.slices, _directions(model, code), candidates, rule.clip, count))
         if pairs:
             code = replace(code, pairs=tuple(pairs))
-            features = code.features(values, features)
+            features = code.for_fit(values, features)
         return code, features, left
 
     def _check_columns(self, columns):
