@@ -281,9 +281,9 @@ class TableCode:
 def _crossed(one: Any, other: Any, width: int, narrow: int) -> tuple[IntArray, FloatArray]:
     """Return places and weights of the products of those of two columns of some widths."""
     (first, weights), (second, factors) = one, other
-    places = (np.minimum(first, width - 1)[:, None] * narrow + np.minimum(second, narrow - 1))
-    products = weights[:, None] * factors
-    return places.reshape(-1, places.shape[-1]), products.reshape(places.shape[0] * len(factors), -1)
+    places = np.minimum(first, width - 1)[:, None] * narrow + np.minimum(second, narrow - 1)
+    shape = len(first) * len(second), first.shape[1]
+    return places.reshape(shape), (weights[:, None] * factors).reshape(shape)
 
 
 def _narrowed(features: Any, width: Any) -> Any:
