@@ -22,7 +22,7 @@ __all__ = ["Indicators", "LinearSplineBasis", "TableCode"]
 
 #: Rows of a block over those of which features are a megabyte as doubles.
 _MORE_ROWS = 8
-#: So many times the features that may not be 0, rows to fit on are sparse: these take less time.
+#: From so many times the features that may not be 0 on, sparse rows take less time.
 _SPARSE = 6
 
 
@@ -235,8 +235,9 @@ class TableCode:
                 self._multiply(out[part])
         return out
 
-    def for_fit(self, X: Features, known: FloatArray | None = None) -> Any:
-        """Return the same, a CSR matrix where most features are 0; some entries may be, too."""
+    def compact(self, X: Features, known: FloatArray | None = None) -> Any:
+        """Return the same, a CSR matrix where most features are 0; some entries may be, too.
+        """
         parts, pairs = self.parts, self.pairs
         counts = [part.n_entries for part in parts]
         count = sum(counts) + sum(counts[one] * counts[other] for one, other in pairs)

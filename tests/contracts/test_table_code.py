@@ -203,13 +203,13 @@ def test_products_of_two_columns_are_no_longer_than_one():
     np.testing.assert_array_equal(
         features[:, 10:22], (first[:, :, None] * second[:, None, :]).reshape(len(X), 12))
     np.testing.assert_array_equal(one.features(X, TableCode(parts).features(X)), features)
-    assert isinstance(one.for_fit(X), np.ndarray)
+    assert isinstance(one.compact(X), np.ndarray)
     for where in one.slices:
         for row in np.unique(features[:, where], axis=0):
             assert squared_norm(row) <= 1
 
 
-def test_rows_to_fit_on_are_sparse_where_most_features_are_zero():
+def test_rows_are_sparse_where_most_features_are_zero():
     """With a number that may be missing, one on a single knot, and hashed categories."""
     numbers = adversarial(np.linspace(-1.0, 1.0, 20))
     X = np.column_stack([np.roll(numbers, place) for place in range(4)])
@@ -218,7 +218,7 @@ def test_rows_to_fit_on_are_sparse_where_most_features_are_zero():
              LinearSplineBasis(np.array([0.25])), LinearSplineBasis(np.linspace(-1.0, 1.0, 18)),
              Indicators(["a", "b", "bucket"], named=2))
     code = TableCode(parts, ((0, 2), (2, 3), (0, 1)))
-    found = code.for_fit(X)
+    found = code.compact(X)
     assert sparse.issparse(found) and found.has_canonical_format
     assert found.dtype == np.float32 and found.nnz == 18 * len(X)
     np.testing.assert_array_equal(found.toarray(), code.features(X))
