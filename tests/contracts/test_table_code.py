@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.special import ndtri
 
+from dpsk._models.products import product_by_row
 from dpsk._models.shifted_log import ShiftedLog
 from dpsk._models.table_code import Indicators, LinearSplineBasis, TableCode
 
@@ -222,6 +223,12 @@ def test_rows_are_sparse_where_most_features_are_zero():
     assert sparse.issparse(found) and found.has_canonical_format
     assert found.dtype == np.float32 and found.nnz == 18 * len(X)
     np.testing.assert_array_equal(found.toarray(), code.features(X))
+    coef = np.random.default_rng(0).normal(size=(code.width, 2))
+    whole = product_by_row(found.astype(np.float64), coef)
+    np.testing.assert_allclose(whole, found.toarray() @ coef, atol=1e-12)
+    for place in range(len(X)):
+        alone = code.compact(X[place:place + 1]).astype(np.float64)
+        np.testing.assert_array_equal(product_by_row(alone, coef)[0], whole[place])
 
 
 @pytest.mark.parametrize("pairs", [(), ((0, 2),)])
