@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from dpsk._typing import FloatArray, IntArray
 
-__all__ = ["CSR_WIDTH", "block_length", "csr_blocks", "csr_of", "csr_rows", "row_blocks"]
+__all__ = ["CSR_WIDTH", "block_length", "csr_blocks", "csr_of", "csr_parts", "csr_rows",
+           "row_blocks"]
 
 _ENTRIES = 1 << 17
 #: Fewer rows than this would leave a matrix that multiplies them, or their products are added to,
@@ -21,6 +22,9 @@ _ENTRIES = 1 << 17
 _FEW_ROWS, _MOST_ENTRIES = 1 << 8, 1 << 19
 #: Sparse rows are counted with that many entries each, whatever they hold.
 CSR_WIDTH = 1 << 5
+#: Columns that are looked at together, and the share of their entries that a dense product takes
+#: as long for.
+_COLUMNS, _FULL = 1 << 6, 0.1
 
 
 def block_length(width: int) -> int:
@@ -57,3 +61,15 @@ def csr_rows(X: Any, rows: slice) -> Any:
     pointers = X.indptr[rows.start:rows.stop + 1]
     entries = slice(pointers[0], pointers[-1])
     return csr_of(X.data[entries], X.indices[entries], pointers - pointers[0], X.shape[1])
+
+
+def csr_parts(X: Any) -> tuple[FloatArray, Any]:
+    """Return the first columns of a CSR matrix dense, as far as they are fuller, and the others.
+
+    For sums that are exact: where the parts meet follows from the entries.
+    """
+    starts = np.arange(0, X.shape[1], _COLUMNS)
+    counts = np.bincount(X.indices // _COLUMNS, minlength=len(starts))
+    thin = counts < _FULL * X.shape[0] * np.minimum(X.shape[1] - starts, _COLUMNS)
+    width = int(starts[np.argmax(thin)]) if thin.any() else X.shape[1]
+    return X[:, :width].toarray(), X[:, width:]

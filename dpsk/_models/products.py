@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from scipy import sparse
 
 if TYPE_CHECKING:
-    from dpsk._typing import FloatArray
+    from dpsk._typing import Features, FloatArray
 
 __all__ = ["product_by_row"]
 
@@ -15,12 +16,14 @@ __all__ = ["product_by_row"]
 _TILE = 8
 
 
-def product_by_row(rows: FloatArray, weights: FloatArray) -> FloatArray:
+def product_by_row(rows: Features, weights: FloatArray) -> FloatArray:
     """Return ``rows @ weights``, every row rounded by itself, wherever it stands.
 
     Products of many rows are made in tiles, and on the edge of one a row may round otherwise. The
     size of a group of rows, which is secret, would then show in all rows behind it.
     """
+    if sparse.issparse(rows):
+        return cast("FloatArray", rows @ weights)
     if weights.shape[1] == 1:
         return np.einsum("ij,jk->ik", rows, weights)
     n_rows, n_columns = rows.shape

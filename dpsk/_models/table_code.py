@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from dpsk._data.blocks import row_blocks
+from dpsk._data.blocks import csr_of, row_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +22,8 @@ __all__ = ["Indicators", "LinearSplineBasis", "TableCode"]
 
 #: Rows of a block over those of which features are a megabyte as doubles.
 _MORE_ROWS = 8
+#: From so many times the features that may not be 0 on, sparse rows take less time.
+_SPARSE = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +59,13 @@ class LinearSplineBasis:
         """int : number of features in products."""
         return self.width
 
-    def write(self, numbers: FloatArray, out: FloatArray) -> None:
-        """Write the features of a column to `out`, shape (n, width), which is zero."""
+    @property
+    def n_entries(self) -> int:
+        """int : number of features that a number may have a weight in."""
+        return min(len(self.knots), 2) + self.has_indicator
+
+    def entries(self, numbers: FloatArray, dtype: Any) -> tuple[IntArray, FloatArray]:
+        """Return the places of these features of a column, and the weights, (n_entries, n)."""
         missing = np.isnan(numbers)
         inside, knots = np.clip(numbers, self.knots[0], self.knots[-1]), self.knots
         if self.scale is not None:
@@ -70,19 +77,26 @@ class LinearSplineBasis:
         gaps[~(gaps > 0)] = np.inf
         inside -= knots.take(left)
         inside /= gaps.take(left)
-        share = inside.astype(out.dtype)
+        share = inside.astype(dtype)
         # Beside a weight that is rounded to 1 another would make the row longer than that.
         np.copyto(share, 0, where=~(1 - share < 1))
         rest = 1 - share
         rest[missing] = 0
-        # Beyond the last knot there is room for a share of 0; one index is much faster than two.
-        own = np.zeros((len(out), len(knots) + 1), out.dtype)
-        places = left + np.arange(len(out)) * own.shape[1]
-        own.reshape(-1)[places] = rest
-        own.reshape(-1)[places + 1] = share
-        out[:, :len(knots)] = own[:, :-1]
+        # One knot has no other beside it.
+        places = [left, left + 1][:len(knots)]
+        weights = [rest, share][:len(knots)]
         if self.has_indicator:
-            out[:, -1] = missing
+            places.append(np.full(len(left), len(knots)))
+            weights.append(missing.astype(dtype))
+        return np.array(places), np.array(weights)
+
+    def write(self, numbers: FloatArray, out: FloatArray) -> None:
+        """Write the features of a column to `out`, shape (n, width), which is zero."""
+        own = np.zeros(out.shape, out.dtype)
+        places, weights = self.entries(numbers, out.dtype)
+        # One index is much faster than two.
+        own.reshape(-1)[places + np.arange(0, own.size, self.width)] = weights
+        out[...] = own
 
     def names(self, column: str) -> list[str]:
         """Return a name for every feature."""
@@ -124,15 +138,26 @@ class Indicators:
         """int : number of features in products."""
         return self.named + 1 if self.named else self.width
 
-    def write(self, positions: FloatArray, out: FloatArray) -> None:
-        """Write the features of a column to `out`, shape (n, width), which is zero."""
+    @property
+    def n_entries(self) -> int:
+        """int : number of features that a position may have a weight in."""
+        return 1
+
+    def entries(self, positions: FloatArray, dtype: Any) -> tuple[IntArray, FloatArray]:
+        """Return the place of this feature of a column, and the weight 1, (1, n)."""
         places = positions.astype(np.intp)
         if self.kept is not None:
             nearest = np.searchsorted(self.kept, places)
             known = np.append(self.kept, -2)[nearest] == places
             rest = -1 if self.others is None else np.append(self.others, -1)[places]
             places = np.where(known, nearest, rest)
-        out[np.arange(len(places)), np.where(places < 0, self.width - 1, places)] = 1
+        places = np.where(places < 0, self.width - 1, places)
+        return places[None], np.ones((1, len(places)), dtype)
+
+    def write(self, positions: FloatArray, out: FloatArray) -> None:
+        """Write the features of a column to `out`, shape (n, width), which is zero."""
+        (places,), _ = self.entries(positions, out.dtype)
+        out[np.arange(len(places)), places] = 1
 
     def names(self, column: str) -> list[str]:
         """Return a name for every feature."""
@@ -210,6 +235,28 @@ class TableCode:
                 self._multiply(out[part])
         return out
 
+    def compact(self, X: Features, known: FloatArray | None = None) -> Any:
+        """Return the same, a CSR matrix where most features are 0; some entries may be, too.
+        """
+        parts, pairs = self.parts, self.pairs
+        counts = [part.n_entries for part in parts]
+        count = sum(counts) + sum(counts[one] * counts[other] for one, other in pairs)
+        if self.width < _SPARSE * count:
+            return self.features(X, known)
+        size = len(X) * count
+        kind = np.int32 if size <= np.iinfo(np.int32).max else np.int64
+        places, weights = np.empty((len(X), count), kind), np.empty((len(X), count), self.dtype)
+        for rows in row_blocks(len(X), count):
+            found = [part.entries(column, self.dtype) for part, column in
+                     zip(parts, np.ascontiguousarray(X[rows].T), strict=True)]
+            found += [_crossed(found[one], found[other], parts[one].narrow, parts[other].narrow)
+                      for one, other in pairs]
+            np.concatenate([where.start + own for where, (own, _) in
+                            zip(self.slices, found, strict=True)], out=places[rows].T)
+            np.concatenate([own for _, own in found], out=weights[rows].T)
+        ends = np.arange(0, size + 1, count, dtype=kind)
+        return csr_of(weights.reshape(-1), places.reshape(-1), ends, self.width)
+
     def blocks(self, n_rows: int) -> Iterator[slice]:
         """Yield slices of rows whose features are some megabytes: calls cost more than a cache."""
         return row_blocks(n_rows, max(1, self.width // _MORE_ROWS))
@@ -230,6 +277,14 @@ class TableCode:
         crossed = [f"{one} x {other}" for first, second in self.pairs
                    for one in short[first] for other in short[second]]
         return [*(name for each in names for name in each), *crossed]
+
+
+def _crossed(one: Any, other: Any, width: int, narrow: int) -> tuple[IntArray, FloatArray]:
+    """Return places and weights of the products of those of two columns of some widths."""
+    (first, weights), (second, factors) = one, other
+    places = np.minimum(first, width - 1)[:, None] * narrow + np.minimum(second, narrow - 1)
+    shape = len(first) * len(second), first.shape[1]
+    return places.reshape(shape), (weights[:, None] * factors).reshape(shape)
 
 
 def _narrowed(features: Any, width: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg.blas import dtrmm
 
-from dpsk._data.blocks import csr_rows, row_blocks
+from dpsk._data.blocks import csr_parts, csr_rows, row_blocks
 from dpsk._data.norms import square_sums
 from dpsk._models.clipping import HEADROOM, clip_factors
 from dpsk._models.linear import LinearModel
@@ -180,9 +180,9 @@ class WhitenedModel(LinearModel):
         with np.errstate(all="ignore"):
             if sparse.issparse(X):
                 norms = np.empty(X.shape[0])
-                for part in row_blocks(X.shape[0], 4 * len(self.matrix)):
+                for part in row_blocks(X.shape[0], max(1, len(self.matrix) // 4)):
                     beside = constants[part] if np.ndim(constants) else constants
-                    norms[part] = self._squares_of_multiples(X[part], beside)
+                    norms[part] = self._squares_of_multiples(csr_rows(X, part), beside)
             else:
                 norms = self._squares_of_multiples(X, constants)
             np.sqrt(norms, out=norms)
@@ -197,7 +197,13 @@ class WhitenedModel(LinearModel):
         if self.norms is not None:
             X = X.toarray() if sparse.issparse(X) else X
             return self.norms.square_norms(X, constants if self.rows.fit_intercept else None)
-        mapped = X @ self._corner.T if sparse.issparse(X) else self._mapped_features(X)
+        if not sparse.issparse(X):
+            return self._square_norms(self._mapped_features(X), constants)
+        first, others = csr_parts(X)
+        width = first.shape[1]
+        mapped = others @ self._corner.T[width:]
+        # Of the first columns the triangle has no rows below these.
+        mapped[:, :width] += dtrmm(1.0, self._corner[:width, :width], first.T).T
         return self._square_norms(mapped, constants)
 
     def _shortening(self, norms: FloatArray, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from dpsk._data.blocks import block_length
+from dpsk._data.blocks import block_length, csr_parts
 from dpsk._data.parted import on_threads
 from dpsk._mechanism.sensitivity import Sensitivity
 from dpsk._models.preconditioner import entering_rows
@@ -46,6 +46,8 @@ _COUNT_UNIT = 2.0**-20
 _DOWN = 1.0 - 2.0**-40
 #: Rows that are counted at once.
 _PART = 1 << 20
+#: Sparse rows whose outer products are added up at once, or as many as there are columns.
+_CSR_ROWS = 1 << 11
 
 
 def noisy_mean(model: Any, rows: RowSource, mu: float,
@@ -169,7 +171,7 @@ def _group_counts(rows: RowSource, n_groups: int) -> FloatArray:
 def _squares_sum(rows: RowSource, model: Any, unit: float, constant: float) -> FloatArray:
     """Return the sum of outer products of scaled rows and the constant, in whole units."""
     size, features = model.shape[0], model.n_features
-    length = block_length(size)
+    length = max(_CSR_ROWS, features) if rows.is_sparse else block_length(size)
     buffer = None if rows.is_sparse else np.empty((min(length, len(rows)), features))
     squares, sums = np.zeros((features, features), order="F"), np.zeros((size, size))
     for part in rows.blocks(length):
@@ -177,7 +179,11 @@ def _squares_sum(rows: RowSource, model: Any, unit: float, constant: float) -> F
         roots = None if rows.groups is None else _DOWN / np.sqrt(rows.groups.sizes[part])
         block, constants = _truncated(model, rows.take(part).X, unit, buffer, roots)
         if rows.is_sparse:
-            squares += (block.T @ block).toarray()
+            first, others = csr_parts(block)
+            width = first.shape[1]
+            squares[:width, :width] += first.T @ first
+            squares[:width, width:] += (others.T @ first).T
+            squares[width:, width:] += (others.T @ others).toarray()
         else:
             # The upper half, added in place.
             squares = dsyrk(1.0, block.T, 1.0, squares, overwrite_c=True)

@@ -185,7 +185,7 @@ class AdditiveModel(DPEstimator):
         pairs = self._declared_pairs(columns)
         if pairs is not None:
             code = replace(code, pairs=pairs)
-            return code, code.features(values), left
+            return code, code.compact(values), left
         features = code.features(values)
         rule = self._pair_rule
         count = self._count(budget)
@@ -211,7 +211,7 @@ class AdditiveModel(DPEstimator):
             (rows, code.slices, _directions(model, code), candidates, rule.clip, count))
         if pairs:
             code = replace(code, pairs=tuple(pairs))
-            features = code.features(values, features)
+            features = code.compact(values, features)
         return code, features, left
 
     def _check_columns(self, columns):
@@ -284,7 +284,7 @@ class AdditiveModel(DPEstimator):
     def _features(self, values):
         """Return features to predict by, float64."""
         if not self._signs.any():
-            return self._code.features(values).astype(np.float64)
+            return self._code.compact(values).astype(np.float64)
         # Curves that are monotonic stay so where the weights of knots have all their digits.
         features = np.empty((len(values), self._code.width))
         self._code.dense(values, features)

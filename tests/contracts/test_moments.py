@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from dpsk._data import blocks
 from dpsk._data.source import Rows
@@ -37,7 +38,7 @@ def _opened(plan, stream=None):
 def _answer(X, fit_intercept=True, data_norm=1.0, mu=0.5, session=None):
     model = LinearModel(X.shape[1], None, fit_intercept, data_norm)
     session = session or _opened(Gaussian(mu))[0]
-    return noisy_second_moment(model, Rows(X, np.zeros(len(X))), mu, session)
+    return noisy_second_moment(model, Rows(X, np.zeros(X.shape[0])), mu, session)
 
 
 def _noise_std(n_features, n, fit_intercept=True, data_norm=1.0, mu=0.5):
@@ -46,7 +47,7 @@ def _noise_std(n_features, n, fit_intercept=True, data_norm=1.0, mu=0.5):
 
 def _sum(X, *args, **kwargs):
     with np.errstate(all="ignore"):
-        return len(X) * _answer(X, *args, **kwargs)
+        return X.shape[0] * _answer(X, *args, **kwargs)
 
 
 def _measured(X, fit_intercept, data_norm):
@@ -105,6 +106,15 @@ def test_sums_are_the_same_bits_in_any_order_and_block(
     np.testing.assert_array_equal(_sum(X[rng.permutation(1000)], fit_intercept, data_norm), whole)
     monkeypatch.setattr(blocks, "_ENTRIES", 70)
     np.testing.assert_array_equal(_sum(X, fit_intercept, data_norm), whole)
+
+
+@pytest.mark.parametrize("widths", [(1, 70), (70, 1), (70, 130)])
+def test_sparse_rows_have_the_moment_of_dense_ones(noiseless, widths):
+    """Of columns that are full, and of others after them that are nearly empty."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(300, sum(widths)))
+    X[:, widths[0]:][rng.random((300, widths[1])) < 0.97] = 0.0
+    np.testing.assert_allclose(_sum(sparse.csr_matrix(X)), _sum(X), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("data_norm, mu", [(0.3, 0.1), (1.0, 1.0), (4.0, 7.0)])

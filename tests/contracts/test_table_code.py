@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from scipy.special import ndtri
 
+from dpsk._models.products import product_by_row
 from dpsk._models.shifted_log import ShiftedLog
 from dpsk._models.table_code import Indicators, LinearSplineBasis, TableCode
 
@@ -202,9 +204,31 @@ def test_products_of_two_columns_are_no_longer_than_one():
     np.testing.assert_array_equal(
         features[:, 10:22], (first[:, :, None] * second[:, None, :]).reshape(len(X), 12))
     np.testing.assert_array_equal(one.features(X, TableCode(parts).features(X)), features)
+    assert isinstance(one.compact(X), np.ndarray)
     for where in one.slices:
         for row in np.unique(features[:, where], axis=0):
             assert squared_norm(row) <= 1
+
+
+def test_rows_are_sparse_where_most_features_are_zero():
+    """With a number that may be missing, one on a single knot, and hashed categories."""
+    numbers = adversarial(np.linspace(-1.0, 1.0, 20))
+    X = np.column_stack([np.roll(numbers, place) for place in range(4)])
+    X[:, 3] = np.arange(len(X)) % 4
+    parts = (LinearSplineBasis(np.linspace(-1.0, 1.0, 20), has_indicator=True),
+             LinearSplineBasis(np.array([0.25])), LinearSplineBasis(np.linspace(-1.0, 1.0, 18)),
+             Indicators(["a", "b", "bucket"], named=2))
+    code = TableCode(parts, ((0, 2), (2, 3), (0, 1)))
+    found = code.compact(X)
+    assert sparse.issparse(found) and found.has_canonical_format
+    assert found.dtype == np.float32 and found.nnz == 18 * len(X)
+    np.testing.assert_array_equal(found.toarray(), code.features(X))
+    coef = np.random.default_rng(0).normal(size=(code.width, 2))
+    whole = product_by_row(found.astype(np.float64), coef)
+    np.testing.assert_allclose(whole, found.toarray() @ coef, atol=1e-12)
+    for place in range(len(X)):
+        alone = code.compact(X[place:place + 1]).astype(np.float64)
+        np.testing.assert_array_equal(product_by_row(alone, coef)[0], whole[place])
 
 
 @pytest.mark.parametrize("pairs", [(), ((0, 2),)])

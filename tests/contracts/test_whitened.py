@@ -355,6 +355,12 @@ def test_every_row_is_measured_by_itself_with_the_same_bits(intercept, k, alike)
     for one, other in zip(_factors(model, sparse.csr_matrix(X), scale, constants), whole,
                           strict=True):
         np.testing.assert_array_equal(one, other)
+    # By a triangle, and with the first columns fuller than the others.
+    X[:, 70:][rng.random((_MANY, _WIDE - 70)) < 0.96] = 0.0
+    model = replace(model, norms=None)
+    for one, other in zip(*(_factors(model, each, scale, constants)
+                            for each in (X, sparse.csr_matrix(X))), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @intercepts
