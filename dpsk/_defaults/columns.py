@@ -213,6 +213,10 @@ class PairRule:
             return 0
         return min(MOST_PAIRS, max(1, round(signal / PAIR_SIGNAL)))
 
+    def pays(self, budget, scarcity):
+        """Return whether rows at a `class_scarcity` are enough for one pair."""
+        return _whole_signal(budget, PAIR_MU) >= scarcity * min(self.least, PAIR_SIGNAL)
+
     def largest(self, budget):
         """Return how many features the product of two columns may have."""
         return _whole_signal(budget, PAIR_MU) / self.cell

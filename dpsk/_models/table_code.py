@@ -178,10 +178,13 @@ class TableCode:
     pairs : tuple of (int, int)
         Columns whose features are multiplied, each of one with each of the other; that makes
         blocks of norm at most 1, after those of the columns.
+    scarcity: float
+        How many times less a row says of a score than where both classes are as large; released.
     """
 
     parts: tuple
     pairs: tuple = ()
+    scarcity: float = 1.0
     dtype: ClassVar[type] = np.float32
 
     def for_next_rows(self) -> TableCode:

@@ -196,6 +196,8 @@ class AdditiveModel(DPEstimator):
                 if width > 1 and not signs[place]]
         candidates = [(one, other) for place, (other, width) in enumerate(free)
                       for one, beside in free[:place] if beside * width <= largest]
+        if self.interactions == "auto" and not rule.pays(budget, code.scarcity):
+            candidates = []
         # Prices do not depend on what was released, as candidates do.
         left -= FIRST_SHARE + rule.share
         if not candidates:

@@ -172,6 +172,20 @@ def test_a_rare_class_has_fewer_knots_and_two_intervals_at_least(rare_class):
     assert found == [[9] * 6, [9] * 6, [3] * 6]
 
 
+@pytest.mark.parametrize(("share", "interactions", "chosen"), [
+    (0.5, "auto", True), (0.04, "auto", False), (0.04, 1, True)])
+def test_no_pairs_are_looked_for_by_default_where_a_class_is_rare(share, interactions, chosen):
+    rng = np.random.default_rng(0)
+    flags, number = rng.integers(0, 2, (2, 20_000)), rng.normal(size=20_000)
+    y = rng.random(20_000) < 2.0 * share * (flags[0] == flags[1])
+    X = pd.DataFrame({"a": flags[0], "b": flags[1], "number": number})
+    model = DPAdditiveClassifier(8.0, columns={"a": [0, 1], "b": [0, 1]}, classes=[0, 1],
+                                 interactions=interactions, random_state=NoiseSeed(0)).fit(
+                                     X, y.astype(int))
+    pairs = [[axis.column for axis in term.axes] for term in model.terms_]
+    assert (["a", "b"] in pairs) == chosen
+
+
 @pytest.mark.covering(most=1)
 @pytest.mark.parametrize(("n", "classes", "counts"), [
     (20_000, [0, 1], 1), (20_000, [0, 1, 2], 0), (400, [0, 1], 0)])
