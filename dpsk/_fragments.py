@@ -207,7 +207,7 @@ preconditioner_ : ndarray or None
     The private whitening matrix P of shape (n_features + 1, n_features + 1), its last row for the
     intercept; n_features without intercept. None if rows were not whitened.
 preconditioner_scales_ : (float, float) or None
-    The usual norm u of a row, and f, which was added for stability. Let S be
+    The usual norm u of a whitened row, and f, which was added for stability. Let S be
     ``u * preconditioner_``, with rows of features times `data_norm_`. Then
     ``inv(S @ S) - f I`` is the released second moment of ``(x / data_norm_, 1)``.
 coefs_ : list of ndarray of float32, shapes (inputs, outputs)

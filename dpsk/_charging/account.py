@@ -191,7 +191,7 @@ class Account:
         if not left:
             return "Nothing is left: fit nothing more on these rows."
         kept = self.terms.get("disclosure", 0.0)
-        held = (f" (disclosure={kept:.3g} of the budget's delta is kept for searches and for "
+        held = (f" (of the budget's delta, disclosure={kept:.3g} is kept for searches and for "
                 "finding categories)" if kept else "")
         more = "; budget.left(delta) gives the limit at another delta" if delta else ""
         return (f"Reduce epsilon: one fit with Gaussian noise may use up to {left:.4g} at "

@@ -42,8 +42,8 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
     with intercept b. It is fitted by the logistic loss for two classes and the multinomial one
     for more. A curve is straight between its knots, which are private quantiles of the column.
     Skewed columns are on a logarithmic scale. Pass the raw table, with categorical and missing
-    values and features of any scale. Only its number of rows, column names, dtypes and the set
-    of labels are public.
+    values and features of any scale. Only its number of rows, column names, dtypes, the set of
+    labels and all parameters are public.
 
     Parameters
     ----------

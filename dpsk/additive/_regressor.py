@@ -40,8 +40,8 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
 
     Curves are straight between knots, those of skewed columns on a logarithm of shifted numbers.
     Targets are clipped to bounds and mapped to [-1, 1]; there half the mean squared residual is
-    minimized, under noise. The table comes as it is: with words, gaps and columns of any scale; of
-    it no more is public than the kinds of its columns.
+    minimized, under noise. Pass the raw table, with categorical and missing values and features
+    of any scale. Only its number of rows, column names, dtypes and all parameters are public.
 
     Parameters
     ----------

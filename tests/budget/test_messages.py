@@ -138,6 +138,6 @@ def test_a_lock_that_is_given_back_soon_is_not_told_of(tmp_path):
 
 
 def test_a_first_fit_at_all_of_epsilon_is_told_what_is_kept():
-    said = r"Nothing is spent; .*up to 2\.986 at delta=1e-06 \(disclosure=1e-07 of"
+    said = r"Nothing is spent; .*up to 2\.986 at delta=1e-06 \(of .*, disclosure=1e-07 is kept"
     with PrivacyBudget(3.0, 1e-6), pytest.raises(BudgetExceededError, match=said):
         charge_fit(Gaussian(1 / noise_multiplier(lambda z: Gaussian(1 / z), 3.0, 1e-6)))
