@@ -232,7 +232,8 @@ def _entering(X: FloatArray, weights: FloatArray | None, constant: float,
     entering = np.full((len(X), X.shape[1] + 1), constant / unit)
     np.divide(X, unit, out=entering[:, :-1])
     if weights is not None:
-        entering *= _DOWN * np.sqrt(weights)[:, None]
+        # A weight of 1 is none: noise that repeats has the same key, and so meets the same sums.
+        entering *= (np.where(weights < 1.0, _DOWN, 1.0) * np.sqrt(weights))[:, None]
     return np.trunc(entering, out=entering)
 
 

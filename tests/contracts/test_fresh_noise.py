@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from dpsk import DPKMeans, DPLinearDiscriminantAnalysis, DPQuadraticDiscriminantAnalysis
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import every_case, make, table, taped
 
@@ -34,3 +35,20 @@ def test_one_seed_draws_anew_for_rows_that_differ(cls, solver, variant):
     draws = np.concatenate([drawn(clone(model), data) for data in (
         first, first.with_row(5, table(cls, variant, "tiny"), 30))])
     assert len(np.unique(draws)) == len(draws)
+
+
+@pytest.mark.parametrize("cls", [DPKMeans, DPLinearDiscriminantAnalysis,
+                                 DPQuadraticDiscriminantAnalysis])
+def test_weights_of_1_meet_the_sums_of_the_noise_without_weights(cls):
+    """They have the same key: where sums differed, answers would differ by these alone."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    tapes = []
+    for weights in (None, np.ones(60)):
+        model = cls(epsilon=20.0, delta=1e-6, feature_range=(-2, 2), random_state=NoiseSeed(0))
+        with taped() as tape:
+            model.fit(X, X[:, 0] > 0.0, sample_weight=weights)
+        tapes.append(tape)
+    one, other = tapes
+    assert all(map(np.array_equal, one.noise, other.noise))
+    for here, there in zip(one.totals, other.totals, strict=True):
+        assert all(map(np.array_equal, here, there))
