@@ -49,6 +49,8 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
 
     #: Whether only signs and orders of scores matter, so that long rows keep theirs.
     _homogeneous: ClassVar[bool] = False
+    #: Where predictions end, over a learnt bound on rows, as beyond it none were fitted; None: no.
+    _reach: ClassVar[float | None] = None
     #: Whether long rows are scaled with their targets, as they may be where a target is a score.
     _whole: ClassVar[bool] = False
     #: Whether rows are shares of some 1: short, so that steps on few of them do no harm.
@@ -184,6 +186,9 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         self._row_map = None if stage is None else stage.row_map
         if unknown and self._row_map is None and self._homogeneous:
             self._row_map = ShortRows(model, whitened=stage is not None)
+        if learns and self._row_map is None and self._reach:
+            model = replace(model, data_norm=self._reach * self.data_norm_)
+            self._row_map = ShortRows(model, whitened=False)
         theta = theta.astype(rows.dtype)
         if not self.fit_intercept:
             return theta, np.zeros(model.shape[1:], dtype=rows.dtype)[()], rest

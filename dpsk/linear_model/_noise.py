@@ -108,14 +108,14 @@ def why_unknown(model: Any) -> str | None:
     if model.preconditioner_scales_ is None:
         return ("the fit released no second moment of rows; use solver='gd', 'newton' or 'sgd' "
                 "with precondition=True.")
+    if not is_classifier(model) and isinstance(model._scalar_loss(), CappedPoisson):
+        return "the spread of counts about their predictions was not released."
     if model._row_map is not None:
         return f"precondition={model.precondition!r} predicts by rows of one length."
     if facts.is_weighted:
         return "the fit had sample_weight, whose law was not released."
     if hasattr(model, "group_weights_"):
         return "which rows are in which group was not released."
-    if not is_classifier(model) and isinstance(model._scalar_loss(), CappedPoisson):
-        return "the spread of counts about their predictions was not released."
     if model.penalty in ("l1", "elasticnet"):
         return f"penalty={model.penalty!r} hides how far from 0 a coefficient would be without it."
     if not is_of(type(model), "dpsk"):

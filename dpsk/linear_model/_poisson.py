@@ -9,6 +9,7 @@ import numpy as np
 from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
 from dpsk._data.targets import check_target_bounds, shares
+from dpsk._defaults.losses import LONGEST_COUNTS
 from dpsk._docs import documented
 from dpsk._objective.losses import CappedPoisson
 from dpsk._parameters import check_learnt
@@ -57,8 +58,8 @@ class DPPoissonRegressor(LinearRegressor):
     -----
     %(privacy)s
 
-    ``predict(X)`` is ``exp(X @ coef_ + intercept_)`` within `target_bounds_`: bounds on rows and
-    whitening are a matter of training.
+    ``predict(X)`` is ``exp(X @ coef_ + intercept_)`` within `target_bounds_`. Where `data_norm_` is
+    learned, rows longer than 1.1 times it are scaled down to that, as means grow exponentially.
 
     References
     ----------
@@ -81,6 +82,7 @@ class DPPoissonRegressor(LinearRegressor):
         "target_bounds": check_learnt(
             lambda name, value: check_target_bounds(value, (0.0, 1.0), 0.0))}
     _lowest = 0.0
+    _reach = LONGEST_COUNTS
 
     def _loss(self):
         return CappedPoisson()

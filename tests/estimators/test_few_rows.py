@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, make_friedman2
 from sklearn.metrics import log_loss
 
 from dpsk import (
@@ -314,3 +314,15 @@ def test_targets_of_many_columns_are_drawn_to_their_mean_where_noise_explains_th
     model = DPMLPRegressor(epsilon=0.5, target_bounds=(-5.0, 5.0))
     found = [model.fit(X[:3000], y[:3000]).score(X[3000:], y[3000:]) for _ in range(5)]
     assert np.median(found) > -0.45
+
+
+def test_counts_of_rows_beyond_a_learned_norm_do_not_explode():
+    X, y = make_friedman2(4000, random_state=0)
+    y = np.random.default_rng(0).poisson(y)
+    model = DPPoissonRegressor(1.0, random_state=NoiseSeed(0)).fit(X[:2000], y[:2000])
+    assert model.score(X[2000:], y[2000:]) > 0.2
+    # Rows of half the bound are as they were.
+    short = 0.5 * model.data_norm_ * X[:5] / np.linalg.norm(X[:5], axis=1)[:, None]
+    means = np.exp(short @ model.coef_ + model.intercept_)
+    np.testing.assert_allclose(model.predict(short), np.clip(means, *model.target_bounds_))
+    np.testing.assert_allclose(model.predict(sparse.csr_array(9 * X)), model.predict(9 * X))
