@@ -204,7 +204,8 @@ def _refuse_kind(name, dtype, categories):
         raise ValueError(f"columns: {name!r} has words for categories, but X has a column of "
                          f"{dtype}, where no cell is a word; declare numbers, such as 150 for "
                          "'150', or convert the column by '.astype(str)'.")
-    if getattr(dtype, "type", None) is str and any(isinstance(each, Real) for each in categories):
+    if getattr(dtype, "type", None) is str and any(
+            isinstance(each, Real) and each == each for each in categories):
         raise ValueError(f"columns: {name!r} has numbers for categories, but X has a column of "
                          f"{dtype}, where every cell is a word; declare words, such as '150' for "
                          "150, or convert the column to numbers.")

@@ -330,13 +330,15 @@ def _numbers(cells, column):
 
 def _positions(cells, column, categories):
     """Return the position of every cell among categories, -1 for any other."""
-    codes, found = _factorized(cells, column)
+    (codes, found), missing = _factorized(cells, column), -1
     if isinstance(categories, Buckets):
         known = _looked_up(column, lambda: [categories.place(cell) for cell in found])
     else:
         places = {_plain(category): place for place, category in enumerate(categories)}
         known = _looked_up(column, lambda: [places.get(cell, -1) for cell in found])
-    return np.array([*known, -1], dtype=np.float64)[codes]
+        # None, NaN and NA are the same where one of them is declared.
+        missing = next((place for category, place in places.items() if _is_missing(category)), -1)
+    return np.array([*known, missing], dtype=np.float64)[codes]
 
 
 def _factorize(cells):

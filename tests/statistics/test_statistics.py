@@ -305,3 +305,12 @@ def test_rounding_leaves_no_end_out():
             error = 0.5 * width / 1.959963984540054
             found = Estimate(median + 0.5 * width, error, errors=(error, error))
             assert found.interval()[0] == median
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+@pytest.mark.parametrize("dtype", ["string", object])
+def test_a_declared_missing_category_counts_what_is_missing(missing, dtype):
+    words = pd.Series(["a", None, "b", None] * 100, dtype=dtype)
+    found = describe(pd.DataFrame({"w": words}), epsilon=100.0, columns={"w": ["a", "b", missing]},
+                     random_state=NoiseSeed(0))
+    np.testing.assert_allclose(found["w"][0], [100.0, 100.0, 200.0], atol=10.0)
