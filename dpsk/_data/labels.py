@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from dpsk._data.source import RowSource
     from dpsk._typing import AnyArray, BoolArray, FloatArray, IntArray
 
-__all__ = ["encode_labels", "encoded_rows", "labels_fact"]
+__all__ = ["encode_labels", "encoded_rows", "label_array", "labels_fact"]
 
 
 #: Labels that are looked up at once, and the range of whole numbers within which all are counted.
@@ -57,9 +58,19 @@ def encoded_rows(rows: RowSource, classes: Any, name: str, what: str = "y",
     return classes, rows.with_targets(partial(_small_positions, classes))
 
 
+def label_array(labels: Any) -> AnyArray:
+    """Return labels as an array in which whole numbers of any size stay whole."""
+    array = np.asarray(labels)
+    if array.dtype.kind == "f" and not hasattr(labels, "dtype") and array.ndim == 1 and all(
+            isinstance(label, Integral) for label in labels):
+        # NumPy takes them for doubles where one is beyond int64.
+        return np.array([*labels], np.uint64 if min(labels) >= 0 else object)
+    return array
+
+
 def _declared(classes: Any, parameter: str) -> IntArray | FloatArray | AnyArray | BoolArray:
     """Return the sorted label set that was declared; a ValueError if it is none."""
-    declared = np.asarray(classes)
+    declared = label_array(classes)
     # Not only once one of them occurs in a row.
     fractions = [label for label in np.ravel(declared).tolist()
                  if isinstance(label, (float, np.floating))

@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing, indexable
 from dpsk._charging import stating
 from dpsk._data.errors import discreetly, quietly
 from dpsk._data.groups import groups_of
-from dpsk._data.labels import labels_fact
+from dpsk._data.labels import label_array, labels_fact
 from dpsk._data.validation import check_in_memory
 from dpsk._parameters import check_integer
 from dpsk._privacy import accountant, certificate_sum
@@ -335,7 +335,7 @@ def _opened(estimator, y, people, epsilon, delta, random_state, options):
     else:
         declared = getattr(_predictor(estimator), "classes", None)
         labels, codes = read_labels("dp_cross_validate", y, declared)
-        targets, given["labels"] = np.asarray(labels)[codes], labels
+        targets, given["labels"] = label_array(labels)[codes], labels
         kind = BinaryEvaluation if len(labels) == 2 else MulticlassEvaluation
         if kind is BinaryEvaluation:
             given["score_range"] = score_range_of(estimator)

@@ -249,3 +249,15 @@ def test_cross_validated_scores_have_errors_and_lie_within_their_range(noise, hi
         assert score.value == pytest.approx(getattr(result.evaluation, name)().value, nan_ok=True)
         assert name in hidden or score.bounds[0] <= score.value <= score.bounds[1]
         assert score.standard_error > 0.0
+
+
+@pytest.mark.parametrize("small, dtype", [(1, np.uint64), (-1, object)])
+def test_labels_beyond_signed_integers_are_told_apart(small, dtype):
+    X = np.linspace(-1, 1, 300)[:, None]
+    labels = [small, 2**63 + 1, 2**63 + 3]
+    y = np.array([labels[place] for place in np.digitize(X[:, 0], [-0.3, 0.3])], dtype)
+    model = DPLogisticRegression(5.0, classes=labels, random_state=NoiseSeed(0))
+    assert model.fit(X, y).classes_.tolist() == labels
+    if small > 0:
+        found = dp_cross_validate(model, X, y, cv=3, epsilon=1.0, random_state=NoiseSeed(0))
+        assert 0.0 <= float(found.scores["accuracy"]) <= 1.0
