@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpsk._data.columns import check_columns, described, encoded
+from dpsk._data.polars_frames import is_polars
 from dpsk._privacy.certificate import Enforced
 from dpsk.generative._base import Sampler
 
@@ -27,6 +28,9 @@ class ColumnSampler(Sampler):
 
     def _check_rows(self, X, *y):
         """Validate training rows with the positions of categories in their place."""
+        if self.columns and is_polars(X):
+            raise TypeError(f"X is a DataFrame of polars; {type(self).__name__} knows columns "
+                            "of pandas by name, and others by position. Use '.to_pandas()'.")
         self._described = columns = described(X, self.columns)
         return super()._check_rows(encoded(X, columns), *y)
 

@@ -10,6 +10,7 @@ from dpsk import (
     DPMinMaxScaler,
     DPPipeline,
     DPTableVectorizer,
+    DPTreeSampler,
 )
 from dpsk.statistics import dp_mean
 from dpsk.testing import NoiseSeed
@@ -126,3 +127,9 @@ def test_lazy_frames_are_refused_by_their_remedy():
     LazyFrame.__module__ = "polars.lazyframe.frame"
     with pytest.raises(TypeError, match=r"is not in memory.*collect"):
         DPAdditiveClassifier().fit(LazyFrame({}), Y)
+
+
+@frames
+def test_samplers_refuse_them_plainly(make):
+    with pytest.raises(TypeError, match=r"DataFrame of polars; DPTreeSampler.*to_pandas"):
+        DPTreeSampler(columns={"age": (0, 100)}).fit(make())
