@@ -113,8 +113,8 @@ _RESIDUAL = LossDefaults(clip_share=0.038, of_residuals=True, clip_signal=0.7, g
                          whitening_signal=2.0, slopes_signal=100.0)
 # Rows beyond the margin say nothing, so that noise outweighs what a matrix adds for longer.
 _HINGE = LossDefaults(whitening_signal=2.0, many_columns=32.0)
-#: The longest row in prediction of counts over a learnt bound, as the log link makes much of longer
-#: ones: of 1 to 2 the best on four tables, and judged on four more.
+#: The longest row in prediction of counts over a learnt bound, as the log link makes much of what
+#: is longer: of 1 to 2 the best on four tables, and judged on four more.
 LONGEST_COUNTS = 1.1
 #: By the name of the loss.
 MEASURED = {

@@ -58,8 +58,8 @@ class DPPoissonRegressor(LinearRegressor):
     -----
     %(privacy)s
 
-    ``predict(X)`` is ``exp(X @ coef_ + intercept_)`` within `target_bounds_`. Where `data_norm_` is
-    learned, rows longer than 1.1 times it are scaled down to that, as means grow exponentially.
+    ``predict(X)`` is ``exp(X @ coef_ + intercept_)`` within `target_bounds_`. Where `data_norm_`
+    is learned, rows longer than 1.1 times it are scaled down to that: means grow exponentially.
 
     References
     ----------
