@@ -58,6 +58,10 @@ def covering_mu(event: Event, chance: float, enough: float = 0.0) -> float:
     def curve(epsilon: float) -> float:
         return max(0.0, (accountant.delta(event, epsilon) * ROUNDING - chance) / (1.0 - chance))
 
+    if not end:
+        # The chance covers all of it, but for rounding.
+        return _least_mu(0.0, curve(0.0))
+
     def chord(low: float, high: float, at_low: float, at_high: float) -> tuple[float, ...]:
         # The one that asks for most is the first of a heap.
         return -_mu_above(low, high, at_low, at_high), low, high, at_low, at_high

@@ -33,6 +33,8 @@ _MUCH = 1e8
 _LONE = 3.0
 #: The share of a bin that a lone cell is to hold for a bin of its own, and in the highest two.
 _MOST, _MUCH_AT_TOP = 0.5, 0.2
+#: Far fewer rows than noise can say.
+_NO_ROWS = -1e300
 #: Halvings of an interval of multipliers, from the least to the most.
 _HALVINGS, _MULTIPLIERS = 14, (1e-2, 1e6)
 
@@ -110,7 +112,7 @@ def _with_atoms(first, rows, noise):
         if single[most] and rows[most] > much * (below + rows[most] + above):
             found += [edge for edge, beside in ((most, below), (most + 1, above))
                       if beside > noise]
-    return np.unique(found)
+    return np.unique(np.array(found, np.intp))
 
 
 def row_counts(levels: list[FloatArray], n_samples: int, noise: float,
@@ -133,9 +135,11 @@ def row_counts(levels: list[FloatArray], n_samples: int, noise: float,
         off = found + (known - found.sum(axis=1))[:, None] / joined - expected
         square = np.maximum((off**2).sum(axis=1, keepdims=True), 1e-300)
         kept = np.maximum(1.0 - (joined - 1.0) * variance / square, 0.0)
-        known = _projected(expected + kept * off, known).ravel()
-    known = known[:len(likely)]
-    return known * (n_samples / max(known.sum(), 1e-300))
+        found = expected + kept * off
+        # Beyond the last cell there are no rows, whatever noise says.
+        found.reshape(-1)[-(-len(level) * len(likely) // len(prior)):] = _NO_ROWS
+        known = _projected(found, known).ravel()
+    return known[:len(likely)]
 
 
 def _summed(levels, noise):

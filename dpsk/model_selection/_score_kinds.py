@@ -33,7 +33,9 @@ import numpy as np
 from scipy.special import logit
 
 from dpsk._data.errors import without_warnings
+from dpsk._data.passes import InPasses
 from dpsk._defaults.evaluation import JOINED, WIDTHS, WIDTHS_SHARE, bins_at
+from dpsk._origin import is_of
 from dpsk.metrics import _curves
 from dpsk.metrics._score_cells import ScoreCells
 from dpsk.metrics._score_release import ScoreRelease
@@ -275,7 +277,14 @@ def _numbers(model: Any) -> tuple[float, ...]:
 
     They follow from the tree that was released, as do edges between them; rows of a leaf are ties.
     """
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
-    said = getattr(last, "_said", None)
+    if isinstance(model, InPasses):
+        return _numbers(model._model)
+    # Other classes may say something else than the tree in them.
+    own = is_of(type(model), "dpsk")
+    if own or is_of(type(model), "sklearn.pipeline"):
+        steps = vars(model).get("steps_" if own else "steps")
+        if steps:
+            return _numbers(steps[-1][1])
+    said = getattr(model, "_said", None) if own else None
     found = () if said is None else np.unique(logit(said[:, 1])).tolist()
     return tuple(found) if 1 < len(found) <= JOINED**WIDTHS else ()

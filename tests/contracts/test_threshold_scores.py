@@ -1,4 +1,7 @@
-"""Scores of thresholds: the law of the choice, its price, and what a row moves."""
+"""Scores of thresholds: the law of the choice, its price, and what a row moves.
+
+And areas of one tree's scores in a search, counted by leaf, whatever leaves hold.
+"""
 
 import itertools
 
@@ -6,18 +9,28 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
+from dpsk import DPDecisionTreeClassifier, DPGridSearchCV, make_dp_pipeline
+from dpsk._data.passes import InPasses
 from dpsk._mechanism.session import Session
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
+from dpsk.metrics._score_plan import row_counts
 from dpsk.model_selection import _threshold
 from dpsk.model_selection._confusion import THRESHOLD_SCORES, ThresholdScore, confusion
 from dpsk.model_selection._plan import search_plan
+from dpsk.model_selection._score_kinds import RankScore
+from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
+from tests.contracts.test_search_scores import noises_at
 from tests.events import gaussian_delta, gaussian_mu, tally, total_mu
 from tests.model_selection.test_searches import rows
 from tests.model_selection.test_thresholds import tuned
+
+AREAS = ["roc_auc", "average_precision"]
 
 
 def every_score(n_samples):
@@ -160,3 +173,82 @@ def test_a_row_moves_scores_and_their_differences_by_no_more_than_is_priced(scor
     assert most <= score.moved * (1 + 1e-12) and widest <= score.width * (1 + 1e-12)
     # Nothing smaller would do.
     assert most == pytest.approx(score.moved) and widest == pytest.approx(score.width)
+
+
+def own_tree(**params):
+    return DPDecisionTreeClassifier(columns={0: (0, 1), 1: (0, 1)}, classes=[0, 1], **params)
+
+
+def leaf_table(n):
+    X = np.random.default_rng(0).random((n, 2))
+    return X, (X[:, 0] > np.random.default_rng(1).random(n)).astype(int)
+
+
+def measured(name, model, X, y, noise):
+    """Return the answer of a score, and its error, for noise that it is told and has."""
+    score, rng, n = RankScore(name), np.random.default_rng(0), len(y)
+    noises = noises_at(score, n, 1.0 / noise)
+    means = score.released(
+        lambda place, columns: np.array([np.mean(each) for each in columns])
+        + noises[place] * rng.normal(size=len(columns)), model, X, y, n, noises)
+    return score.value(means, n), score.error(means, noises, n)
+
+
+@pytest.mark.parametrize("name", AREAS)
+@pytest.mark.parametrize("depth", [1, 3])
+def test_rows_of_one_leaf_alone_have_a_score(name, depth):
+    """No exception tells of rows, or spends a budget for nothing; there is one bin of all."""
+    X, y = leaf_table(2000)
+    model = own_tree(epsilon=4.0, max_depth=depth, random_state=NoiseSeed(0)).fit(X, y)
+    for noise in (1e-3, 1.0, 30.0):
+        for n in (2, 40, 400):
+            value, _ = measured(name, model, np.full((n, 2), 0.9), np.arange(n) % 2, noise)
+            # Where noise hides how many rows are positive there is no number.
+            assert 0.0 <= value <= 1.0 or (np.isnan(value) and noise > 0.1)
+    same = np.full((300, 2), 0.5)
+    for key in range(3):
+        search = DPGridSearchCV(own_tree(), {"max_depth": [depth]}, scoring=name, delta=1e-6,
+                                random_state=NoiseSeed(key))
+        assert search.fit(same, np.arange(300) % 2).privacy_.epsilon <= 1.0
+
+
+@pytest.mark.parametrize("noise", [1e-3, 100.0, 1e6])
+def test_noise_puts_no_rows_beyond_the_last_cell(noise):
+    rng = np.random.default_rng(0)
+    for n_cells in (2, 5, 12, 130):
+        levels = [noise * rng.normal(size=size) for size in (11, 121, 1331)]
+        rows = row_counts(levels, 500, noise, np.full(n_cells, 1.0 / n_cells))
+        assert rows.shape == (n_cells,) and (rows >= 0.0).all()
+        assert rows.sum() == pytest.approx(500.0)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_the_tree_that_ends_a_pipeline_is_counted_by_leaf(wrapped):
+    X, y = leaf_table(4000)
+    noise = NoiseSeed(0)
+    for made in (make_pipeline(FunctionTransformer(), own_tree(epsilon=2.0, random_state=noise)),
+                 make_dp_pipeline(FunctionTransformer(), own_tree(), epsilon=2.0,
+                                  random_state=noise)):
+        made.fit(X, y)
+        shown = InPasses(made) if wrapped else made
+        for name in AREAS:
+            value, error = measured(name, shown, X, y, 1e-4)
+            assert value == pytest.approx(RankScore(name).exact(made, X, y), abs=1e-6)
+            assert error < 1e-6
+
+
+class Otherwise(DPDecisionTreeClassifier):
+    """A tree that says something else than its leaves."""
+
+    def predict_proba(self, X):
+        return np.column_stack([1.0 - X[:, 0], X[:, 0]])
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_what_a_class_says_otherwise_is_not_counted_by_leaf(wrapped):
+    X, y = leaf_table(4000)
+    made = Otherwise(2.0, columns={0: (0, 1), 1: (0, 1)}, classes=[0, 1],
+                     random_state=NoiseSeed(0)).fit(X, y)
+    value, error = measured("roc_auc", InPasses(made) if wrapped else made, X, y, 1e-4)
+    assert error > 1e-5
+    assert abs(value - RankScore("roc_auc").exact(made, X, y)) < 4.0 * error

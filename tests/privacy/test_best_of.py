@@ -159,6 +159,14 @@ def test_a_gaussian_covers_it_for_less_than_all_runs_cost(mean, mu):
         assert accountant.delta(event, loss) <= covered * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("chance", [0.02, 0.3])
+def test_a_chance_that_covers_all_of_it_leaves_no_more_than_rounding(chance):
+    """A search at a tiny epsilon within a budget of a huge disclosure."""
+    event = BestOf(Gaussian(1e-3), 3.0)
+    assert accountant.delta(event, 0.0) < chance
+    assert covering_mu(event, chance) <= 1e-8
+
+
 @pytest.mark.parametrize("mean, most", [(1, 1.001), (3, 1.27), (10, 1.55), (30, 1.81)])
 def test_what_runs_at_epsilon_one_cost(mean, most):
     mu = gaussian_mu(1.0, 1e-5)
