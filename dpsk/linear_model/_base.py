@@ -303,11 +303,14 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
                 and NoFeatures.worthwhile(problem, self._of_shares)):
             return False
         times = loss_defaults(problem.loss).slopes_signal / (problem.n_samples * problem.mu)
+        # Models of shares have no such parameter.
+        instead = "" if self._of_shares else (
+            "; precondition=False fits coefficients all the same")
         warnings.warn(
             f"epsilon={self.epsilon!r}: n={problem.n_samples} rows of {problem.model.n_features} "
             f"features are too few for coefficients, which take {times:.3g} times as many; raise "
-            "epsilon, or leave out features. For now a constant is all that is fitted; "
-            "precondition=False fits coefficients all the same.", PrivacyWarning, stacklevel=2)
+            f"epsilon, or leave out features. For now a constant is all that is fitted{instead}.",
+            PrivacyWarning, stacklevel=2)
         return True
 
     def _would_learn(self, problem):
