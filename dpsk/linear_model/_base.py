@@ -51,7 +51,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
     _homogeneous: ClassVar[bool] = False
     #: Whether long rows are scaled with their targets, as they may be where a target is a score.
     _whole: ClassVar[bool] = False
-    #: Whether rows are shares of some 1: short, so that steps on few of them do no harm.
+    #: Whether rows are shares of some 1, of which fewer are enough for whitening.
     _of_shares: bool = False
     #: The radius of a set where the user gives none; None: one must be given.
     _usual_radius: ClassVar[float | None] = None

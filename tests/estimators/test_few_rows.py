@@ -23,7 +23,7 @@ from dpsk import (
 )
 from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
-from tests.contracts.tapes import taped
+from tests.contracts.tapes import spent, taped
 from tests.registry import every_bounded_regressor, every_estimator, training_rows
 
 every = pytest.mark.parametrize("cls", [DPHuberRegressor, DPLasso, DPLinearRegression,
@@ -154,6 +154,25 @@ def test_bounds_of_few_rows_are_about_the_mean_of_targets(cls):
         low, high = cls(1.1, random_state=NoiseSeed(seed)).fit(X, y + 20.0).target_bounds_
         assert abs(0.5 * (low + high) - np.mean(y + 20.0)) < 10.0
         assert high - low < 60.0
+
+
+@pytest.mark.parametrize("other", [-1e300, -40.0, 0.0, 1e6, 1e300])
+def test_a_target_of_few_rows_moves_bounds_about_a_mean_by_no_more_than_they_cost(other):
+    X, y = table(300)
+    shares = []
+    for own in (80.0, -80.0):
+        y[7] = own
+        with taped() as tape:
+            DPLinearRegression(1.1, random_state=NoiseSeed(0)).fit(X, y)
+        y[7] = other
+        with taped(tape.answers) as replayed:
+            DPLinearRegression(1.1, random_state=NoiseSeed(0)).fit(X, y)
+        assert replayed.events == tape.events
+        for events, parts, here, there in zip(tape.events, tape.parts, tape.totals,
+                                              replayed.totals, strict=True):
+            shares.append(spent(events[0], parts, [a - b for a, b in zip(here, there,
+                                                                         strict=True)]))
+    assert 0.5 < max(shares) <= 1.0 + 1e-9
 
 
 @pytest.mark.parametrize("cls", [DPAdditiveRegressor, DPGradientBoostingRegressor])
