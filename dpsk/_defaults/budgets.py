@@ -8,6 +8,9 @@ from dpsk._defaults.losses import loss_defaults
 from dpsk._privacy.closed_forms import gaussian_mu
 
 __all__ = [
+    "ABOUT_MEAN_REACH",
+    "ABOUT_MEAN_SHARES",
+    "ABOUT_MEAN_TAIL",
     "AMPLE_SIGNAL",
     "CENTER_SHARES",
     "CENTER_SIGNAL",
@@ -131,6 +134,10 @@ PURE_OCTAVES = 0.6
 SPREAD_FILLING = 1.0 / 3.0
 #: Bounds on targets over the end of their octaves: of a normal law a tenth is beyond that.
 OCTAVES_REACH = 2.0
+#: Where those bounds are about 0: shares of mu^2 of the mean of targets within the end of their
+#: octaves, and of a quantile of distances from it; the share of targets beyond that, and bounds
+#: over it.
+ABOUT_MEAN_SHARES, ABOUT_MEAN_TAIL, ABOUT_MEAN_REACH = (0.15, 0.08), 0.3, 1.5
 #: The least and the largest share of rows beyond a bound on norms, and beyond one on targets.
 NORM_TAILS, TARGET_TAILS = (0.02, 0.5), (0.015, 0.25)
 #: The tail of a normal law that bounds on targets reach, as targets on one side have more.

@@ -46,9 +46,9 @@ class NoFeatures(RowStage):
     def worthwhile(cls, problem: Problem, of_shares: bool = False) -> bool:
         """Return whether rows that are not whitened are too few for slopes.
 
-        Inside a set no coefficient is large, and steps on few shares are short.
+        Inside a set no coefficient is large.
         """
-        return (not of_shares and problem.is_private and problem.delta > 0
+        return (problem.is_private and problem.delta > 0
                 and problem.penalty.is_smooth and not carries_slopes(problem))
 
     def prepared(self, problem: Problem) -> Problem:

@@ -53,7 +53,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
     _reach: ClassVar[float | None] = None
     #: Whether long rows are scaled with their targets, as they may be where a target is a score.
     _whole: ClassVar[bool] = False
-    #: Whether rows are shares of some 1: short, so that steps on few of them do no harm.
+    #: Whether rows are shares of some 1, of which fewer are enough for whitening.
     _of_shares: bool = False
     #: The radius of a set where the user gives none; None: one must be given.
     _usual_radius: ClassVar[float | None] = None
@@ -308,11 +308,14 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
                 and NoFeatures.worthwhile(problem, self._of_shares)):
             return False
         times = loss_defaults(problem.loss).slopes_signal / (problem.n_samples * problem.mu)
+        # Models of shares have no such parameter.
+        instead = "" if self._of_shares else (
+            "; precondition=False fits coefficients all the same")
         warnings.warn(
             f"epsilon={self.epsilon!r}: n={problem.n_samples} rows of {problem.model.n_features} "
             f"features are too few for coefficients, which take {times:.3g} times as many; raise "
-            "epsilon, or leave out features. For now a constant is all that is fitted; "
-            "precondition=False fits coefficients all the same.", PrivacyWarning, stacklevel=2)
+            f"epsilon, or leave out features. For now a constant is all that is fitted{instead}.",
+            PrivacyWarning, stacklevel=2)
         return True
 
     def _would_learn(self, problem):

@@ -27,6 +27,7 @@ from dpsk._mixins import LEARNT_TARGETS, BoundedRegressor
 from dpsk._parameters import check_auto_flag
 from dpsk._problem import Budget, Problem
 from dpsk._stages import ROW_STAGES, IntoSet, TargetBounds, Whitening
+from dpsk._stages.bounds_about_mean import BoundsAboutMean
 from dpsk._stages.bounds_within import BoundsWithin, tighter_pays
 from dpsk.linear_model._base import LinearEstimator
 
@@ -166,7 +167,9 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
     def _learnt_bounds(self, dtype, within):
         """Return the stage that learns bounds, within others where these are given."""
         if within is None:
-            return TargetBounds(self._target_map(), dtype, self._lowest)
+            # Without an intercept the unit of targets is their distance from 0.
+            stage = BoundsAboutMean if self.fit_intercept else TargetBounds
+            return stage(self._target_map(), dtype, self._lowest)
         return BoundsWithin(self._target_map(), dtype, within)
 
     def _tightens(self, rows):

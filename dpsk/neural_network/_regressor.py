@@ -16,7 +16,8 @@ from dpsk._mixins import LEARNT_TARGETS, BoundedRegressor
 from dpsk._objective.losses import Huber, Squared
 from dpsk._parameters import choice
 from dpsk._problem import Budget
-from dpsk._stages import TargetBounds, TargetMean, TargetScaling
+from dpsk._stages import TargetMean, TargetScaling
+from dpsk._stages.bounds_about_mean import BoundsAboutMean
 from dpsk.neural_network._base import NetworkEstimator
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
         rows = self._read_rows(X, y, sample_weight, groups)
         bounds = self._declared_bounds(rows)
         # Learnt bounds are as close as a unit of targets would be; quantiles of that are of rows.
-        learning = [] if bounds else [TargetBounds(centered, np.float32)]
+        learning = [] if bounds else [BoundsAboutMean(centered, np.float32)]
         scaling = [TargetScaling()] if bounds and rows.groups is None else []
         rows = rows.with_targets(partial(clipped_targets, centered, bounds, np.float32) if bounds
                                  else numeric_targets)

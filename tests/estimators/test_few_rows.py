@@ -5,11 +5,12 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.datasets import load_breast_cancer, make_friedman2
-from sklearn.metrics import log_loss
+from sklearn.datasets import load_breast_cancer, load_diabetes, make_friedman2
+from sklearn.metrics import log_loss, r2_score
 
 from dpsk import (
     DPAdditiveRegressor,
+    DPGradientBoostingRegressor,
     DPHuberRegressor,
     DPLasso,
     DPLinearRegression,
@@ -22,7 +23,7 @@ from dpsk import (
 )
 from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
-from tests.contracts.tapes import taped
+from tests.contracts.tapes import spent, taped
 from tests.registry import every_bounded_regressor, every_estimator, training_rows
 
 every = pytest.mark.parametrize("cls", [DPHuberRegressor, DPLasso, DPLinearRegression,
@@ -145,11 +146,44 @@ def test_targets_may_lie_far_from_0(cls, epsilon, far):
     assert accounting.delta(model.privacy_.event, epsilon) <= model.privacy_.delta
 
 
-@pytest.mark.parametrize("n, is_centered", [(300, False), (700, True)])
-def test_octaves_are_about_a_median_where_rows_pay_for_one(n, is_centered):
-    X, y = table(n)
-    low, high = DPLinearRegression(1.1, random_state=0).fit(X, y).target_bounds_
-    assert (low != -high) == is_centered
+@pytest.mark.parametrize("cls", [DPLinearRegression, DPMLPRegressor])
+def test_bounds_of_few_rows_are_about_the_mean_of_targets(cls):
+    """About 0 they were 40 wide on both sides at the least."""
+    X, y = table(300)
+    for seed in range(5):
+        low, high = cls(1.1, random_state=NoiseSeed(seed)).fit(X, y + 20.0).target_bounds_
+        assert abs(0.5 * (low + high) - np.mean(y + 20.0)) < 10.0
+        assert high - low < 60.0
+
+
+@pytest.mark.parametrize("other", [-1e300, -40.0, 0.0, 1e6, 1e300])
+def test_a_target_of_few_rows_moves_bounds_about_a_mean_by_no_more_than_they_cost(other):
+    X, y = table(300)
+    shares = []
+    for own in (80.0, -80.0):
+        y[7] = own
+        with taped() as tape:
+            DPLinearRegression(1.1, random_state=NoiseSeed(0)).fit(X, y)
+        y[7] = other
+        with taped(tape.answers) as replayed:
+            DPLinearRegression(1.1, random_state=NoiseSeed(0)).fit(X, y)
+        assert replayed.events == tape.events
+        for events, parts, here, there in zip(tape.events, tape.parts, tape.totals,
+                                              replayed.totals, strict=True):
+            shares.append(spent(events[0], parts, [a - b for a, b in zip(here, there,
+                                                                         strict=True)]))
+    assert 0.5 < max(shares) <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("cls", [DPAdditiveRegressor, DPGradientBoostingRegressor])
+def test_curves_of_few_rows_are_no_worse_than_a_mean(cls):
+    """Coefficients of the features of a table had more noise than targets vary."""
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X[:331], y[:331]
+    for seed in range(5):
+        with pytest.warns(PrivacyWarning, match="a constant is all that is fitted.$"):
+            model = cls(1.0, random_state=NoiseSeed(seed)).fit(X, y)
+        assert r2_score(y, model.predict(X)) > -0.2
 
 
 @pytest.mark.parametrize("precondition", [True, False])
