@@ -292,6 +292,8 @@ class Rows(LocalRows):
     holdout : Rows or None
         Public rows, which no guarantee covers.
     groups : Groups or None
+    made : bool
+        Whether X was made for the fit, so that sums may keep its whole units as well.
     """
 
     X: Features
@@ -301,6 +303,7 @@ class Rows(LocalRows):
     owned: bool = False
     holdout: Rows | None = None
     groups: Groups | None = None
+    made: bool = False
 
     def __post_init__(self) -> None:
         # Looked at in every step.

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from scipy import sparse
 
 from dpsk._data.blocks import csr_of, row_blocks
 
@@ -23,7 +24,7 @@ __all__ = ["Indicators", "LinearSplineBasis", "TableCode"]
 #: Rows of a block over those of which features are a megabyte as doubles.
 _MORE_ROWS = 8
 #: From so many times the features that may not be 0 on, sparse rows take less time.
-_SPARSE = 6
+_SPARSE = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,27 +239,43 @@ class TableCode:
                 self._multiply(out[part])
         return out
 
-    def compact(self, X: Features, known: FloatArray | None = None) -> Any:
+    def compact(self, X: Features, known: Any = None) -> Any:
         """Return the same, a CSR matrix where most features are 0; some entries may be, too.
+
+        `known` may be either.
         """
         parts, pairs = self.parts, self.pairs
         counts = [part.n_entries for part in parts]
-        count = sum(counts) + sum(counts[one] * counts[other] for one, other in pairs)
+        own = sum(counts)
+        count = own + sum(counts[one] * counts[other] for one, other in pairs)
+        is_known = sparse.issparse(known)
         if self.width < _SPARSE * count:
-            return self.features(X, known)
+            return self.features(X, None if is_known else known)
         size = len(X) * count
         kind = np.int32 if size <= np.iinfo(np.int32).max else np.int64
         places, weights = np.empty((len(X), count), kind), np.empty((len(X), count), self.dtype)
+        if is_known:
+            places[:, :own] = known.indices.reshape(-1, own)
+            weights[:, :own] = known.data.reshape(-1, own)
+        ends, slices = np.cumsum([0, *counts]).tolist(), self.slices
         for rows in row_blocks(len(X), count):
-            found = [part.entries(column, self.dtype) for part, column in
-                     zip(parts, np.ascontiguousarray(X[rows].T), strict=True)]
-            found += [_crossed(found[one], found[other], parts[one].narrow, parts[other].narrow)
-                      for one, other in pairs]
-            np.concatenate([where.start + own for where, (own, _) in
-                            zip(self.slices, found, strict=True)], out=places[rows].T)
-            np.concatenate([own for _, own in found], out=weights[rows].T)
-        ends = np.arange(0, size + 1, count, dtype=kind)
-        return csr_of(weights.reshape(-1), places.reshape(-1), ends, self.width)
+            if not is_known:
+                found = [part.entries(column, self.dtype) for part, column in
+                         zip(parts, np.ascontiguousarray(X[rows].T), strict=True)]
+                np.concatenate([where.start + some for where, (some, _) in
+                                zip(slices, found, strict=False)], out=places[rows, :own].T)
+                np.concatenate([some for _, some in found], out=weights[rows, :own].T)
+            crossed = [_crossed(*((places[rows, ends[place]:ends[place + 1]].T
+                                   - slices[place].start,
+                                   weights[rows, ends[place]:ends[place + 1]].T,
+                                   parts[place].narrow) for place in pair)) for pair in pairs]
+            at = own
+            for where, (some, others) in zip(slices[len(parts):], crossed, strict=True):
+                places[rows, at:at + len(some)] = where.start + some.T
+                weights[rows, at:at + len(some)] = others.T
+                at += len(some)
+        starts = np.arange(0, size + 1, count, dtype=kind)
+        return csr_of(weights.reshape(-1), places.reshape(-1), starts, self.width)
 
     def blocks(self, n_rows: int) -> Iterator[slice]:
         """Yield slices of rows whose features are some megabytes: calls cost more than a cache."""
@@ -282,9 +299,9 @@ class TableCode:
         return [*(name for each in names for name in each), *crossed]
 
 
-def _crossed(one: Any, other: Any, width: int, narrow: int) -> tuple[IntArray, FloatArray]:
+def _crossed(one: Any, other: Any) -> tuple[IntArray, FloatArray]:
     """Return places and weights of the products of those of two columns of some widths."""
-    (first, weights), (second, factors) = one, other
+    (first, weights, width), (second, factors, narrow) = one, other
     places = np.minimum(first, width - 1)[:, None] * narrow + np.minimum(second, narrow - 1)
     shape = len(first) * len(second), first.shape[1]
     return places.reshape(shape), (weights[:, None] * factors).reshape(shape)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpsk._data.blocks import row_blocks
+from dpsk._data.blocks import csr_rows, row_blocks
 from dpsk._mechanism.sensitivity import Sensitivity, rounding_margin
 from dpsk._models.clipping import shortened
 
@@ -88,7 +88,8 @@ def _scores(rows: RowSource, slices: Any, directions: Any, candidates: FloatArra
     block = rows.take(slice(0, len(rows)))
     tables = np.zeros((block.y.shape[1], slices[-1].stop, slices[-1].stop))
     for part in row_blocks(len(rows), slices[-1].stop):
-        features = block.X[part].astype(np.float64)
+        features = csr_rows(block.X, part).toarray() if rows.is_sparse else block.X[part]
+        features = features.astype(np.float64)
         for table, residuals in zip(tables, block.y[part].T, strict=True):
             table += features.T @ (features * residuals[:, None])
     beside = [_beside(direction) for direction in directions]

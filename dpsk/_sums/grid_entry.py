@@ -13,7 +13,9 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import sparse
 
+from dpsk._data.blocks import csr_of
 from dpsk._data.norms import absolute_sums, row_norms
 from dpsk._data.source import Rows
 from dpsk._privacy.noise.grids import exact_bits
@@ -80,9 +82,19 @@ class GridEntry(FloatEntry):
         if self._parts is not None:
             # Where all is read again nothing is converted anew.
             return Part(X, y, scale.astype(np.float64), limits.astype(np.float64), weights)
-        out = self._buffer[:len(X)]
-        out[...] = X
-        return Part(out, y, scale, limits, weights)
+        return Part(self._as_doubles(X), y, scale, limits, weights)
+
+    def _as_doubles(self, X: Features) -> Features:
+        """Return kept rows in float64; what was returned before is overwritten."""
+        if not sparse.issparse(X):
+            out = self._buffer[:len(X)]
+            out[...] = X
+            return out
+        if self._buffer is None or len(self._buffer) < X.nnz:
+            self._buffer = np.empty(X.nnz)
+        entries = self._buffer[:X.nnz]
+        entries[...] = X.data
+        return csr_of(entries, X.indices, X.indptr, X.shape[1])
 
     def point(self, theta: FloatArray) -> FloatArray:
         """Truncate theta so that products with rows are exact as well."""
@@ -148,7 +160,8 @@ class GridEntry(FloatEntry):
     def _block_size(self) -> int:
         rows = self.rows
         if rows.is_sparse:
-            return _CSR_ROWS
+            # Where whole units are kept, calls cost more than a cache.
+            return MOST_ROWS if self._are_made else _CSR_ROWS
         return min(MOST_ROWS, max(1, _BLOCK_BYTES // (8 * rows.n_features)))
 
     def _enter(self) -> tuple[FloatArray, FloatArray]:
@@ -202,9 +215,15 @@ class GridEntry(FloatEntry):
         if dtype is not None:
             if self._cache is None:
                 self._cache, self._parts = {}, {} if dtype == np.float64 else None
-            self._cache[part.start] = rows.astype(dtype)
+            self._cache[part.start] = rows.astype(dtype) if not self.rows.is_sparse else csr_of(
+                rows.data.astype(dtype), rows.indices, rows.indptr, rows.shape[1])
             del self._first[part.start]
         return rows, shares, norms
+
+    @property
+    def _are_made(self) -> bool:
+        """bool : whether rows were made for the fit."""
+        return isinstance(self.rows, Rows) and self.rows.made
 
     def _kept_dtype(self) -> Any:
         """Return in what whole units are kept, of rows that are read again, from public facts.
@@ -215,10 +234,11 @@ class GridEntry(FloatEntry):
         room = _SMALL_BYTES if isinstance(rows, Rows) else rows.cache_bytes
         n_entries = len(rows) * rows.n_features
         if rows.is_sparse:
-            return None
+            return dtype if self._are_made else None
         if 8 * n_entries <= min(room, _TINY_BYTES):
             return np.dtype(np.float64)
-        return dtype if dtype is not None and n_entries * dtype.itemsize <= room else None
+        fits = self._are_made or (dtype is not None and n_entries * dtype.itemsize <= room)
+        return dtype if fits else None
 
     def _cut(self, X: Features, part: Any) -> Any:
         """Return the rows of a slice in whole units; what was returned before is overwritten."""

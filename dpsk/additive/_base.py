@@ -186,7 +186,7 @@ class AdditiveModel(DPEstimator):
         if pairs is not None:
             code = replace(code, pairs=pairs)
             return code, code.compact(values), left
-        features = code.features(values)
+        features = code.compact(values)
         rule = self._pair_rule
         count = self._count(budget)
         if not count:
@@ -204,7 +204,7 @@ class AdditiveModel(DPEstimator):
             return code, features, left
         first = partial(self._first_linear, data_norm=code.norm, alpha=curve_penalty(budget))
         model = steps.fit(FIRST_SHARE, first, features, **told.of_fit)
-        seen, y = features[told.rows], told.y[told.rows]
+        seen, y = told.chosen(features), told.chosen(told.y)
         residuals = clipped_residuals(self._residuals(model, seen, y), told.chosen(told.weights),
                                       rule.clip)
         rows = Rows(seen, residuals)
@@ -319,7 +319,7 @@ class _Told:
 
     def chosen(self, values):
         """Return those of values that go with these rows, None for None."""
-        return None if values is None else values[self.rows]
+        return values if values is None or self.members is None else values[self.rows]
 
 
 def _directions(model, code):

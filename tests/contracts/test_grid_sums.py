@@ -132,6 +132,25 @@ def test_whole_units_that_are_kept_are_those_that_are_made_anew(name, fit_interc
     np.testing.assert_array_equal(answers[1], answers[0])
 
 
+@every_loss
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
+def test_features_that_were_made_for_a_fit_are_kept_and_add_up_alike(name, container, monkeypatch):
+    monkeypatch.setattr(grid_entry, "_SMALL_BYTES", 0)
+    X, y, rng = _rows(name, 701)
+    X[::9] *= 1e6
+    X, theta, answers = container(X.astype(np.float32)), make_raw(name, 6, rng), []
+    before = X.copy()
+    for made in (False, True):
+        plain = _sums(name, X, y)
+        sums = grid_sums(plain.model, plain.loss, Rows(X, y, made=made), plain.clip_norm,
+                         grid_bits(701, plain.clip_norm, 3.0 * plain.clip_norm))
+        assert (sums.entry._cache is None) == (not made)
+        answers += [_gradient(sums, theta) for _ in range(2)]
+    for other in answers[1:]:
+        np.testing.assert_array_equal(other, answers[0])
+    assert (X != before).sum() == 0
+
+
 def test_float_sums_do_depend_on_the_order():
     # What the grid is for: the same test would fail without it.
     X, y, rng = _rows("logistic", 700)

@@ -223,6 +223,13 @@ def test_rows_are_sparse_where_most_features_are_zero():
     assert sparse.issparse(found) and found.has_canonical_format
     assert found.dtype == np.float32 and found.nnz == 18 * len(X)
     np.testing.assert_array_equal(found.toarray(), code.features(X))
+    # Whatever is known of it already.
+    alone = TableCode(parts)
+    for known in (alone.features(X), alone.compact(X)):
+        again = code.compact(X, known)
+        for part in ("data", "indices", "indptr"):
+            np.testing.assert_array_equal(getattr(again, part), getattr(found, part))
+    assert sparse.issparse(alone.compact(X))
     coef = np.random.default_rng(0).normal(size=(code.width, 2))
     whole = product_by_row(found.astype(np.float64), coef)
     np.testing.assert_allclose(whole, found.toarray() @ coef, atol=1e-12)
