@@ -61,8 +61,8 @@ def encoded_rows(rows: RowSource, classes: Any, name: str, what: str = "y",
 def label_array(labels: Any) -> AnyArray:
     """Return labels as an array in which whole numbers of any size stay whole."""
     array = np.asarray(labels)
-    if array.dtype.kind == "f" and not hasattr(labels, "dtype") and array.ndim == 1 and all(
-            isinstance(label, Integral) for label in labels):
+    if array.dtype.kind == "f" and not hasattr(labels, "dtype") and array.ndim == 1 and len(
+            array) and all(isinstance(label, Integral) for label in labels):
         # NumPy takes them for doubles where one is beyond int64.
         return np.array([*labels], np.uint64 if min(labels) >= 0 else object)
     return array

@@ -186,9 +186,9 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         self._row_map = None if stage is None else stage.row_map
         if unknown and self._row_map is None and self._homogeneous:
             self._row_map = ShortRows(model, whitened=stage is not None)
-        if learns and self._row_map is None and self._reach:
-            model = replace(model, data_norm=self._reach * self.data_norm_)
-            self._row_map = ShortRows(model, whitened=False)
+        elif learns and self._row_map is None and self._reach:
+            longest = self._reach * self.data_norm_
+            self._row_map = ShortRows(replace(model, data_norm=longest), whitened=False)
         theta = theta.astype(rows.dtype)
         if not self.fit_intercept:
             return theta, np.zeros(model.shape[1:], dtype=rows.dtype)[()], rest
@@ -231,10 +231,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         return self.penalty != "l1_ball" and (self.penalty in CONSTRAINTS or self.alpha == 0)
 
     def _penalty_and_set(self, problem):
-        """Return what makes the solver's penalty, and the set that coefficients end in, or None.
-
-        The set is one that the solver does not move in.
-        """
+        """Return what makes the solver's penalty, and a set that coefficients end in, or None."""
         return self._penalty, None
 
     def _radius_facts(self, problem):
