@@ -97,6 +97,16 @@ def test_collinear_columns_do_not_vary_by_the_noise_of_a_moment():
         assert varied.max() < 2.0 * deviation and varied.mean() < 0.3 * deviation
 
 
+def test_columns_that_noise_tells_little_of_keep_what_was_measured_of_them():
+    """Two that share .6 of their variance; a bulk of noise would reach ratios up to .5."""
+    rows = np.random.default_rng(0).normal(size=(4000, 6))
+    rows -= rows.mean(axis=0)
+    given = np.column_stack([rows, np.ones(4000)])
+    given[:, 1] = 0.75 * rows[:, 0] + 0.66 * rows[:, 1]
+    mapped, _, _ = _with_moment(rows, given.T @ given / 4000, 0.35)
+    assert np.linalg.eigvalsh(np.cov(mapped.T))[0] > 0.15
+
+
 @pytest.mark.parametrize("bend", [1.0, 2.0])
 def test_the_size_of_synthetic_predictions_is_that_at_which_fits_predict_as_much(
         bend, monkeypatch):
