@@ -74,6 +74,9 @@ def tables():
         "a column twice": np.column_stack([normal[:, :-1], normal[:, 0]]),
         "one-hot": np.eye(P)[rng.choice(P, size=N, p=np.geomspace(1, 16, P) / np.geomspace(
             1, 16, P).sum())],
+        "all levels but one": np.eye(P + 1)[rng.choice(P + 1, size=N, p=np.geomspace(
+            1, 16, P + 1) / np.geomspace(1, 16, P + 1).sum())][:, 1:],
+        "counts": rng.poisson(np.geomspace(0.05, 5.0, P), size=(N, P)).astype(float),
         "cells": cells[rng.integers(len(cells), size=N)] + 0.05 * normal,
     }
 
