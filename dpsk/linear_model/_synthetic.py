@@ -35,7 +35,7 @@ _LEAST_RESIDUAL = 0.2
 #: near, as much of the direction is hidden, and moments are off by so many deviations at most.
 _ALIKE, _WITHIN, _OFF = 0.5, 0.8, 4.0
 #: The odds of all of its levels against all but one, where shares of levels are uniform.
-_LEAST_ODDS = 4.0
+_LEAST_ODDS = 6.0
 #: Where constants of rows were scaled with them, their mean square counts as no less.
 _LEAST_CONSTANT = 0.05
 
