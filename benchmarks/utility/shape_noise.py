@@ -289,11 +289,37 @@ def blank(n, rng):
     return X, 0 * X.u - 0.8, {"u": 5, "v": 5, "t": list("abc"), "f": (0.0, 0.5, 1.0)}, 0
 
 
+def volumes(n, rng):
+    X = pd.DataFrame({"w": rng.uniform(1, 3, n), "h": rng.uniform(1, 3, n)})
+    X["volume"] = X.w * X.h * rng.uniform(0.95, 1.05, n)
+    X["kind"] = rng.choice(list("abc"), n, p=[0.5, 0.3, 0.2])
+    return X, 0.4 * X.volume - 1.6 + X.kind.map({"a": 0, "b": 0.5, "c": -0.5}), {
+        "w": 5, "h": 5, "volume": 6, "kind": list("abc")}, 0
+
+
+def a_mean(n, rng):
+    skill = rng.normal(size=n)
+    X = pd.DataFrame({"math": skill + 0.5 * rng.normal(size=n),
+                      "lang": skill + 0.7 * rng.normal(size=n)})
+    X["mean"] = (X.math + X.lang) / 2
+    return X, 0.8 * X["mean"], {"math": 5, "lang": 5, "mean": 6}, 0
+
+
+def rent(n, rng):
+    rooms = rng.integers(1, 6, n) * 1.0
+    X = pd.DataFrame({"rooms": rooms, "area": 25 * rooms * rng.lognormal(0, 0.25, n),
+                      "city": rng.choice(list("uvwx"), n, p=[0.4, 0.3, 0.2, 0.1])})
+    score = X.city.map(dict(zip("uvwx", [0.5, 0, -0.3, -0.6], strict=True)))
+    return X, 0.01 * (X.area - 75) + score, {
+        "rooms": (1.0, 2.0, 3.0, 4.0, 5.0), "area": 7, "city": list("uvwx")}, 0
+
+
 MENDED = {"two clusters": two_clusters, "many zeros": many_zeros, "a sum of columns": a_sum,
           "hours": hours, "mostly noise": mostly_noise, "grades": grades,
           "nearly all cases": nearly_all, "twins": twins, "lags": lags}
 FRESH = {"squares": squares, "weak": weak, "steep": steep, "survey": survey, "sensors": sensors,
-         "claims, 2 % cases": claims, "churn, 2 % cases": churn, "blank": blank}
+         "claims, 2 % cases": claims, "churn, 2 % cases": churn, "blank": blank,
+         "volumes": volumes, "a mean": a_mean, "rent": rent}
 #: Additive models of two classes, of three, and of targets.
 KINDS = ("2 classes", "3 classes", "targets")
 

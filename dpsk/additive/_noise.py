@@ -233,12 +233,13 @@ def _shared_where_small(measured, ratios, noise):
 
     Noise alone spreads k of them up to ``sqrt(2 k)`` deviations about 0 (Wigner's semicircle), and
     moves their mean by a share ``1 / sqrt(k)`` of one. Of the mean Stein's positive part is left.
+    Where that reaches ratios that are not small, noise tells them as little from 1: they stay.
     """
-    deviations = np.where(measured < _COLLINEAR[1], measured / noise, np.inf)
-    rising, counts = np.sort(deviations), np.arange(1, len(deviations) + 1)
-    within = counts[rising <= np.sqrt(2.0 * counts)]
-    if not within.size:
-        return ratios
-    mean = rising[:within[-1]].mean()
-    left = max(mean - 1.0 / (within[-1] * mean), 0.0) if mean > 0.0 else 0.0
-    return np.where(deviations <= rising[within[-1] - 1], left * noise, ratios)
+    for count in range(len(measured), 0, -1):
+        edges = np.sqrt(2.0 * count) * noise
+        alike = (edges <= _COLLINEAR[1]) & (measured <= edges)
+        if alike.sum() >= count:
+            mean = (measured / noise)[alike].mean()
+            left = max(mean - 1.0 / (alike.sum() * mean), 0.0) if mean > 0.0 else 0.0
+            return np.where(alike, left * noise, ratios)
+    return ratios

@@ -39,6 +39,7 @@ from dpsk.linear_model._synthetic import (
     shown_moment,
     synthetic_rows,
     synthetic_targets,
+    whole_categories,
 )
 
 if TYPE_CHECKING:
@@ -147,7 +148,8 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] 
     """
     facts, draws = model._noise_facts, PublicDraws(None)
     n_rows, epsilon = stand_in(facts, model.n_features_in_)
-    moment, hidden = shown_moment(model)
+    categories = whole_categories(model)
+    moment, hidden = shown_moment(model, categories)
     unclear = hidden > MOST_HIDDEN
     if unclear.all():
         return "noise hides which combinations of features vary; more rows or epsilon would help."
@@ -155,7 +157,7 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] 
     known = {"groups": np.arange(n_rows)} if facts.is_grouped else {}
 
     def fits(share, count):
-        X = synthetic_rows(model, moment, n_rows, PublicDraws(None), share)
+        X = synthetic_rows(model, moment, categories, n_rows, PublicDraws(None), share)
         return X, list(replays(model, X, epsilon, count, draws, **known))
 
     share = _share_of_rows(model, fits)

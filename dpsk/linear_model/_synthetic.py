@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.linalg import null_space
 from scipy.special import expit, ndtri, softmax
 from sklearn.base import is_classifier
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from dpsk._typing import FloatArray
 
 __all__ = ["MOST_HIDDEN", "released_moment", "shown_moment", "synthetic_rows",
-           "synthetic_targets"]
+           "synthetic_targets", "whole_categories"]
 
 #: The share of a coefficient in directions that noise hides, up to which its noise is known.
 MOST_HIDDEN = 0.02
@@ -30,6 +31,11 @@ _MEAN_NOISE = 0.4
 _LEAST_VARIANCE = 1e-12
 #: The least standard deviation of residuals, over that of targets.
 _LEAST_RESIDUAL = 0.2
+#: Columns are indicators of one category if rows of the projector on hidden directions are as
+#: near, as much of the direction is hidden, and moments are off by so many deviations at most.
+_ALIKE, _WITHIN, _OFF = 0.5, 0.8, 4.0
+#: The odds of all of its levels against all but one, where shares of levels are uniform.
+_LEAST_ODDS = 6.0
 #: Where constants of rows were scaled with them, their mean square counts as no less.
 _LEAST_CONSTANT = 0.05
 
@@ -47,8 +53,52 @@ def released_moment(model: Any) -> tuple[FloatArray, FloatArray]:
     return vectors, (usual * np.maximum(sizes, np.finfo(float).tiny)) ** -2.0 - floor
 
 
-def shown_moment(model: Any) -> tuple[FloatArray, FloatArray]:
+def whole_categories(model: Any) -> list[Any]:
+    """Return places of columns that are indicators of all levels of a category, for each.
+
+    As far as the released moment tells: a row has one of them, so that their sum, 1, does not
+    vary beside the intercept. One level that is left out has a share of rows; where noise hides
+    how large it is, a sum that is 1 may be by chance (Bayes' rule).
+    """
+    vectors, squares = released_moment(model)
+    p, unit, facts = len(vectors) - 1, float(model.data_norm_), model._noise_facts
+    hidden = vectors[:, _hidden(squares, _deviations(model, vectors))]
+    moment, shadow = (vectors * squares) @ vectors.T, hidden @ hidden.T
+    means, products = moment[:p, -1] * unit, moment[:p, :p] * unit**2
+    stds = facts.mean_std * unit, facts.square_std * unit**2
+    found, left = [], np.flatnonzero(np.full(p, model.fit_intercept))
+    while left.size:
+        off = np.linalg.norm(shadow[left] - shadow[left[0]], axis=1)
+        alike = off <= _ALIKE * np.linalg.norm(shadow[left[0]])
+        alike[0] = True
+        group, left = left[alike], left[~alike]
+        direction = _direction(group, p, unit)
+        missing, noise = moment[-1, -1] - means[group].sum(), stds[0] * math.sqrt(len(group))
+        odds = math.exp(-0.5 * (missing / noise)**2) / (
+            math.sqrt(2.0 * math.pi) * noise * len(group))
+        off = np.abs(products[np.ix_(group, group)] - np.diag(means[group])).max()
+        if (len(group) > 1 and off <= _OFF * math.hypot(*stds) and odds >= _LEAST_ODDS
+                and direction @ shadow @ direction >= _WITHIN):
+            found.append(group)
+    return found
+
+
+def _direction(group, p, unit):
+    """Return the direction without variance of all indicators of a category."""
+    direction = np.zeros(p + 1)
+    direction[group], direction[-1] = unit, -1.0
+    return direction / np.linalg.norm(direction)
+
+
+def _hidden(squares, deviations):
+    """Return which directions of a moment may be noise alone."""
+    return ~(squares >= deviations * max(_SURE, math.sqrt(2.0 * len(squares))))
+
+
+def shown_moment(model: Any, categories: list[Any]) -> tuple[FloatArray, FloatArray]:
     """Return the released moment as synthetic rows have it, and what noise hides of it.
+
+    Whole categories have no variance in their direction, which hides nothing.
 
     That is the share of every coefficient, the intercept's last, in directions whose moment may
     be noise alone, and by how much more noise may have turned these. They keep what was measured
@@ -57,8 +107,13 @@ def shown_moment(model: Any) -> tuple[FloatArray, FloatArray]:
     coefficients vary most then.
     """
     vectors, squares = released_moment(model)
+    if categories:
+        basis = null_space(np.array([_direction(group, len(vectors) - 1, float(model.data_norm_))
+                                     for group in categories]))
+        squares, turns = np.linalg.eigh((basis.T @ vectors * squares) @ (vectors.T @ basis))
+        vectors = basis @ turns
     deviations = _deviations(model, vectors)
-    hidden = ~(squares >= deviations * max(_SURE, math.sqrt(2.0 * len(vectors))))
+    hidden = _hidden(squares, deviations)
     share = np.square(vectors[:, hidden]).sum(axis=1)
     if hidden.any():
         # First order of eigenvectors in the noise, half of whose variance is beside a diagonal.
@@ -84,9 +139,11 @@ def _in_unit(model):
     return np.column_stack([coef, np.broadcast_to(np.ravel(model.intercept_), len(coef))])
 
 
-def synthetic_rows(model: Any, moment: FloatArray, n_rows: int, draws: Any,
-                   share: float) -> FloatArray:
+def synthetic_rows(model: Any, moment: FloatArray, categories: list[Any], n_rows: int,
+                   draws: Any, share: float) -> FloatArray:
     """Return rows with the mean and the covariance of features in a moment.
+
+    Columns of whole categories are mixed from their indicators, which are as long.
 
     They are normal where the share is 1. Else they are mixed from as many columns that are not
     their mean in that share of rows, each by itself. Rows that were shortened to their bound with
@@ -107,6 +164,17 @@ def synthetic_rows(model: Any, moment: FloatArray, n_rows: int, draws: Any,
     rows = draws.normals((n_rows, p))
     if share < 1.0:
         rows *= (draws.uniforms(n_rows * p).reshape(n_rows, p) < share) / math.sqrt(share)
+    for group in categories:
+        shares = np.maximum(mean[group], 0.0) * float(model.data_norm_)
+        shares /= shares.sum()
+        places = draws.choices(shares[None], np.zeros(n_rows, dtype=np.intp))
+        spreads = np.sqrt(np.maximum(shares * (1.0 - shares), _LEAST_VARIANCE))
+        sizes, turns = np.linalg.eigh(
+            (np.diag(shares) - np.outer(shares, shares)) / np.outer(spreads, spreads))
+        # Back from the root below, but for the direction without variance, which is the first.
+        sizes[0] = np.inf
+        rows[:, group] = (np.eye(len(group))[places] - shares) / spreads @ (
+            turns / np.sqrt(np.maximum(sizes, _LEAST_VARIANCE))) @ turns.T
     rows = rows @ ((directions * roots) @ directions.T * stds)
     return ((rows + mean) * float(model.data_norm_)).astype(model.coef_.dtype)
 

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from dpsk import DPLinearRegression, DPLogisticRegression
 from dpsk._objective.penalties import ElasticNet
@@ -12,7 +13,11 @@ from dpsk._solvers import SOLVERS
 from dpsk.additive._noise import _with_moment
 from dpsk.linear_model import _noise
 from dpsk.linear_model._noise import feature_moment
-from dpsk.linear_model._synthetic import shown_moment, synthetic_targets
+from dpsk.linear_model._synthetic import (
+    shown_moment,
+    synthetic_targets,
+    whole_categories,
+)
 from dpsk.testing import NoiseSeed
 
 #: Every eigenvalue once.
@@ -97,6 +102,16 @@ def test_collinear_columns_do_not_vary_by_the_noise_of_a_moment():
         assert varied.max() < 2.0 * deviation and varied.mean() < 0.3 * deviation
 
 
+def test_columns_that_noise_tells_little_of_keep_what_was_measured_of_them():
+    """Two that share .6 of their variance; a bulk of noise would reach ratios up to .5."""
+    rows = np.random.default_rng(0).normal(size=(4000, 6))
+    rows -= rows.mean(axis=0)
+    given = np.column_stack([rows, np.ones(4000)])
+    given[:, 1] = 0.75 * rows[:, 0] + 0.66 * rows[:, 1]
+    mapped, _, _ = _with_moment(rows, given.T @ given / 4000, 0.35)
+    assert np.linalg.eigvalsh(np.cov(mapped.T))[0] > 0.15
+
+
 @pytest.mark.parametrize("bend", [1.0, 2.0])
 def test_the_size_of_synthetic_predictions_is_that_at_which_fits_predict_as_much(
         bend, monkeypatch):
@@ -138,14 +153,42 @@ def test_synthetic_scores_are_spread_as_those_of_a_fit(solver, share, monkeypatc
 
 
 def test_scores_in_hidden_directions_are_in_synthetic_rows():
-    """The others would else be told to vary by .6 of what they do; of one-hot none is known."""
+    """The others would else be told to vary by .6 of what they do."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 3)) * [0.07, 1.0, 1.0]
     model = DPLogisticRegression(4.0, random_state=NoiseSeed(0)).fit(
         X, 1.5 / 0.07 * X[:, 0] + X[:, 1] + rng.logistic(size=4000) > 0.0)
-    moment, hidden = shown_moment(model)
+    moment, hidden = shown_moment(model, [])
     assert hidden[0] > 0.5 > 0.02 > hidden[1:3].max()
     assert 0.3 < moment[0, 0] * model.data_norm_**2 / 0.07**2 < 3.0
-    X = np.eye(4)[rng.integers(4, size=4000)]
-    model = DPLogisticRegression(2.0, random_state=NoiseSeed(0)).fit(X, X[:, 0] > rng.random(4000))
-    assert "noise hides" in model.summary(10).unknown
+
+
+@pytest.mark.parametrize("model", [
+    DPLogisticRegression(40.0), DPLinearRegression(40.0, target_bounds=(-3.0, 3.0))],
+    ids=["classes", "numbers"])
+def test_noise_of_all_indicators_of_a_category_is_known(model):
+    """It lies in the direction without variance, of which normal rows told .7 or nearly none.
+
+    The deviation of 30 draws is off by .13 of itself, so that the bounds are 5 deviations away.
+    """
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.eye(4)[rng.choice(4, size=4000, p=[0.1, 0.2, 0.3, 0.4])],
+                         rng.normal(size=4000)])
+    y = 1.5 * X[:, 0] - X[:, 2] + X[:, 4] + rng.logistic(size=4000)
+    y = np.clip(y, -3.0, 3.0) if "target_bounds" in model.get_params() else y > 0.0
+    fits = [clone(model).set_params(random_state=NoiseSeed(seed)).fit(X, y) for seed in range(40)]
+    assert [list(group) for group in whole_categories(fits[0])] == [[0, 1, 2, 3]]
+    told = np.ravel(fits[0].summary(30).coef_std)
+    ratios = told / np.std([np.ravel(fit.coef_) for fit in fits], axis=0, ddof=1)
+    assert (ratios > 0.4).all() and (ratios < 2.5).all()
+
+
+@pytest.mark.parametrize("epsilon, indicators", [(40.0, slice(1, 4)), (1.0, slice(0, 4))],
+                         ids=["one dropped", "much noise"])
+def test_indicators_that_may_be_of_all_levels_but_one_are_no_whole_category(epsilon, indicators):
+    rng = np.random.default_rng(0)
+    X = np.eye(4)[rng.choice(4, size=4000, p=[0.03, 0.27, 0.3, 0.4])][:, indicators]
+    model = DPLogisticRegression(epsilon, random_state=NoiseSeed(0)).fit(X, X[:, 1] > 0.0)
+    assert not whole_categories(model)
+    if epsilon < 2.0:
+        assert "noise hides" in model.summary(10).unknown
