@@ -31,14 +31,14 @@ _LATER = {
          "metrics/_inputs.py": "so are predictions"},
     **dict.fromkeys((
         "DPAdditive", "DPPipeline of an additive model", "DPGradientBoosting"), dict.fromkeys(
-        ("_data/columns.py", "_estimator.py", "_fit.py", "_mixins.py",
+        ("_data/columns.py", "_data/structure.py", "_estimator.py", "_fit.py", "_mixins.py",
          "_objective/requirements.py", "_parameters.py", "_stages/bounds.py",
          "_stages/class_balance.py", "_stages/temperature_scaling.py", "linear_model/_base.py",
          "linear_model/_logistic.py", "linear_model/_regressor.py"),
-        "the estimator fits a linear model by arguments of its own")),
+        "the estimator fits a linear model by arguments and sparse features of its own")),
     **dict.fromkeys(("DPDecisionTree", "DPRandomForest"), dict.fromkeys(
-        ("_data/columns.py", "_parameters.py", "preprocessing/_numeric.py"),
-        "the estimator learns the ends of targets by a scaler of its own")),
+        ("_data/groups.py", "_parameters.py"),
+        "bounds of targets are learnt by arguments of its own, from groups that were read")),
 }
 
 
