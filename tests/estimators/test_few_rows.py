@@ -156,6 +156,17 @@ def test_bounds_of_few_rows_are_about_the_mean_of_targets(cls):
         assert high - low < 60.0
 
 
+@pytest.mark.parametrize("cls, n, epsilon", [
+    (DPLinearRegression, 90, 2.0), (DPLasso, 90, 2.0), (DPHuberRegressor, 90, 2.0),
+    (DPMLPRegressor, 90, 2.0), (DPMLPRegressor, 218, 1.0), (DPMLPRegressor, 240, 1.0),
+    (DPMLPRegressor, 430, 0.5)])
+def test_bounds_of_few_rows_leave_a_budget_to_all_that_follows(cls, n, epsilon):
+    """Octaves at up to half of the budget, a mean and a quantile were more than all of it."""
+    X, y = table(n)
+    model = cls(epsilon, random_state=0).fit(X, y + 20.0)
+    assert accounting.delta(model.privacy_.event, epsilon) <= model.privacy_.delta
+
+
 @pytest.mark.parametrize("other", [-1e300, -40.0, 0.0, 1e6, 1e300])
 def test_a_target_of_few_rows_moves_bounds_about_a_mean_by_no_more_than_they_cost(other):
     X, y = table(300)
