@@ -8,6 +8,7 @@ from dpsk._defaults.losses import loss_defaults
 from dpsk._privacy.closed_forms import gaussian_mu
 
 __all__ = [
+    "ABOUT_MEAN_MOST",
     "ABOUT_MEAN_REACH",
     "ABOUT_MEAN_SHARES",
     "ABOUT_MEAN_TAIL",
@@ -138,6 +139,8 @@ OCTAVES_REACH = 2.0
 #: octaves, and of a quantile of distances from it; the share of targets beyond that, and bounds
 #: over it.
 ABOUT_MEAN_SHARES, ABOUT_MEAN_TAIL, ABOUT_MEAN_REACH = (0.15, 0.08), 0.3, 1.5
+#: The largest share of mu^2 of octaves beside which those leave enough to a network's releases.
+ABOUT_MEAN_MOST = 0.3
 #: The least and the largest share of rows beyond a bound on norms, and beyond one on targets.
 NORM_TAILS, TARGET_TAILS = (0.02, 0.5), (0.015, 0.25)
 #: The tail of a normal law that bounds on targets reach, as targets on one side have more.

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpsk._data.targets import centered, clipped_targets
 from dpsk._defaults.budgets import (
+    ABOUT_MEAN_MOST,
     ABOUT_MEAN_REACH,
     ABOUT_MEAN_SHARES,
     ABOUT_MEAN_TAIL,
@@ -43,6 +44,7 @@ class BoundsAboutMean(TargetBounds):
     Bounds by octaves are as wide as targets are far from 0, and noise on a constant follows that
     width. So targets within the end of their octaves have a noisy mean, and bounds are as far on
     both sides of it as a quantile of distances from it says, among a few steps of half an octave.
+    Where octaves cost so much that no budget would be left, bounds stay about 0.
     """
 
     def event(self, problem: Problem) -> Event:
@@ -67,9 +69,12 @@ class BoundsAboutMean(TargetBounds):
         return middle - reach, middle + reach
 
     def _are_few(self, problem: Problem) -> bool:
-        """Return whether bounds are about 0, from public facts."""
-        return (self._lowest is None and problem.delta > 0 and target_rule(problem)[1] is None
-                and median_rule(problem) is None)
+        """Return whether bounds would be about 0, and a mean is affordable, from public facts."""
+        if self._lowest is not None or median_rule(problem) is not None:
+            return False
+        event, tail = target_rule(problem)
+        return (tail is None and isinstance(event, Gaussian)
+                and event.mu <= mu_of_share(problem, ABOUT_MEAN_MOST))
 
 
 def _mean_mu(problem: Problem) -> float:

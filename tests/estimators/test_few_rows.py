@@ -24,6 +24,7 @@ from dpsk import (
 from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import spent, taped
+from tests.instruments import repeated_stream
 from tests.registry import every_bounded_regressor, every_estimator, training_rows
 
 every = pytest.mark.parametrize("cls", [DPHuberRegressor, DPLasso, DPLinearRegression,
@@ -156,6 +157,17 @@ def test_bounds_of_few_rows_are_about_the_mean_of_targets(cls):
         assert high - low < 60.0
 
 
+@pytest.mark.parametrize("cls, n, epsilon", [
+    (DPLinearRegression, 90, 2.0), (DPLasso, 90, 2.0), (DPHuberRegressor, 90, 2.0),
+    (DPMLPRegressor, 90, 2.0), (DPMLPRegressor, 218, 1.0), (DPMLPRegressor, 240, 1.0),
+    (DPMLPRegressor, 430, 0.5)])
+def test_bounds_of_few_rows_leave_a_budget_to_all_that_follows(cls, n, epsilon):
+    """Octaves at up to half of the budget, a mean and a quantile were more than all of it."""
+    X, y = table(n)
+    model = cls(epsilon, random_state=0).fit(X, y + 20.0)
+    assert accounting.delta(model.privacy_.event, epsilon) <= model.privacy_.delta
+
+
 @pytest.mark.parametrize("other", [-1e300, -40.0, 0.0, 1e6, 1e300])
 def test_a_target_of_few_rows_moves_bounds_about_a_mean_by_no_more_than_they_cost(other):
     X, y = table(300)
@@ -173,6 +185,27 @@ def test_a_target_of_few_rows_moves_bounds_about_a_mean_by_no_more_than_they_cos
             shares.append(spent(events[0], parts, [a - b for a, b in zip(here, there,
                                                                          strict=True)]))
     assert 0.5 < max(shares) <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("cls", [DPLinearRegression, DPMLPRegressor])
+@pytest.mark.parametrize("size", [1, 40])
+def test_a_group_of_few_moves_bounds_about_a_mean_by_no_more_than_they_cost(cls, size):
+    X, y = table(300)
+    people = np.append(np.arange(300), np.full(size, 299))
+    shares, fits = [], []
+    for own in (1e300, -1e300):
+        with repeated_stream(), taped(fits[0].answers if fits else None) as tape:
+            cls(1.1, random_state=0).fit(
+                np.vstack([X, np.zeros((size, 4))]),
+                np.concatenate([y[:-1], np.full(size + 1, own)]), groups=people,
+                sample_weight=np.where(people == 299, 1e9 * (own > 0), 1.0))
+        fits.append(tape)
+    here, there = fits
+    assert here.events == there.events and repr(here.public) == repr(there.public)
+    for events, parts, *totals in zip(here.events, here.parts, here.totals, there.totals,
+                                      strict=True):
+        shares.append(spent(events[0], parts, [a - b for a, b in zip(*totals, strict=True)]))
+    assert 0.99 < max(shares) <= 1.0 + 1e-9
 
 
 @pytest.mark.parametrize("cls", [DPAdditiveRegressor, DPGradientBoostingRegressor])
