@@ -189,4 +189,4 @@ def test_pickles_clones_float32_and_memory_maps(cls, tmp_path):
 def test_bounds_of_targets_are_learnt():
     X, y, model = squares(DPRandomForestRegressor, 2000, epsilon=4.0, target_bounds="auto")
     low, high = model.fit(X, 100 + 5 * y).target_bounds_
-    assert 90 < low < high < 110 and model.score(X, 100 + 5 * y) > 0.2
+    assert 70 < low < high < 130 and model.score(X, 100 + 5 * y) > 0.2
