@@ -168,11 +168,15 @@ class Account:
         """Return what is spent and what is left, in epsilons."""
         delta = self.terms["delta"]
         left = f"left: epsilon {self._left(spent):.4g}"
-        if not any(spent):
-            return f"Nothing is spent; {left}, for one Gaussian fit at delta={delta:.3g}."
-        as_of = (f", each for one Gaussian fit at delta={delta:.3g} (epsilons do not add up)"
-                 if delta else " at delta=0")
-        return f"Spent: epsilon {self.filter.as_one(spent, delta):.4g}; {left}{as_of}."
+        if not delta:
+            left += " at delta=0"
+        elif any(spent):
+            left += f", each for one Gaussian fit at delta={delta:.3g} (epsilons do not add up)"
+        else:
+            left += f", for one Gaussian fit at delta={delta:.3g}"
+        before = (f"Spent: epsilon {self.filter.as_one(spent, delta):.4g}" if any(spent)
+                  else "Nothing is spent")
+        return f"{before}; {left}."
 
     def _left(self, spent: tuple[float, ...]) -> float:
         """Return the epsilon of one more Gaussian fit; 0 where nothing but rounding is left."""

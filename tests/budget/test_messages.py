@@ -141,3 +141,9 @@ def test_a_first_fit_at_all_of_epsilon_is_told_what_is_kept():
     said = r"Nothing is spent; .*up to 2\.986 at delta=1e-06 \(of .*, disclosure=1e-07 is kept"
     with PrivacyBudget(3.0, 1e-6), pytest.raises(BudgetExceededError, match=said):
         charge_fit(Gaussian(1 / noise_multiplier(lambda z: Gaussian(1 / z), 3.0, 1e-6)))
+
+
+def test_an_unspent_pure_budget_speaks_of_no_gaussian_fit():
+    with PrivacyBudget(1.0, 0.0), pytest.raises(
+            BudgetExceededError, match=r"Nothing is spent; left: epsilon 1 at delta=0\."):
+        charge_fit(Pure(2.0))
