@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dpsk._mechanism.session import Batch, Session
     from dpsk._typing import BoolArray, FloatArray
 
-__all__ = ["moment_noise", "noisy_column_sums"]
+__all__ = ["in_range", "moment_noise", "noisy_column_sums"]
 
 #: Rows that are summed at once.
 _PART = 1 << 14
@@ -87,7 +87,7 @@ def _sums(rows: RowSource, low: FloatArray, high: FloatArray,
     counts, sums, squares = np.zeros((3, len(low)))
     for part in rows.blocks(_PART):
         block = rows.take(part).X
-        present, z = _in_range(block, low, high)
+        present, z = in_range(block, low, high)
         # On this grid, which the ends are on, every sum is exact, so no rounding shows the rows.
         z = np.rint(z / unit)
         counts += present.sum(axis=0)
@@ -103,14 +103,14 @@ def _group_sums(rows: RowSource, low: FloatArray, high: FloatArray,
     lengths, found = np.bincount(codes, minlength=n_groups), np.zeros((3, len(low)))
     for place in range(len(low)):
         column = rows.take(slice(0, len(rows))).X[:, place]
-        present, z = _in_range(column, low[place], high[place])
+        present, z = in_range(column, low[place], high[place])
         # An average is that of the rows of its own group, in their order.
         for own, each, step in zip(found, (present, z, z**2), (unit, unit, unit**2), strict=True):
             own[place] = np.rint(np.bincount(codes, each, n_groups) / lengths / step).sum()
     return unit * found[0], found[1], found[2]
 
 
-def _in_range(numbers: FloatArray, low: Any, high: Any) -> tuple[BoolArray, FloatArray]:
+def in_range(numbers: FloatArray, low: Any, high: Any) -> tuple[BoolArray, FloatArray]:
     """Return which numbers are there, and all in [-1, 1], 0 where they are not."""
     middle, half = middle_of(low, high)
     present = ~np.isnan(numbers)

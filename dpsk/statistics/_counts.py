@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from dpsk._data.columns import check_columns
 from dpsk._data.errors import quietly
 from dpsk._mechanism.core import Statistic, mu_of
 from dpsk._parameters import check_integer
@@ -17,7 +16,7 @@ from dpsk._privacy.certificate import Enforced
 from dpsk._statistics.categories import count_noise, noisy_counts
 from dpsk.metrics._estimate import REACH, Estimate, between
 from dpsk.statistics._plan import within
-from dpsk.statistics._reading import Columns
+from dpsk.statistics._reading import CATEGORIES, Columns, as_declared
 
 __all__ = ["cell_bound", "counted", "dp_histogram", "dp_value_counts"]
 
@@ -58,7 +57,7 @@ def dp_histogram(x: Any, bins: Any = 10, **options: Any) -> tuple[Estimate, Any]
         check_integer("bins", bins, low=1, high=_MOST_BINS, remedy=_BINS)
         even = np.linspace(0.0, 1.0, int(bins) + 1)
     else:
-        given = _declared("bins", bins, tuple, _BINS)
+        given = as_declared("bins", bins, tuple, _BINS)
         if options.get("bounds") is not None:
             raise ValueError("bounds: edges of bins are bounds already; leave bounds=None, or "
                              "give a number of bins.")
@@ -109,8 +108,7 @@ def dp_value_counts(x: Any, categories: list[Any] | None = None,
     (True, ['yes', 'no'])
     """
     if categories is not None:
-        categories = _declared("categories", categories, list,
-                               "None, or a list of categories, each once")
+        categories = as_declared("categories", categories, list, CATEGORIES)
     columns = Columns.of("dp_value_counts", x, options, one=True, only="words",
                          categories=categories)
     names = list(columns.table.columns[0].categories)
@@ -122,19 +120,6 @@ def dp_value_counts(x: Any, categories: list[Any] | None = None,
         enforced=[cell_bound(1)])
     noise = count_noise(1, mu_of(certificate.noise_multiplier))
     return counted(found[0], noise, columns, certificate), names
-
-
-def _declared(name, given, kind, remedy):
-    """Return edges or categories as columns are described by them; a ValueError if they are not.
-    """
-    try:
-        found = kind(given)
-        check_columns(name, {0: found})
-    except (TypeError, ValueError):
-        found = None
-    if found is None or isinstance(given, str):
-        raise ValueError(f"{name}={given!r}: must be {remedy}.")
-    return found
 
 
 def counted(counts, noise, columns, certificate):

@@ -13,6 +13,7 @@ from dpsk._data.tables import Table
 from dpsk._mechanism.core import Composite, Share, Statistic, mu_of
 from dpsk._privacy.certificate import Certificate
 from dpsk._statistics.categories import count_noise, noisy_counts
+from dpsk._statistics.column_sums import moment_noise
 from dpsk.metrics._estimate import Estimate
 from dpsk.statistics._counts import cell_bound, counted
 from dpsk.statistics._moments import Moments
@@ -130,7 +131,8 @@ class _Look(Composite):
         (numbers, summands, words), (summed, chosen, counting) = data, self.parts
         moments = points = counts = None
         if summed.share:
-            moments = Moments(numbers, *summed.run(summands, session, noise_multiplier), None)
+            *found, mu = summed.run(summands, session, noise_multiplier)
+            moments = Moments(numbers, *found, moment_noise(len(found[0]), mu), None)
             held = counts_at_least(moments.counts, moments.count_noise, numbers.budget.n_samples)
             # Far points are beyond these, and quartiles are not.
             near = moments.ranges + np.diff(moments.ranges) * (-_BEYOND, _BEYOND)

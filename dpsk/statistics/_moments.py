@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpsk._data.errors import quietly
-from dpsk._data.source import Rows
 from dpsk._mechanism.core import Statistic, mu_of
 from dpsk._statistics.column_sums import moment_noise, noisy_column_sums
+from dpsk._statistics.part_sums import (
+    noisy_part_moments,
+    noisy_part_sums,
+    part_moment_noise,
+    part_sum_noise,
+)
 from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics._table import REACH
 from dpsk.statistics._plan import entry_bound, within
-from dpsk.statistics._reading import Columns, estimated
+from dpsk.statistics._reading import BY, Columns, estimated
 
 if TYPE_CHECKING:
     from typing import Any
@@ -36,14 +42,14 @@ def dp_count(X: Any, **options: Any) -> Estimate:
     X : array-like of shape (n,) or (n, n_columns), Series or DataFrame
         Numbers, truths or words; each column of a table has its own entry in the result.
     **options : dict
-        As for `dp_mean`: epsilon, delta, groups, random_state.
+        As for `dp_mean`: epsilon, delta, groups, random_state, by, categories.
 
     Returns
     -------
     count : Estimate
         With its standard error, and the certificate in `privacy_`.
     """
-    columns = Columns.of("dp_count", X, options, only=None)
+    columns = Columns.of("dp_count", X, options, *BY, only=None)
     values = columns.table.values
     coded = np.array([each.categories is not None for each in columns.table.columns])
     there = np.where(coded, values >= 0.0, ~np.isnan(values))
@@ -61,14 +67,14 @@ def dp_sum(X: Any, *, bounds: Any = None, **options: Any) -> Estimate:
     bounds : (float, float), dict or None, default=None
         As for `dp_mean`; only truths need none.
     **options : dict
-        As for `dp_mean`: epsilon, delta, groups, random_state.
+        As for `dp_mean`: epsilon, delta, groups, random_state, by, categories.
 
     Returns
     -------
     total : Estimate
         With its standard error, and the certificate in `privacy_`.
     """
-    columns = Columns.of("dp_sum", X, {**options, "bounds": bounds}, "bounds")
+    columns = Columns.of("dp_sum", X, {**options, "bounds": bounds}, "bounds", *BY)
     edges = columns.edges()
     if np.isnan(edges).any():
         raise ValueError("bounds: a column has none, but they set the noise on a sum; declare "
@@ -80,7 +86,8 @@ def dp_sum(X: Any, *, bounds: Any = None, **options: Any) -> Estimate:
 
 
 def dp_mean(X: Any, *, epsilon: float = 1.0, delta: float | None = None, bounds: Any = None,
-            groups: Any = None, random_state: Any = None, population: bool = False) -> Estimate:
+            groups: Any = None, random_state: Any = None, population: bool = False,
+            by: Any = None, categories: list[Any] | None = None) -> Estimate:
     """Return the mean of numbers within a range, with error and certificate.
 
     Parameters
@@ -104,6 +111,11 @@ def dp_mean(X: Any, *, epsilon: float = 1.0, delta: float | None = None, bounds:
     population : bool, default=False
         Whether the interval is for the mean of the population that the rows are a sample of.
         False: for the mean of these rows.
+    by : array-like of shape (n,), Series or None, default=None
+        Splits the rows, such as by town: the result has an entry for each of `categories`, on its
+        first axis. Noise does not grow with their number.
+    categories : list or None, default=None
+        Public categories of `by`; rows of others are left out. None: those of its dtype.
 
     Returns
     -------
@@ -119,10 +131,16 @@ def dp_mean(X: Any, *, epsilon: float = 1.0, delta: float | None = None, bounds:
     >>> low, high = mean.interval(0.95)
     >>> low < mean < high, mean.privacy_.epsilon
     (True, 8.0)
+    >>> towns = np.repeat(["Aix", "Ulm"], 500)
+    >>> means = dp_mean(np.arange(1000) % 10, bounds=(0, 9), epsilon=8.0, by=towns,
+    ...                 categories=["Aix", "Ulm"])
+    >>> bool(abs(means.value - 4.5).max() < 1.0)
+    True
     """
     options = {"epsilon": epsilon, "delta": delta, "bounds": bounds, "groups": groups,
-               "random_state": random_state, "population": population}
-    return _moments("dp_mean", X, options, "population").mean(population)
+               "random_state": random_state, "population": population, "by": by,
+               "categories": categories}
+    return _moments("dp_mean", X, options, "population", squares=population).mean(population)
 
 
 def dp_var(X: Any, **options: Any) -> Estimate:
@@ -133,7 +151,7 @@ def dp_var(X: Any, **options: Any) -> Estimate:
     X : array-like of shape (n,) or (n, n_columns), Series or DataFrame
         As for `dp_mean`.
     **options : dict
-        As for `dp_mean`: epsilon, delta, bounds, groups, random_state.
+        As for `dp_mean`: epsilon, delta, bounds, groups, random_state, by, categories.
 
     Returns
     -------
@@ -152,7 +170,7 @@ def dp_std(X: Any, **options: Any) -> Estimate:
     X : array-like of shape (n,) or (n, n_columns), Series or DataFrame
         As for `dp_mean`.
     **options : dict
-        As for `dp_mean`: epsilon, delta, bounds, groups, random_state.
+        As for `dp_mean`: epsilon, delta, bounds, groups, random_state, by, categories.
 
     Returns
     -------
@@ -165,44 +183,48 @@ def dp_std(X: Any, **options: Any) -> Estimate:
 @quietly
 def _summed(columns, values, low, high, what):
     """Return the estimate of sums of numbers, none of which is missing, within public ranges."""
-    rows = Rows(values, np.zeros(len(values)), groups=columns.groups)
     n, half = columns.budget.n_samples, 0.5 * (high - low)
-    ((_, sums, _), certificate) = columns.released(
-        what, Statistic(noisy_column_sums), (rows, low, high), enforced=[entry_bound()])
-    total = half * sums + 0.5 * (low + high) * n
-    off = REACH * half * moment_noise(len(low), mu_of(certificate.noise_multiplier))
+    summed = noisy_column_sums if columns.parts is None else partial(
+        noisy_part_sums, n_parts=len(columns.parts.names))
+    found, certificate = columns.released(
+        what, Statistic(summed), (columns.rows_of(values), low, high), enforced=[entry_bound()])
+    mu = mu_of(certificate.noise_multiplier)
+    if columns.parts is None:
+        total = half * found[1] + 0.5 * (low + high) * n
+        off = REACH * half * moment_noise(len(low), mu)
+    else:
+        total, off = found, REACH * part_sum_noise(low, high, mu)
     return estimated(columns, np.clip(total, n * low, n * high), total - off, total + off,
                      (n * low, n * high), certificate)
 
 
 @quietly
-def _moments(name, X, options, *more):
-    """Return released moments of columns."""
-    columns = Columns.of(name, X, options, "bounds", *more)
-    plan, data = within(columns)
+def _moments(name, X, options, *more, squares=True):
+    """Return released moments of columns, in parts of the rows with sums of squares on request."""
+    columns = Columns.of(name, X, options, "bounds", *BY, *more)
+    summed = noisy_column_sums if columns.parts is None else partial(
+        noisy_part_moments, n_parts=len(columns.parts.names), squares=squares)
+    plan, data = within(columns, summed)
     (ranges, sums, mu), certificate = columns.released(
         "moments", plan, data, enforced=[entry_bound()])
-    return Moments(columns, ranges, sums, mu, certificate)
+    noise = moment_noise(len(ranges), mu) if columns.parts is None else part_moment_noise(
+        len(ranges), squares, mu)
+    return Moments(columns, ranges, sums, noise, certificate)
 
 
 @dataclass(frozen=True)
 class Moments:
     """Noisy counts, sums and sums of squares of columns, and what follows from them.
 
-    `ranges` of shape (n_columns, 2); `sums` of shape (3, n_columns), in the unit of half a range
-    from its middle; `mu` is that of the sums.
+    `ranges` of shape (n_columns, 2); `sums` of shape (3, n_columns), or (3, n_parts, n_columns),
+    in the unit of half a range from its middle; `noise` is the deviation of that on a sum.
     """
 
     columns: Any
     ranges: np.ndarray
     sums: Any
-    mu: float
+    noise: float
     certificate: Any
-
-    @property
-    def noise(self):
-        """float : the deviation of the noise on a sum."""
-        return moment_noise(len(self.ranges), self.mu)
 
     @property
     def _half(self):

@@ -19,10 +19,45 @@ from dpsk.metrics._estimate import between
 from dpsk.metrics._table import checked_budget
 from dpsk.preprocessing._numeric import check_bounds, check_pair, truths
 
-__all__ = ["Columns", "check_options", "estimated"]
+__all__ = ["BY", "CATEGORIES", "Columns", "as_declared", "check_options", "estimated"]
 
 #: What every function takes by keyword.
 _OPTIONS = ("epsilon", "delta", "groups", "random_state")
+#: What those take that are by parts of the rows.
+BY = ("by", "categories")
+#: What a list of categories must be.
+CATEGORIES = "None, or a list of categories, each once"
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The part that every row is in, -1 for none, which is sensitive, and the public parts."""
+
+    codes: np.ndarray
+    names: list
+
+    @classmethod
+    def of(cls, name, by, categories, n):
+        """Return the parts of n rows that `by` says, None for those of no call by parts."""
+        if by is None:
+            if categories is not None:
+                raise ValueError("categories: they are of by; give by=, or leave them out.")
+            return None
+        X, _ = _in_columns(by)
+        declared = None if categories is None else dict.fromkeys(
+            _names(X), as_declared("categories", categories, list, CATEGORIES))
+        try:
+            table = read_table(type(name, (BaseEstimator,), {})(), X, declared, "words")
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"by: {error}") from None
+        if table.values.shape != (n, 1):
+            raise ValueError(f"by has shape {table.values.shape}; must be one column of {n} rows, "
+                             "as X has.")
+        names = list(table.columns[0].categories)
+        if not names:
+            raise ValueError("by: which categories occur is data; declare them in categories=, "
+                             "or give a categorical dtype.")
+        return cls(table.values[:, 0], names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +66,7 @@ class Columns:
 
     The table is sensitive. `name` is that of the function; `full` says of which columns the dtype
     has no way to miss a number; `single` whether a column came by itself, so that results are
-    numbers; `groups` whose rows are one person's, if any.
+    numbers; `groups` whose rows are one person's, and `parts` by what results are, if any.
     """
 
     name: str
@@ -41,6 +76,7 @@ class Columns:
     single: bool
     random_state: object
     groups: Groups | None
+    parts: Parts | None
 
     @classmethod
     def of(cls, name, X, options, *more, only="numbers", columns=None, categories=None, one=False,
@@ -69,13 +105,21 @@ class Columns:
                              "with DPSimpleImputer.")
         members = groups_of(groups, len(table.values))
         budget = checked_budget(*table.values.shape, epsilon, delta, random_state, members)
+        parts = Parts.of(name, *map(options.get, BY), len(table.values))
         warn_of_weak_budget(budget)
-        return cls(name, table, budget, _full(X, table), single, random_state, members)
+        # How many rows a part has is not public.
+        full = _full(X, table) & (parts is None)
+        return cls(name, table, budget, full, single, random_state, members, parts)
 
     @property
     def rows(self):
-        """Rows : numbers and positions of categories."""
-        return Rows(self.table.values, np.zeros(len(self.table.values)), groups=self.groups)
+        """Rows : numbers and positions of categories; their targets are their parts, if any."""
+        return self.rows_of(self.table.values)
+
+    def rows_of(self, values):
+        """Return rows of other numbers that were made of the columns, row by row."""
+        codes = np.zeros(len(values)) if self.parts is None else self.parts.codes
+        return Rows(values, codes, groups=self.groups)
 
     @property
     def names(self):
@@ -93,17 +137,31 @@ class Columns:
         `settings` key noise that repeats, beside the columns and all that is enforced.
         """
         unit = "number of groups of rows" if self.budget.grouped else "number of rows"
-        method = Method(self.name, f"dpsk.statistics.{self.name}",
-                        repr((settings, enforced)), None).with_columns(self.table.columns)
+        parts = () if self.parts is None else (self.parts.names,)
+        method = Method(self.name, f"dpsk.statistics.{self.name}", repr(
+            (settings, enforced, *parts)), None).with_columns(self.table.columns)
         return run_private(
             method, what, self.budget, mechanism, self.rows, data, verbose=0,
             random_state=self.random_state, enforced=enforced, released=[what],
             public=[f"{unit} and of columns, their names, and dtypes with the categories that "
-                    "these hold", "all parameters"])
+                    "these hold", "all parameters", *(["the categories of by"] if parts else [])])
 
     def shaped(self, array):
         """Return an array with an entry a column, or that of the only one."""
         return array[..., 0] if self.single else array
+
+
+def as_declared(name, given, kind, remedy):
+    """Return edges or categories as columns are described by them; a ValueError if they are not.
+    """
+    try:
+        found = kind(given)
+        check_columns(name, {0: found})
+    except (TypeError, ValueError):
+        found = None
+    if found is None or isinstance(given, str):
+        raise ValueError(f"{name}={given!r}: must be {remedy}.")
+    return found
 
 
 def check_options(name, options, *more):

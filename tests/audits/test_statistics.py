@@ -9,7 +9,7 @@ import pytest
 from audit_settings import LEVEL
 
 from dpsk.auditing import mu_lower_bound
-from dpsk.statistics import describe, dp_histogram, dp_mean, dp_median, dp_sum
+from dpsk.statistics import describe, dp_count, dp_histogram, dp_mean, dp_median, dp_sum
 
 EPSILON, DELTA, N = 8.0, 1e-3, 41
 HALF = np.repeat([0, 1], [N // 2, N - N // 2])
@@ -24,6 +24,9 @@ RELEASES = {
              (N - N // 2 - 0.5) / N),
     "histogram": (lambda x: float(np.diff(-np.asarray(dp_histogram(
         x, [-0.5, 0.5, 1.5], epsilon=EPSILON, delta=DELTA)[0]))[0]), 1 - 2 * (N - N // 2 - N / 2)),
+    "count by parts": (lambda x: float(np.diff(-dp_count(
+        x, by=x, categories=[0, 1], epsilon=EPSILON, delta=DELTA).value)[0]),
+        1 - 2 * (N - N // 2 - N / 2)),
     "median": (lambda x: float(dp_median(x, bounds=(0, 1), epsilon=EPSILON, delta=DELTA)), 0.5),
     "description": (lambda x: float(describe(
         x[:, None], epsilon=EPSILON, delta=DELTA, columns={0: (0, 1)})[0]["mean"]),
@@ -56,7 +59,7 @@ def test_one_row_shows_no_more_than_the_claim(name):
 
 
 @pytest.mark.audit
-@pytest.mark.parametrize("name", ["sum", "mean", "histogram"])
+@pytest.mark.parametrize("name", ["sum", "mean", "histogram", "count by parts"])
 def test_a_third_of_the_noise_exceeds_the_claim(name, noise_times):
     assert shown(name, 1500) > 0.5 * MU
     noise_times(1 / 3)

@@ -1,4 +1,6 @@
-"""Noisy counts, sums and squares of columns: what one row moves, exact sums, the noise."""
+"""Noisy counts, sums and squares of columns, of all rows and by parts: what one row moves, exact
+sums, the noise.
+"""
 
 import itertools
 import math
@@ -12,8 +14,14 @@ from dpsk._mechanism.session import Session
 from dpsk._privacy.events import Gaussian, NotPrivate
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
-from dpsk._statistics import column_sums
+from dpsk._statistics import column_sums, part_sums
 from dpsk._statistics.column_sums import moment_noise, noisy_column_sums
+from dpsk._statistics.part_sums import (
+    noisy_part_moments,
+    noisy_part_sums,
+    part_moment_noise,
+    part_sum_noise,
+)
 from tests.contracts.columns import spread
 from tests.contracts.streams import SilentStream
 from tests.contracts.tapes import taped
@@ -134,3 +142,85 @@ def test_without_noise_answers_are_exact():
     X = np.array([[0.5, 90.0], [np.nan, 60.0]])
     counts, sums, squares = noisy_column_sums(Rows(X, np.zeros(2)), LOW, HIGH, math.inf, session)
     np.testing.assert_array_equal([counts, sums, squares], [[1, 2], [0.5, 0.5], [0.25, 0.25]])
+
+
+#: Sums by three parts.
+ASKED = {
+    "sums": lambda *args: noisy_part_sums(*args, n_parts=3),
+    "moments": lambda *args: noisy_part_moments(*args, n_parts=3, squares=False),
+    "squares": lambda *args: noisy_part_moments(*args, n_parts=3, squares=True)}
+every_kind = pytest.mark.parametrize("kind", ASKED)
+
+
+def left(kind, rows, mu, low=LOW, high=HIGH):
+    """Return what leaves without its noise, in standard deviations of that."""
+    with taped() as tape, np.errstate(all="ignore"):
+        ASKED[kind](rows, low, high, mu, Session(EntropyStream(), Ledger(Gaussian(mu))))
+    assert tape.events == [(Gaussian(mu),)]
+    (totals,), (parts,) = tape.totals, tape.parts
+    for total, part in zip(totals, parts, strict=True):
+        assert (total / part.unit == np.rint(total / part.unit)).all()
+    return np.concatenate([total.ravel() / part.scale
+                           for total, part in zip(totals, parts, strict=True)])
+
+
+def furthest(found):
+    return max(np.linalg.norm(one - other) for one, other in itertools.combinations(found, 2))
+
+
+@every_kind
+@pytest.mark.parametrize("mu", [1e-13, 0.01, 0.5, 30.0])
+def test_no_replaced_row_moves_sums_by_parts_by_more_than_their_price_and_one_does(kind, mu):
+    numbers = HOSTILE[kind == "sums":]
+    X = np.array([*itertools.product(numbers, (-1e300, 0.0, 61.0, 1e300))])
+    found = []
+    for row, code in itertools.product(X, (-1.0, 0.0, 2.0)):
+        table = np.array([row, [0.2, 3.0], [0.1, 9.0]])
+        found.append(left(kind, Rows(table, np.array([code, 0.0, 2.0])), mu))
+    furthest_found = furthest(found) / mu
+    assert (0.999 <= furthest_found or mu < 1e-9) and furthest_found <= 1.0 + 1e-12
+
+
+@every_kind
+@pytest.mark.parametrize("mu", [1e-12, 0.1, 30.0])
+def test_no_replaced_group_moves_sums_by_parts_by_more_than_their_price(kind, mu):
+    """Of hostile rows in any parts, as well as of groups that are in one part."""
+    rng = np.random.default_rng(0)
+    others, parts = rng.uniform(-2.0, 2.0, (5, 1)), np.array([0.0, 1.0, 2.0, -1.0, 0.0])
+    numbers = HOSTILE[kind == "sums":]
+
+    def own(group, codes):
+        X = np.vstack([np.reshape(group, (-1, 1)), others])
+        owners = np.concatenate([np.zeros(len(group), int), [1, 1, 1, 2, 2]])
+        return left(kind, Rows(X, np.concatenate([codes, parts]), groups=Groups.of(owners)), mu,
+                    LOW[:1], HIGH[:1])
+
+    found = [own(rng.choice(numbers, size), rng.integers(-1, 3, size).astype(float))
+             for size in rng.integers(1, 9, 60)]
+    found += [own([end] * size, np.full(size, float(part)))
+              for end in (-1.0, 1.0) for size in (1, 3, 7) for part in (0, 1)]
+    furthest_found = furthest(found) / mu
+    assert (0.999 <= furthest_found or mu < 1e-9) and furthest_found <= 1.0 + 1e-12
+
+
+def test_sums_by_parts_are_those_of_the_definition_in_any_order_block_and_place(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=300), rng.uniform(-50, 200, 300)])
+    codes = rng.integers(-1, 3, 300).astype(float)
+    z = np.clip(X, LOW, HIGH)
+    exact = np.array([z[codes == part].sum(axis=0) for part in range(3)])
+    whole = {kind: left(kind, Rows(X, codes), 0.5) for kind in ASKED}
+    scale = part_sum_noise(LOW, HIGH, 0.5)
+    np.testing.assert_allclose(whole["sums"].reshape(3, 2) * scale, exact, rtol=1e-6)
+    z = (z - [0.0, 60.0]) / [1.0, 60.0]
+    powers = np.array([[np.sum(z[codes == part]**power, axis=0) for part in range(3)]
+                       for power in range(3)])
+    powers[2] *= math.sqrt(2.0)
+    for kind, squares in (("moments", False), ("squares", True)):
+        found = whole[kind].reshape(-1, 3, 2) * part_moment_noise(2, squares, 0.5)
+        np.testing.assert_allclose(found, powers[:2 + squares], rtol=1e-3, atol=1e-2)
+    monkeypatch.setattr(part_sums, "_PART", 7)
+    shuffled = rng.permutation(300)
+    for kind, found in whole.items():
+        for rows in (Rows(X[shuffled], codes[shuffled]), spread(Rows(X, codes), 3)):
+            np.testing.assert_array_equal(left(kind, rows, 0.5), found)
