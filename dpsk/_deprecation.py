@@ -35,25 +35,25 @@ def _wrapped(function, owner, names, since, removal):
 
 
 def renamed_parameters(since, removal, **names):
-    """Let a function or an estimator be called by former names of parameters, with a warning.
+    """Accept former names of parameters of a function or an estimator, with a warning.
 
-    Signatures show the new names only, so `get_params`, `clone` and documents follow them;
-    an estimator takes the former ones in its constructor and in `set_params`, and so in
+    Signatures show the new names only, so `get_params`, `clone` and the documentation use them.
+    An estimator accepts former names in its constructor and in `set_params`, and therefore in
     pipelines and searches.
 
     Parameters
     ----------
     since : str
-        The version that brought the new names.
+        The version that introduced the new names.
     removal : str
-        The version in which the former names go.
+        The version that removes the former names.
     **names : str
         New names by former ones.
 
     Returns
     -------
     decorator : callable
-        It returns a function wrapped, or the class it was given.
+        It returns the wrapped function, or the given class.
 
     Examples
     --------
