@@ -1,4 +1,4 @@
-"""One budget for all fits on the same rows, each admitted or refused before it draws."""
+"""One budget for all fits on the same rows; each fit is charged or refused before it draws."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 __all__ = ["PrivacyBudget"]
 
 _FOLDER: list[Any] = []
-#: Names of files in it.
+#: Names of the files in its folder.
 _NUMBERS = count()
-#: The part of delta for chances to tell all.
+#: The part of delta reserved for `disclosure`.
 _DISCLOSED = 0.1
 
 
@@ -75,7 +75,7 @@ class PrivacyBudget:
     spent : dict
         What has been spent, in what is counted.
     limits : dict
-        The most that may be.
+        The most that may be spent.
 
     Raises
     ------
@@ -168,7 +168,7 @@ class PrivacyBudget:
         Returns
         -------
         budget : PrivacyBudget
-            Which goes on where it stood.
+            It continues from what was spent.
         """
         budget = cls.__new__(cls)
         budget._account = Account(path)
@@ -213,7 +213,7 @@ class PrivacyBudget:
         Returns
         -------
         epsilon : float
-            Of a pure one, where delta is 0.
+            That of a pure fit, where delta is 0.
         """
         account = self._account
         own = account.terms["delta"]

@@ -1,4 +1,4 @@
-"""scikit-learn's callbacks around private fits: they see how far a fit is, and nothing of rows."""
+"""scikit-learn's callbacks for private fits: they see the progress, never the rows."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:
-    # scikit-learn had none before 1.9.
+    # scikit-learn has callbacks from 1.9 on.
     CallbackSupportMixin = with_callbacks = None
 
 __all__ = ["TakesCallbacks", "private_fit"]
 
 _HOOKS = ("on_fit_task_begin", "on_fit_task_end")
-#: What a hook may ask for that would show rows, or a model on them, at every step.
+#: Arguments of hooks that would reveal rows, or a model fitted to them, at every step.
 _SENSITIVE = {"X", "y", "metadata", "fitted_estimator"}
-#: So many of the answers of a fit are told of at most.
+#: The most answers of a fit that are reported.
 _MOST_TOLD = 100
 
 
@@ -33,10 +33,10 @@ class _WithoutCallbacks:
     """Stand-in for scikit-learn's mixin in versions that have none."""
 
 
-# One of two classes, by what there is.
+# The base class depends on the version of scikit-learn.
 class TakesCallbacks(
         CallbackSupportMixin or _WithoutCallbacks):  # type: ignore[misc]
-    """Callbacks that are told of the answers of a fit, by their planned number."""
+    """Mixin of estimators that report their progress to callbacks."""
 
     if CallbackSupportMixin is not None:
         def set_callbacks(self, *callbacks: Any) -> Any:
@@ -67,7 +67,7 @@ class TakesCallbacks(
 
 
 def private_fit(function):
-    """Return a `fit` that tells callbacks how far it is, with floating-point errors off."""
+    """Return a `fit` that reports to callbacks, with NumPy's floating-point errors ignored."""
     quiet = quietly(function)
     if CallbackSupportMixin is None:
         return quiet
@@ -88,8 +88,8 @@ def private_fit(function):
 
 @contextmanager
 def _telling(estimator):
-    """Tell the callbacks of an estimator of a fit and its answers."""
-    # A pipeline hands its own to its last step, unseen.
+    """Report a fit and its answers to the callbacks of an estimator."""
+    # A pipeline passes its callbacks on to its last step.
     _refuse_sensitive(estimator._skl_callbacks)
     with _apart():
         root = estimator._init_callback_context(max_subtasks=None)
@@ -110,13 +110,13 @@ def _telling(estimator):
 
 @contextmanager
 def _apart():
-    """Take what a callback fits for a fit of its own, to be paid for and told of by itself."""
+    """Treat a fit inside a callback as a separate fit, charged and reported on its own."""
     with paying(None), watching(None):
         yield
 
 
 class _Teller:
-    """Counts the answers of one plan, and tells of a hundredth of them."""
+    """Count the answers of one plan, and report at most a hundred times."""
 
     @_apart()
     def __init__(self, estimator, root, name, total):
@@ -129,7 +129,7 @@ class _Teller:
     def __call__(self):
         """Count an answer."""
         self._asked += 1
-        # Groups of rows may ask for more than was planned for all.
+        # Disjoint groups of rows may ask for more answers than planned.
         while self._told < min(self._most, self._most * self._asked // self._total):
             self._told += 1
             answer = self._context.subcontext(task_name="answer")
@@ -138,12 +138,12 @@ class _Teller:
 
     @_apart()
     def end(self):
-        """Say that no more is asked for, of a plan that may allow for more."""
+        """Report the end; a plan may allow more answers than were asked for."""
         self._context.call_on_fit_task_end(estimator=self._estimator)
 
 
 def _refuse_sensitive(callbacks):
-    """Raise a ValueError for a callback that asks for what a private fit does not show."""
+    """Raise a ValueError for a callback that asks for anything a private fit must hide."""
     for callback in callbacks:
         for hook in _HOOKS:
             asked = {name for name, parameter in inspect.signature(
@@ -158,4 +158,4 @@ def _refuse_sensitive(callbacks):
 
 
 def _nothing():
-    """Stand for a hook that a callback lacks."""
+    """Replace a hook that a callback does not have."""

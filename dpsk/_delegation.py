@@ -1,4 +1,4 @@
-"""Predictions that are those of another estimator: of a last step, or of the best of a search."""
+"""Delegation of predictions to an inner estimator: a last step, or the best of a search."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Delegates"]
 
 
 def _inner_has(name):
-    """Return a check that the estimator inside has a method."""
+    """Return a check that the inner estimator has a method."""
     def check(self):
         getattr(self._inner, name)
         return True
@@ -21,10 +21,10 @@ def _inner_has(name):
 
 
 class Delegates:
-    """Methods that the estimator inside has.
+    """Mixin with the prediction methods that the inner estimator has.
 
-    Subclasses have `_inner`, that estimator as far as it is known, and ``_delegated(method, X)``,
-    which calls a method of the fitted one on rows as it takes them.
+    Subclasses define `_inner`, the inner estimator, and ``_delegated(method, X)``, which calls a
+    method of the fitted one.
     """
 
     if TYPE_CHECKING:

@@ -1,6 +1,6 @@
-"""Parameters that change their name, so that code written before keeps running for a while.
+"""Renamed parameters: code that uses the old names keeps running for a while.
 
-Functions and classes that go are marked by `sklearn.utils.deprecated`; the policy is in
+Removed functions and classes are marked by `sklearn.utils.deprecated`; the policy is in
 docs/contribute/releasing.md.
 """
 
@@ -12,14 +12,14 @@ __all__ = ["renamed_parameters"]
 
 
 def _current(owner, names, since, removal, given):
-    """Return keyword arguments under the names of today, with a warning for each that is not."""
+    """Return keyword arguments under their current names, with a warning for each old name."""
     given = dict(given)
     for old, new in names.items():
         if old not in given:
             continue
         if new in given:
             raise TypeError(f"{owner}: {old!r} is the former name of {new!r}; pass {new!r} alone.")
-        # One level for this function, one for the wrapper: the line of the caller is shown.
+        # Skip this function and the wrapper, so that the line of the caller is shown.
         warnings.warn(f"{owner}: the parameter {old!r} is called {new!r} since version {since}; "
                       f"the former name goes in {removal}.", FutureWarning, stacklevel=3)
         given[new] = given.pop(old)
@@ -35,25 +35,25 @@ def _wrapped(function, owner, names, since, removal):
 
 
 def renamed_parameters(since, removal, **names):
-    """Let a function or an estimator be called by former names of parameters, with a warning.
+    """Accept former names of parameters of a function or an estimator, with a warning.
 
-    Signatures show the new names only, so `get_params`, `clone` and documents follow them;
-    an estimator takes the former ones in its constructor and in `set_params`, and so in
+    Signatures show the new names only, so `get_params`, `clone` and the documentation use them.
+    An estimator accepts former names in its constructor and in `set_params`, and therefore in
     pipelines and searches.
 
     Parameters
     ----------
     since : str
-        The version that brought the new names.
+        The version that introduced the new names.
     removal : str
-        The version in which the former names go.
+        The version that removes the former names.
     **names : str
         New names by former ones.
 
     Returns
     -------
     decorator : callable
-        It returns a function wrapped, or the class it was given.
+        It returns the wrapped function, or the given class.
 
     Examples
     --------

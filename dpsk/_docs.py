@@ -1,4 +1,4 @@
-"""Fragments of docstrings by name, and the decorator that fills them in."""
+"""Named fragments of docstrings, and the decorator that fills them in."""
 
 import inspect
 import re
@@ -30,24 +30,24 @@ _LINE = re.compile(r"^( *)(%\(\w+\)s(?: %\(\w+\)s)*)$", re.MULTILINE)
 
 
 def documented(thing):
-    """Return a class or a function, with the fragments put where its docstrings name them.
+    """Fill fragments into the docstrings of a class or a function, and return it.
 
-    A line of placeholders alone, such as ``%(epsilon)s %(delta)s``, stands for the fragments of
-    those names; lines that follow, further indented, add to the last of them. Docstrings of
-    the methods that the class itself defines are filled in as well. The solvers that a class
-    offers follow from what they require and what it minimizes: its `_offered_solvers`.
+    A line of placeholders alone, such as ``%(epsilon)s %(delta)s``, is replaced by the fragments
+    of those names; more indented lines below it extend the last fragment. Methods that the class
+    itself defines are filled in as well. The solvers that are listed, `_offered_solvers`, follow
+    from what the class minimizes and what each solver requires.
     """
     offered = getattr(thing, "_offered_solvers", list)
     methods = (getattr(each, "__func__", each) for each in vars(thing).values())
     for each in (thing, *filter(inspect.isfunction, methods)):
-        # There are none under ``python -OO``.
+        # Docstrings are removed under ``python -OO``.
         if each.__doc__ and _LINE.search(each.__doc__):
             each.__doc__ = _filled(each.__doc__, inspect.signature(each).parameters, offered)
     return thing
 
 
 def _filled(text, parameters, offered):
-    """Return a text with the fragments that its lines name."""
+    """Return a text with its placeholders replaced by fragments."""
     return _LINE.sub(
         lambda line: textwrap.indent(
             "\n".join(_entry(key, parameters, offered)
@@ -57,7 +57,7 @@ def _filled(text, parameters, offered):
 
 
 def _entry(key, parameters, offered):
-    """Return the text of a fragment, with the default that the parameters have."""
+    """Return the text of a fragment, with the default value of the parameter."""
     names, kind, body = FRAGMENTS[key]
     if not names:
         return _filled(body, parameters, offered)
@@ -67,5 +67,5 @@ def _entry(key, parameters, offered):
     given = parameters.get(names.split(",")[0])
     if given is not None and given.default is not given.empty:
         head += f", default={given.default!r}".replace("'", '"')
-    # On one line, however long: what tells a type from its description is the indentation.
+    # On one line, however long: numpydoc tells a type from its description by indentation.
     return head + ("\n" + textwrap.indent(body, "    ") if body else "")

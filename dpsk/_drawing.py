@@ -1,4 +1,4 @@
-"""Helpers of displays: a line on axes of its own or on given ones."""
+"""Helpers of displays: draw a line on new or on given axes."""
 
 from sklearn.utils._optional_dependencies import check_matplotlib_support
 
@@ -10,12 +10,12 @@ class LineDisplay:
 
     @classmethod
     def _check_drawing(cls, way, ax, name, style):
-        """Raise what drawing would of what it is told, before anything is released for it.
+        """Raise the errors of drawing with these arguments, before anything is released.
 
         Parameters
         ----------
         way : str
-            Of the method that draws, for messages.
+            Name of the method that draws, for messages.
         ax, name, style : object
             As for `_drawn`.
         """
@@ -39,7 +39,7 @@ class LineDisplay:
         if ax is None:
             _, ax = plt.subplots()
         (self.line_,) = getattr(ax, draw)(x, y, label=name)
-        # Before the legend, which shows the line as it is then.
+        # Before the legend, which copies the style of the line.
         self.line_.set(**style)
         ax.set(**labels)
         if name is not None:

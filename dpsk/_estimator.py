@@ -34,24 +34,24 @@ if TYPE_CHECKING:
 
 __all__ = ["DPEstimator", "warn_of_weak_budget"]
 
-#: A delta above it, or above 1/n, is warned of; the default of 1/n**2 is where n < 32.
+#: Fits warn of a delta above this or above 1/n, so of the default 1/n**2 if n < 32.
 _WEAK_DELTA = 1e-3
 
 
 class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
     """Base of the estimators: parameters of the guarantee, and the private solve.
 
-    Subclasses validate the rows, say what the Problem is, and store what comes back.
+    Subclasses validate the rows, define the Problem, and store the result.
     """
 
     _solvers: ClassVar[dict] = SOLVERS
-    #: The `data_norm` that stands where the user gives none.
+    #: The default `data_norm`.
     _default_norm: ClassVar[float | str | None] = 1.0
-    #: Whether that goes for what needs no solver, or for each that "auto" may stand for.
+    #: Whether fits are Gaussian without a solver, or with every solver that "auto" may choose.
     _auto_is_gaussian: ClassVar[bool] = False
-    #: The `data_norm` that follows from what rows were made by, where one does.
+    #: The `data_norm` that an earlier pipeline step guarantees, if any.
     _implied_norm: float | None = None
-    #: What each parameter must be, by name.
+    #: Checks of parameters, by name.
     _constraints: ClassVar[dict] = PARAMETER_CONSTRAINTS
 
     def __sklearn_tags__(self) -> Any:
@@ -61,21 +61,21 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
 
     @classmethod
     def _get_param_names(cls):
-        # Every clone and every candidate of a search asks for them.
+        # Cached: every clone and every candidate of a search asks for them.
         return list(_names_of_parameters(cls))
 
     @property
     def _is_gaussian(self):
-        """bool : whether all that a fit releases is Gaussian for sure, at delta > 0."""
+        """bool : whether all releases of a fit are certain to be Gaussian, at delta > 0."""
         if not self._solvers or self.solver == "auto":
             return self._auto_is_gaussian
-        # Whoever asks may do so before a solver that there is not is refused.
+        # This may be read before an unknown solver is refused.
         known = isinstance(self.solver, str) and self.solver in self._solvers
         return known and self._solvers[self.solver].is_gaussian
 
     def _check_params(self):
         """Check every parameter, then all of them together, before any row is looked at."""
-        # Also what a subclass with a signature of its own leaves out of it.
+        # Some parameters are class attributes where a subclass leaves them out of its signature.
         for name, check in self._constraints.items():
             if hasattr(self, name):
                 check(name, getattr(self, name))
@@ -84,10 +84,10 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
         self._check_combination()
 
     def _check_combination(self):
-        """Raise a ValueError where parameters that are right by themselves do not go together."""
+        """Raise a ValueError for valid parameters that do not go together."""
 
     def _weight_dtype(self, X):
-        """Return the dtype of weights beside validated rows."""
+        """Return the dtype of sample weights for validated rows."""
         return X.dtype
 
     def _check_weights(self, sample_weight, X):
@@ -95,11 +95,11 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
         return check_weights(sample_weight, X, self._weight_dtype(X))
 
     def _weight_facts(self, sample_weight):
-        """Return what is taken as public about the weights."""
+        """Return the facts about the weights that are public."""
         return [] if sample_weight is None else ["whether all sample weights are zero"]
 
     def _norm_bounds(self, more=""):
-        """Return what is enforced on the norm of every row, if anything is; `more` follows."""
+        """Return the enforced bound on row norms, if any, with `more` appended to its text."""
         if self.data_norm is None:
             return []
         return [Enforced("data_norm", float(self.data_norm),
@@ -108,9 +108,9 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
                          "training and in prediction" + more)]
 
     def _budget(self, n_samples):
-        """Return (epsilon, delta) with the default delta filled in from the public n, or G."""
+        """Return (epsilon, delta); the default delta follows from the number of rows or groups."""
         epsilon, delta = float(self.epsilon), self.delta
-        # Without a budget nothing is pure either.
+        # At epsilon=inf the fit is not private, so delta=0 has no meaning.
         if delta is None or (delta == 0 and epsilon == math.inf):
             delta = 1.0 / n_samples**2
         return epsilon, float(delta)
@@ -120,15 +120,15 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
         return NOISELESS.get(name) or self._solvers[name]
 
     def _takes_given(self, name):
-        """Return whether a solver has a use for all parameters of solvers that are given."""
+        """Return whether a solver uses all solver parameters that were given."""
         cls = self._solver_class(name)
         return not any(getattr(self, key) is not None for key in cls.ignores) and (
             set(self.solver_options or ()) <= set(cls.options()))
 
     def _build_solver(self, name):
-        """Return the solver with this estimator's parameters, None where not given."""
+        """Return the solver with this estimator's solver parameters."""
         cls = self._solver_class(name)
-        # Grids made with NumPy hold its scalars, which events and plans do not take.
+        # Parameter grids made with NumPy hold NumPy scalars, which events and plans do not take.
         given = {key: getattr(self, key) for key in NAMED_OPTIONS}
         given = {key: value.item() if isinstance(value, np.generic) else value
                  for key, value in given.items()}
@@ -155,7 +155,7 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
         raise NotImplementedError
 
     def _read_rows(self, X, y, sample_weight, groups=None):
-        """Return validated training rows, with their targets as they came, as a RowSource."""
+        """Return validated training rows with unencoded targets, as a RowSource."""
         if is_source(X) or is_dask(X):
             if groups is not None:
                 raise ValueError("groups: go with rows in memory, as arrays or frames; X comes "
@@ -172,36 +172,36 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
         self._check_rows(X, y)
 
     def _units_fact(self, rows):
-        """Return what is taken as public of the size of a table."""
+        """Return the public facts about the size of a table."""
         return ("number of rows and of features" if rows.groups is None else
                 "number of groups of rows and of features, and not that of rows")
 
     def _table_budget(self, shape, groups):
-        """Return the Budget of rows of a shape, each of which stands for one of groups, if any."""
+        """Return the Budget for a table of this shape; with groups, a row stands for a group."""
         n_units, n_columns = shape
         epsilon, delta = self._budget(n_units)
         return Budget(n_units, n_columns, epsilon, delta, groups is not None)
 
     def _table_facts(self, groups, *facts):
-        """Return what is taken as public of such a table, first of its size."""
+        """Return the public facts about such a table; the first is about its size."""
         if groups is None:
             return list(facts)
         return [facts[0].replace("number of rows", "number of groups of rows"), *facts[1:],
                 ONE_ROW_EACH]
 
     def _shown_facts(self, rows, learns):
-        """Return what is taken as public of rows from which something is learnt as of a column."""
+        """Return the public facts about rows in groups that a learned transform needs."""
         return [ONE_ROW_EACH] if learns and rows.groups is not None else []
 
     def _group_bounds(self, rows):
-        """Return what is enforced on groups of rows, where there are any."""
+        """Return the bounds that are enforced on groups of rows, if there are any."""
         if rows.groups is None:
             return []
         return [Enforced("groups", 1.0, "derived", "the most that all rows of a group weigh "
                          "together, after the clip; each weighs one over their number")]
 
     def _solve(self, problem, name, rows, *, stages=(), enforced, public, released):
-        """Run the private part of the fit; set `n_iter_`, `privacy_` and what stages show.
+        """Run the private part of the fit; set `n_iter_`, `privacy_` and attributes of stages.
 
         Parameters
         ----------
@@ -209,7 +209,7 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
         name : str
             Name of the solver.
         rows : RowSource
-            With public rows, if the solver wants some.
+            With public rows, if the solver needs them.
         stages : sequence of Stage
         enforced : list of Enforced
         public, released : list of str
@@ -217,7 +217,7 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
         Returns
         -------
         theta, rest : ndarray of float64
-            The model's parameters, and what a saddle loss adds.
+            The model's parameters, and the additional ones of a saddle loss.
         """
         warn_of_weak_budget(problem, "row" if rows.groups is None else "group")
         fitted = fit_private(self._method(), problem, name, self._build_solver(name),
@@ -231,11 +231,12 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
         return fitted.theta, fitted.rest
 
     def _method(self):
-        """Return what names this method and its parameters in keys and certificates."""
+        """Return the name and the parameters of this method, for keys and certificates."""
         params = self.get_params(deep=False)
         settings = repr([(key, _plain(value)) for key, value in sorted(params.items())
                          if key not in ("random_state", "verbose")
-                         # Without constraints seeds repeat what they gave before there were any.
+                         # A default is left out, so that a NoiseSeed gives the same noise as
+                         # before this parameter existed.
                          and not (key == "monotonic_cst" and value is None)])
         return Method(type(self).__name__, f"{type(self).__module__}.{type(self).__qualname__}",
                       settings, getattr(self, "clip_norm", None), self._carried)
@@ -247,7 +248,7 @@ def _names_of_parameters(kind):
 
 
 def warn_of_weak_budget(problem, unit=None):
-    """Warn where nothing is private, or a row given away more often than is accepted."""
+    """Warn if a fit is not private, or if its delta is too large for the number of rows."""
     delta, n_samples = problem.delta, problem.n_samples
     unit = unit or problem.unit
     if not problem.is_private:
@@ -263,13 +264,13 @@ def warn_of_weak_budget(problem, unit=None):
 
 
 def _plain(value):
-    """Return array-likes as lists, whose text leaves nothing out."""
+    """Return array-likes as lists, whose repr is not abbreviated."""
     scalar = value is None or isinstance(value, (str, bytes, bool, int, float, dict))
     if isinstance(value, (set, frozenset)):
-        # Their own order follows from the process.
+        # The order of a set differs between processes.
         return sorted(map(repr, value))
     if isinstance(value, (list, tuple)) and any(
             np.ndim(part) or isinstance(part, (set, frozenset)) for part in value):
-        # Its parts may be of different shapes.
+        # The items may have different shapes.
         return [_plain(part) for part in value]
     return value if scalar else np.asarray(value).tolist()

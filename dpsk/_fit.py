@@ -46,7 +46,7 @@ class Method:
     clip_norm : float or None
         As the caller gave it.
     carried : Carried or None
-        What the estimator came with, which its fit is charged to.
+        Budgets that the estimator carries; its fit is charged to them.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Method:
     carried: Carried | None = field(default=None, repr=False, compare=False)
 
     def with_columns(self, columns):
-        """Return this method on columns of which something may come from their dtypes."""
+        """Return this method with the columns in its settings: dtypes may declare categories."""
         return replace(self, settings=f"{self.settings} {columns!r}")
 
 
@@ -67,9 +67,9 @@ class Fitted:
     Attributes
     ----------
     theta : ndarray of float64
-        The model's parameters, for rows as they came.
+        The model's parameters, for untransformed rows.
     rest : ndarray of float64
-        What a saddle loss adds: its extra numbers, then the dual ones.
+        Additional parameters of a saddle loss: extra primal variables, then the dual ones.
     n_iter : int
         The planned number of steps.
     certificate : Certificate
@@ -92,13 +92,13 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
     name : str
         Name of the solver.
     given : Solver
-        As the caller set it up.
+        With the caller's options.
     rows : Rows
     stages : sequence of Stage
-        Releases before and after the solver's, those that apply; what they released stays on
-        them.
+        Additional releases before or after the solver; those that do not apply are skipped. Each
+        stage keeps the value that it released.
     random_state : None, int or NoiseSeed
-        Each of the last two keys the public draws, the last the noise as well.
+        An int or a NoiseSeed seeds the public draws; only a NoiseSeed also seeds the noise.
     verbose : int
     enforced : list of Enforced
     public, released : list of str
@@ -110,8 +110,8 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
     check_requirements(name, given, problem)
     solver = given.configured(problem)
     check_holdout(name, solver, rows.holdout)
-    # What is public and random comes first, and from a stream of its own that the rows do
-    # not key: plan and noise may follow it, and it may be published.
+    # Public random draws come first, from a separate stream that is not keyed by the rows: they
+    # may be published, and the plan and the noise may depend on them.
     apart = open_stream(public_seed(random_state),
                         partial(_public_context, method, problem, solver))
     drawn = given.drawn(solver, partial(random_index, apart))
@@ -126,8 +126,8 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
     before, after = _costs(first, problem), _costs(last, problem)
     plan = Framed(before, declared, after) if before or after else declared
     noise_multiplier, event = _calibrated(plan, problem)
-    # The key holds the event: the same noise under two multipliers would give away the sums.
-    # What bounds the weights follows from parameters, and from whether any were given.
+    # The key includes the event: equal noise under two multipliers would reveal the sums. The
+    # weight bound is left out, as it follows from parameters and from whether weights were given.
     settings = replace(problem, weight_bound=1.0), solver
     stream = open_stream(noise_seed(random_state),
                          partial(_context, method, settings, rows, event))
@@ -135,12 +135,12 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
     session = _opened(method, what, event, stream, verbose,
                       (*public, *solver.public_facts(problem)), rows.groups is not None,
                       declared.n_answers_elsewhere(noise_multiplier))
-    # Overflow and the like would otherwise warn depending on the rows.
+    # NumPy's floating-point warnings would otherwise depend on the rows.
     with np.errstate(all="ignore"):
         for stage in first:
             known, rows = stage.release(problem, rows, session)
             if known is not problem:
-                # Steps and clips may be fitted to what was released; prices may not.
+                # Step sizes and clip norms may depend on released values; privacy costs may not.
                 problem, solver = known, given.configured(known)
                 asked = solver.queries(problem)
         if asked is not declared and asked(noise_multiplier) != declared(noise_multiplier):
@@ -168,38 +168,38 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
 
 
 def _costs(stages, problem):
-    """Return the events of stages, those that release nothing left out."""
+    """Return the events of the stages that release something."""
     events = (stage.event(problem) for stage in stages)
     return tuple(event for event in events if event != Composed(()))
 
 
 def run_private(method, name, budget, mechanism, rows, data, *, random_state, verbose, enforced,
                 public, released):
-    """Run a fit that is a mechanism on validated rows and what follows from it.
+    """Run a single mechanism on validated rows and certify it.
 
     Parameters
     ----------
     method : Method
     name : str
-        What the certificate calls the releases.
+        Name of the releases in the certificate.
     budget : Budget
     mechanism : Mechanism
-        At all of the budget.
+        Gets the whole budget.
     rows : Rows
-        Sensitive, for the digest that keys noise that repeats.
+        Sensitive; their digest keys reproducible noise.
     data : object
-        What the mechanism runs on, these rows among it.
+        Input of the mechanism, including these rows.
     random_state, verbose, enforced, public, released
         As for `fit_private`.
 
     Returns
     -------
     found : object
-        What the mechanism returned.
+        Result of the mechanism.
     certificate : Certificate
     """
     noise_multiplier, event = _calibrated(mechanism, budget)
-    # Warnings may be errors, which cost nothing here.
+    # A warning may be raised as an error, so it comes before any budget is charged.
     mechanism.forewarn(rows, noise_multiplier)
     session, stream = opened_stream(method, (budget, name), rows, event,
                                     f", noise multiplier {noise_multiplier:.6g}",
@@ -222,13 +222,13 @@ def certify(method, name, budget, *, event=None, noise_multiplier=1.0, source=("
     method, name, budget, enforced, public, released
         As for `run_private`.
     event : Event or None
-        What was released; None: nothing, as no row was looked at.
+        Everything that was released; None if no row was read.
     noise_multiplier : float
     source : (str, bool)
-        Where the noise comes from, and whether it repeats.
+        Description of the noise source, and whether its noise is reproducible.
     arithmetic : str
     relation : str or None
-        None: that of what the budget protects.
+        Neighboring relation; None: the one that the budget protects.
     """
     if relation is None:
         relation = _relation_of(budget.grouped)
@@ -245,17 +245,17 @@ def certify(method, name, budget, *, event=None, noise_multiplier=1.0, source=("
 
 
 def _relation_of(grouped):
-    """Return what neighboring tables are, where groups of rows are protected, or rows."""
+    """Return the neighboring relation, for groups of rows or for single rows."""
     return GROUP_RELATION if grouped else Certificate.relation
 
 
 def opened_stream(method, settings, rows, event, more="", *, random_state, verbose, public=(),
                   of_groups=False):
-    """Return the way out of releases without a solver, and the stream of their noise.
+    """Return a session for releases without a solver, and the stream of their noise.
 
-    `settings` key noise that repeats, beside method, event and rows; the last of them is a name,
-    which is printed with `more` after it. `public` is what open budgets note; `of_groups` whether
-    groups of rows are protected.
+    Reproducible noise is keyed by `settings`, method, event and rows. The last of the settings is
+    a name; with `verbose` it is printed, followed by `more`. Open budgets record `public`;
+    `of_groups` says whether groups of rows are protected.
     """
     stream = open_stream(noise_seed(random_state),
                          partial(_context, method, settings, rows, event))
@@ -264,7 +264,7 @@ def opened_stream(method, settings, rows, event, more="", *, random_state, verbo
 
 
 def _opened(method, name, event, stream, verbose, public, of_groups=False, more=0):
-    """Return the way out of a fit that open budgets admit; with `verbose` it says what it does."""
+    """Charge open budgets and return the session of a fit; print a line with `verbose`."""
     admission = admit(method.name, event, carried=method.carried, of_groups=of_groups,
                       public=public, reproducible=stream.reproducible)
     if verbose:
@@ -278,22 +278,22 @@ def _calibrated(plan, budget):
     noise_multiplier = calibrate(plan, budget.epsilon, budget.delta) if budget.is_private else 0.0
     event = plan(noise_multiplier)
     if budget.is_private and not _priced(event, budget.epsilon) <= budget.delta:
-        # Neither the search nor the cache of plans is trusted with this.
+        # Checked again here, so that no error in the search or its cache can overspend.
         raise RuntimeError("The declared releases exceed the budget; nothing was drawn.")
     return noise_multiplier, event
 
 
 @lru_cache(maxsize=256)
 def _priced(event, epsilon):
-    """Return the delta of an event, which is all that it is remembered by."""
+    """Return the delta of an event at an epsilon, cached."""
     return accountant.delta(event, epsilon)
 
 
 def _gradient_bounds(method, given, solver):
-    """Yield the bounds on the gradient of a row, and of a group, where the solver has them."""
+    """Yield the enforced bounds on gradients of rows and of groups, if the solver clips."""
     if not (solver.clips and solver.clip_norm < math.inf):
         return
-    # A clip norm above what loss and rows imply is not the bound that holds.
+    # The solver lowers a declared clip norm to the bound that the loss and rows imply.
     origin = "declared" if solver.clip_norm == method.clip_norm else "derived"
     yield Enforced("clip_norm", solver.clip_norm, origin,
                    f"{solver.clip_measure} of one row's gradient; longer ones are scaled "
@@ -306,13 +306,13 @@ def _gradient_bounds(method, given, solver):
 
 
 def _public_context(method, problem, solver):
-    """Yield what keys reproducible public draws: method, parameters and public facts."""
+    """Yield the key of reproducible public draws: method, parameters and public facts."""
     yield b"public draws"
     yield from _settings(method, (replace(problem, weight_bound=1.0), solver))
 
 
 def _context(method, settings, rows, event):
-    """Yield what keys a reproducible stream: method, settings, event and content of rows."""
+    """Yield the key of a reproducible stream: method, settings, event and content of rows."""
     yield from _settings(method, settings)
     yield repr(event).encode()
     yield str(rows.dtype).encode()
@@ -326,7 +326,7 @@ def _context(method, settings, rows, event):
 
 
 def _settings(method, settings):
-    # Another version may make other rows, or other sums, of the same ones.
+    # Another version may transform or sum the same rows differently.
     yield __version__.encode()
     yield method.path.encode()
     yield method.settings.encode()
@@ -334,9 +334,9 @@ def _settings(method, settings):
 
 
 def _check_groups(name, solver, problem, rows, stages):
-    """Raise a ValueError if rows are in groups where one row is all that the price is right for.
+    """Raise a ValueError for groups if the solver or a stage bounds single rows only.
 
-    Losses of transitions see to groups themselves.
+    Losses of transitions handle groups themselves.
     """
     if rows.groups is None or problem.loss.grouped:
         return
@@ -350,7 +350,7 @@ def _check_groups(name, solver, problem, rows, stages):
 
 
 def check_holdout(name, solver, holdout):
-    """Raise a ValueError unless public rows are there exactly if the solver wants some."""
+    """Raise a ValueError unless public rows are given exactly if the solver needs them."""
     if solver.wants_holdout and holdout is None:
         raise ValueError("public_X=None: holdout='public' compares with public rows; pass "
                          "public_X and public_y to fit, or leave holdout='private'.")

@@ -1,8 +1,7 @@
-"""The table of scikit-learn's estimators: what each does with rows.
+"""Table of scikit-learn's estimators: how each of them uses rows.
 
-A class that is not in it, of scikit-learn or of anybody, has no guarantee. Classes are told by
-identity: a subclass is another class, so is one that borrows a name, and so is one whose methods
-were replaced.
+A class that is not in the table has no guarantee, wherever it comes from. Classes are compared by
+identity: a subclass, a class with the same name, or a class with replaced methods is another one.
 """
 
 from dpsk._origin import is_intact, is_of
@@ -20,16 +19,16 @@ HIDES = "hides fits"
 WEIGHS = "weighs rows"
 #: Chooses columns by exact scores.
 PICKS = "picks columns"
-#: Stores rows, or what they are known by.
+#: Stores rows, or values that identify them.
 KEEPS = "keeps rows"
-#: What it makes of one row follows from others as well.
+#: Maps a row by a function of other rows as well.
 MIXES = "mixes rows"
 #: Learns from rows without noise.
 LEARNS = "learns without noise"
-#: A class of this package, which says itself what it guarantees.
+#: A class of this package, whose certificate states its guarantee.
 OURS = "of this package"
 
-#: Names of classes by what they do; old and new ones of scikit-learn.
+#: Names of classes by kind, for all supported versions of scikit-learn.
 KINDS = {
     NOTHING: """
         AdditiveChi2Sampler Binarizer FeatureHasher FunctionTransformer GaussianRandomProjection
@@ -94,12 +93,12 @@ _KIND_OF = {name: kind for kind, names in KINDS.items() for name in names.split(
 
 
 def kind_of(cls):
-    """Return what a class does with rows, None where it is not known.
+    """Return how a class uses rows, None if that is unknown.
 
     Parameters
     ----------
     cls : type
-        As ``type(fitted)`` says, which nobody can pretend.
+        The result of ``type(fitted)``, which an object cannot fake.
 
     Returns
     -------
@@ -112,5 +111,5 @@ def kind_of(cls):
 
 
 def is_one_of(cls, known):
-    """Return whether a class is one of known ones; metaclasses may say that all are equal."""
+    """Return whether a class is one of `known`, by identity: a metaclass may redefine equality."""
     return any(cls is each for each in known)

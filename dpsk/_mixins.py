@@ -1,4 +1,4 @@
-"""Mixins of classifiers and of regressors, whatever trains them."""
+"""Mixins of classifiers and of regressors, independent of the solver."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["BOUNDED_TARGETS", "LEARNT_TARGETS", "BoundedRegressor", "Probabilities",
            "ScoreClassifier"]
 
-#: The constraint that regressors add, and that of those that may learn bounds.
+#: Constraints of `target_bounds`: declared bounds only, or learned ones as well.
 BOUNDED_TARGETS = {
     "target_bounds": lambda name, value: check_target_bounds(value, (-1.0, 1.0))}
 LEARNT_TARGETS = {"target_bounds": check_learnt(BOUNDED_TARGETS["target_bounds"])}
@@ -39,12 +39,12 @@ class ScoreClassifier(ClassifierMixin):
     _target_checks: ClassVar[dict | None] = {}
     #: Whether there may be more than two classes.
     _takes_several: ClassVar[bool] = True
-    #: Whether scores can be those of even classes, with ``class_weight="balanced"``.
+    #: Whether ``class_weight="balanced"`` is supported by shifting the scores.
     _balances: ClassVar[bool] = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # At epsilon=1 a few hundred rows train no network, and 50 no linear score.
+        # At epsilon=1 a few hundred rows are too few for a network, and 50 for a linear model.
         tags.classifier_tags.poor_score = True
         return tags
 
@@ -55,23 +55,22 @@ class ScoreClassifier(ClassifierMixin):
                              f"{len(classes)} classes; use DPLogisticRegression for more.")
 
     def _is_balanced(self):
-        """Return whether scores are to be those of even classes."""
+        """Return whether scores are to be those for classes of equal weight."""
         return self._balances and is_balanced(self.class_weight)
 
     def _forget_shares(self):
-        """Drop the shares of classes of an earlier fit, which are of another certificate."""
+        """Drop the class shares of an earlier fit, which belong to another certificate."""
         if not self._is_balanced():
             vars(self).pop("class_shares_", None)
 
     def _label_facts(self, y: Any, n_samples: int) -> list[str]:
-        """Return what is taken as public of labels."""
+        """Return the public facts about labels."""
         name = type(self).__name__
         labels = check_targets(name, y, n_samples, self._target_checks)
         return [labels_fact(encode_labels(labels, self.classes, name)[0], self.classes)]
 
     def _labeled(self, X, y, sample_weight, groups=None):
-        """Return rows with the index of every label as target, the classes, and how to fit them.
-        """
+        """Return rows with class indices as targets, the classes, and how to fit them."""
         rows = self._read_rows(X, y, sample_weight, groups)
         classes, rows = encoded_rows(rows, self.classes, type(self).__name__)
         self._check_classes(classes)
@@ -111,7 +110,7 @@ class ScoreClassifier(ClassifierMixin):
         labels : ndarray of shape (n,)
             Of `classes_`.
         """
-        # First, as it says so where nothing was fitted.
+        # Called first, because it raises NotFittedError.
         codes = best_class(self.decision_function(X))
         return self.classes_[codes]
 
@@ -161,18 +160,18 @@ class BoundedRegressor(RegressorMixin):
     """Mixin of regressors on targets clipped to the public `target_bounds`."""
 
     _target_checks: ClassVar[dict | None] = {"y_numeric": True}
-    #: The bounds that stand where the user gives none.
+    #: The default bounds.
     _default_bounds: ClassVar[tuple] = (-1.0, 1.0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # 200 rows of ten features allow no more at epsilon=1.
+        # At epsilon=1 200 rows of ten features are too few for a better score.
         tags.regressor_tags.poor_score = True
         return tags
 
     @property
     def _learns_bounds(self):
-        """bool : whether the user leaves bounds to the fit."""
+        """bool : whether the fit learns the bounds."""
         return self.target_bounds is None or isinstance(self.target_bounds, str)
 
     def _bounds(self):
@@ -181,14 +180,14 @@ class BoundedRegressor(RegressorMixin):
         return low, high
 
     def _declared_bounds(self, rows):
-        """Return the bounds on targets, as they were declared or as they fall back; or None.
+        """Return the declared bounds on targets or their fallback; None if they are learned.
 
-        None where they are learnt, decided from public facts, of which `_facts` tells.
+        The choice depends on public facts only.
         """
         if not self._learns_bounds:
             return self._bounds()
         if self.epsilon == math.inf:
-            # Nothing is private then, and no bound cuts targets.
+            # The fit is not private then, and targets are not clipped.
             low, high = zip(*rows.each(target_ends), strict=True)
             return self._widest(min(low), max(high))
         learns = can_learn("target_bounds", self.target_bounds, self._default_bounds,
@@ -196,11 +195,11 @@ class BoundedRegressor(RegressorMixin):
         return None if learns else self._default_bounds
 
     def _check_learnable(self, facts):
-        """Raise a ValueError where bounds on targets cannot be learnt, from public facts."""
+        """Raise a ValueError if, by public facts, bounds on targets cannot be learned."""
         target_rule(facts)
 
     def _widest(self, low, high):
-        """Return bounds that hold all targets between two numbers."""
+        """Return bounds that contain all targets between two numbers."""
         return (low, high) if low < high else (low - 1.0, low + 1.0)
 
     def _target_bound(self, bounds=None):

@@ -1,4 +1,4 @@
-"""Containers of what transformers return, checked before anything is charged."""
+"""Check of the output container of transformers, before anything is charged."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["check_output_container"]
 
 
 def check_output_container(transformer: Any) -> None:
-    """Raise an ImportError where a transformer is to return frames of a library that is missing.
+    """Raise an ImportError if a transformer shall return frames of a library that is missing.
 
     Parameters
     ----------
     transformer : object
-        Anything; what has no `transform` returns none.
+        Any object; those without `transform` are ignored.
     """
     if not hasattr(transformer, "transform"):
         return

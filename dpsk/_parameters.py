@@ -43,14 +43,14 @@ def check_real(name, value, *, low=-math.inf, high=math.inf, open_low=False, ope
     finite : bool
         Whether an infinite value is refused.
     remedy : str
-        What would do, as the end of the sentence "must be ...".
+        The end of the sentence "must be ..." in the message.
     """
     ok = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
     if ok:
         try:
             number = float(value)
         except OverflowError:
-            # An int beyond the range of floats.
+            # An int too large for a float.
             number = math.inf if value > 0 else -math.inf
         ok = (low < number if open_low else low <= number)
         ok = ok and (number < high if open_high else number <= high)
@@ -106,12 +106,12 @@ def check_verbose(name, value):
         check_integer(name, value, low=0, remedy="an int >= 0, True or False")
 
 
-#: Beyond it doubles do not tell what a budget allows.
+#: Above it the accountant is not accurate in double precision.
 MOST_EPSILON = 1e12
 
 
 def check_epsilon(name, value):
-    """Raise a ValueError unless `value` is a budget, or the infinite float: no noise."""
+    """Raise a ValueError unless `value` is a finite budget, or inf: no noise."""
     if not (isinstance(value, Real) and value == math.inf):
         check_real(name, value, low=0, open_low=True, high=MOST_EPSILON,
                    remedy="a finite number > 0 and at most 1e12, such as 1.0; or inf: no noise, "
@@ -120,14 +120,14 @@ def check_epsilon(name, value):
 
 def check_clip_norm(name, value):
     """Raise a ValueError unless `value` bounds a gradient, or is inf."""
-    # Sums of n gradients of greater norm could overflow before they are noised.
+    # Sums of n gradients of larger norm could overflow before noise is added.
     high = math.inf if value == math.inf else 1e100
     check_real(name, value, low=1e-10, high=high, finite=False,
                remedy="None, or a number in [1e-10, 1e100], or inf: do not clip")
 
 
 def check_options(name, value):
-    """Raise a ValueError unless `value` is a dict; its keys are the solver's to check."""
+    """Raise a ValueError unless `value` is a dict; the solver checks its keys."""
     if not isinstance(value, dict):
         raise ValueError(f"{name} of type {type(value).__name__}: must be None, or a dict of "
                          "options of the solver.")
@@ -144,7 +144,7 @@ def choice(*choices):
 
 
 def check_learnt(check):
-    """Return a constraint that lets "auto" and None pass: they stand for what is learnt."""
+    """Return a constraint that also accepts "auto" and None, which stand for learned values."""
     def checked(name, value):
         if value is None or (isinstance(value, str) and value == "auto"):
             return None
@@ -157,12 +157,12 @@ def check_learnt(check):
 
 
 def optional(check):
-    """Return a constraint that lets None pass."""
+    """Return a constraint that also accepts None."""
     return lambda name, value: None if value is None else check(name, value)
 
 
 def plain(value):
-    """Return the text of a configuration, with numbers of Python at six significant digits."""
+    """Return the text of a configuration, with Python floats at six significant digits."""
     if is_dataclass(value):
         fields = ", ".join(f"{name}={plain(part)}" for name, part in vars(value).items())
         return f"{type(value).__name__}({fields})"
@@ -173,21 +173,21 @@ def plain(value):
     return f"{value:.6g}" if isinstance(value, float) else repr(value)
 
 
-#: Far from where a product of some of them is no float any more.
+#: Products of several of these are still finite floats.
 _STEPS = optional(partial(check_integer, low=1, high=10**15,
                           remedy="None, or an int in [1, 10**15]"))
-#: What `delta` must be where all noise is Gaussian.
+#: Constraint of `delta` where all noise is Gaussian.
 GAUSSIAN_DELTA = optional(number(
     "None for 1/n**2, or a number in (0, 1), as the noise is Gaussian", low=0, open_low=True,
     high=1, open_high=True))
-#: What a parameter must be wherever it occurs: a function of its name and value that raises.
-#: A class overrides what it means otherwise; labels and what is said by label are checked with
-#: the labels, and a radius with its set.
+#: Constraints by parameter: functions of name and value that raise a ValueError. A class overrides
+#: parameters that it defines differently. Parameters about labels are checked with the labels, and
+#: a radius with its constraint set.
 PARAMETER_CONSTRAINTS = {
     "alpha": number("a finite number >= 0", low=0),
     "batch_size": _STEPS,
     "clip_norm": optional(check_clip_norm),
-    # Far from where sums over rows overflow, or clipped products vanish, in float32.
+    # Within these, float32 sums over rows do not overflow and clipped products do not underflow.
     "data_norm": number("a number in [1e-10, 1e10], a bound on row norms such as 1.0",
                         low=1e-10, high=1e10),
     "data_norm_inf": optional(number(
@@ -213,15 +213,15 @@ PARAMETER_CONSTRAINTS = {
 
 
 def with_implied_norm(estimator):
-    """Return an estimator whose `data_norm` follows from what its rows were made by."""
+    """Return an estimator with the `data_norm` that its rows are known to have."""
     estimator._implied_norm = estimator.data_norm
     return estimator
 
 
 def norm_origin(estimator):
-    """Return where a `data_norm` that is not learnt comes from, as certificates call it."""
+    """Return the origin of a `data_norm` that is not learned, for certificates."""
     norm = estimator.data_norm
     if norm in ("auto", None):
         return "default"
-    # Whoever sets another one after such a fit declares it.
+    # A different value was set by the user.
     return "derived" if norm == estimator._implied_norm else "declared"

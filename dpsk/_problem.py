@@ -30,7 +30,7 @@ class Budget:
     ----------
     n_samples, n_columns : int
     epsilon, delta : float
-        An infinite epsilon is none.
+        epsilon=inf means no budget.
     grouped : bool
         Whether `n_samples` are groups of rows.
     """
@@ -39,12 +39,12 @@ class Budget:
     n_columns: int
     epsilon: float
     delta: float
-    # Who is whose, or what stands for them, is in the key of the noise already.
+    # Not in the repr, because the key of the noise includes the groups already.
     grouped: bool = field(default=False, repr=False)
 
     @property
     def unit(self) -> str:
-        """str : what is protected, a row or a group of rows."""
+        """str : the unit of privacy, a row or a group of rows."""
         return "group" if self.grouped else "row"
 
     @property
@@ -62,17 +62,17 @@ class Budget:
 
 @dataclass(frozen=True)
 class Geometry:
-    """Geometry of rows that a stage has mapped: assumed at first, then released.
+    """Geometry of rows that a stage has transformed: assumed at first, then released.
 
     Parameters
     ----------
     effective_rank : float
-        The number of directions in which rows of norm at most 1 vary alike: their second moment
-        is about the identity over it.
+        Effective number of directions of rows of norm at most 1: their second moment is about
+        the identity divided by it.
     unevenness : float
-        The largest second moment that the map left in a direction; 1 or more.
+        The largest second moment of transformed rows in a direction; 1 or more.
     usual_norm : float
-        Norm of a usual row.
+        Norm of a typical row.
     """
 
     effective_rank: float
@@ -87,7 +87,7 @@ class Problem:
     Parameters
     ----------
     n_samples : int
-        Of the table.
+        Number of rows.
     model : LinearModel or MLP
     loss : Loss
     penalty : Penalty
@@ -95,15 +95,15 @@ class Problem:
     epsilon, delta : float
         The budget; an infinite epsilon is none.
     geometry : Geometry or None
-        None for rows as they are.
+        None for untransformed rows.
     weight_bound : float
-        Of the table: public bound on the rows' weights; inf where there is none.
+        Public bound on the rows' weights; inf if there is none.
     grouped : bool
         Whether `n_samples` are groups of rows.
     """
 
     n_samples: int
-    # Models are linear, networks or of states; losses are of one row or of a saddle problem.
+    # Models are linear, networks, or of states; losses are per row or of a saddle problem.
     model: Any
     loss: Any
     penalty: Penalty
@@ -111,7 +111,7 @@ class Problem:
     delta: float
     geometry: Geometry | None = None
     weight_bound: float = 1.0
-    # Who is whose key is in that of the noise already.
+    # Not in the repr, because the key of the noise includes the groups already.
     grouped: bool = field(default=False, repr=False)
 
     @cached_property
@@ -131,32 +131,32 @@ class Problem:
 
     @cached_property
     def mu(self) -> float:
-        """float : the budget as that of Gaussian releases; infinite without one."""
+        """float : the budget as mu of Gaussian releases; infinite without a budget."""
         return gaussian_mu(self.epsilon, self.delta)
 
     @cached_property
     def signal_to_noise(self) -> float:
         """float : ``n mu`` over the number of columns, the constant included.
 
-        For pure epsilon that stands for mu.
+        With pure epsilon, epsilon replaces mu.
         """
         mu = self.mu if self.delta > 0 else self.epsilon
         return self.n_samples * mu / self.model.shape[0]
 
     def start(self, normals: Callable[..., FloatArray]) -> FloatArray:
-        """Return where a solver starts: the model's own start, then zeros for what a loss adds.
+        """Return the start of a solver: the model's own, then zeros for variables of the loss.
 
-        `normals` gives public standard normals of a shape.
+        `normals` returns public standard normals of a shape.
         """
         theta = self.model.initial(normals)
-        # Sets may be without that point, and solvers inside them start from their middle.
+        # A constraint set may not contain that point; its solvers start from the center.
         if self.loss.vector_output and self.loss.first_score and self.penalty.is_smooth:
             theta = self.model.constant(self.loss.first_score)
         return np.append(theta, np.zeros(self.loss.n_extra)) if self.loss.n_extra else theta
 
     @cached_property
     def usual_weight(self) -> float:
-        """float : the bound on weights, 1 where there is none: for defaults that need a number."""
+        """float : the bound on weights, or 1 if there is none, for defaults that need a number."""
         return self.weight_bound if np.isfinite(self.weight_bound) else 1.0
 
     @property
@@ -166,5 +166,5 @@ class Problem:
 
 
 def full_clip_norm(problem: Problem) -> float:
-    """Return the smallest clip norm that clips nothing, head-room included."""
+    """Return the smallest clip norm that clips no gradient, with rounding slack."""
     return problem.lipschitz / HEADROOM

@@ -1,4 +1,4 @@
-"""Progress of a long fit, in public facts only."""
+"""Progress of a long fit, from public facts only."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ __all__ = ["Progress", "opened_progress", "watching", "without_callbacks"]
 
 #: Seconds between lines, so that a short fit prints none.
 _EVERY = 1.0
-#: Makes what is told of the answers of a plan, from its name and their number; or None.
+#: Returns the function to call at every answer, from the plan's name and number; or None.
 _WATCHER: ContextVar[Callable[..., Any] | None] = ContextVar("watcher of answers",
                                                              default=None)
 
 
 class Progress:
-    """Prints, at most once a second, how many of the planned answers have been asked for.
+    """Print, at most once a second, how many of the planned answers were asked for.
 
     Parameters
     ----------
     name : str or None
-        Of the estimator; None: nothing is printed.
+        Name of the estimator; None: nothing is printed.
     total : int
-        The number of answers that the plan holds.
+        Number of planned answers.
     tell : callable or None
         Called for every answer as well.
     """
@@ -40,7 +40,7 @@ class Progress:
         self._start = self._last = time.monotonic()
 
     def __call__(self) -> None:
-        """Count an answer that is asked for."""
+        """Count an answer."""
         if self._tell is not None:
             self._tell()
         if self._name is None:
@@ -54,7 +54,7 @@ class Progress:
 
 
 def opened_progress(name: str, total: int, verbose: int) -> Progress:
-    """Return what counts the answers of a plan, for whoever prints or watches."""
+    """Return a counter of the answers of a plan, which prints or calls the watcher."""
     watcher = _WATCHER.get()
     tell = None if watcher is None or not total else watcher(name, total)
     return Progress(name if verbose else None, total, tell)
@@ -62,7 +62,7 @@ def opened_progress(name: str, total: int, verbose: int) -> Progress:
 
 @contextmanager
 def watching(watcher: Callable[..., Any] | None) -> Iterator[None]:
-    """Tell `watcher(name, total)()` of every answer that is asked for inside; None: nobody."""
+    """Call ``watcher(name, total)()`` for every answer inside the block; None: no watcher."""
     token = _WATCHER.set(watcher)
     try:
         yield
@@ -71,9 +71,9 @@ def watching(watcher: Callable[..., Any] | None) -> Iterator[None]:
 
 
 def without_callbacks(estimator: Any) -> Any:
-    """Return an estimator that tells nobody of its fits, nor do those inside of it."""
+    """Return an estimator without callbacks, its inner estimators included."""
     for part in (estimator, *estimator.get_params(deep=True).values()):
-        # A parameter may be a class, whose dictionary is not its own to change.
+        # A parameter may be a class, whose dictionary must not be changed.
         if not isinstance(part, type):
             getattr(part, "__dict__", {}).pop("_skl_callbacks", None)
     return estimator

@@ -1,4 +1,4 @@
-"""Mixin of estimators that bring columns to ranges and rows within a bound, for moments."""
+"""Mixin of estimators of moments: columns are scaled to ranges, and rows to a norm bound."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["RANGED_CONSTRAINTS", "Ranged"]
 
-#: The bound on rows that stands where none is declared or learnt.
+#: The norm bound on rows if none is declared or learned.
 _PLAIN_NORM = 1.0
-#: The length of a usual row in half ranges over that of the longest: half a range is three
-#: standard deviations of a normal column.
+#: Norm of a typical row over the largest, in half ranges: half a range is three standard
+#: deviations of a normal column.
 _USUAL_LENGTH = 1.0 / 3.0
-#: What the two parameters must be.
+#: Constraints of the two parameters.
 RANGED_CONSTRAINTS = {
     "data_norm": check_learnt(PARAMETER_CONSTRAINTS["data_norm"]),
     "feature_range": check_learnt(lambda name, value: _ranges(value, None))}
@@ -35,30 +35,30 @@ RANGED_CONSTRAINTS = {
 class Ranged:
     """Mixin of estimators with `feature_range` and `data_norm`: the plan of their releases."""
 
-    #: Whose second moments are released, as a `GaussianPlan` says it.
+    #: Which second moments are released, in the terms of `GaussianPlan`.
     _moments_of: ClassVar[str] = "classes"
-    #: Whether models are to divide classes, not to draw rows: rows that are scaled down keep their
-    #: direction, and where they are too few to learn a bound they are too few for a mean.
+    #: Whether models separate classes and do not draw synthetic rows. Rows that are scaled down
+    #: keep their direction, and too few rows for a bound are too few for a mean.
     _divides: ClassVar[bool] = False
 
     if TYPE_CHECKING:
-        # Parameters, and what a fit released.
+        # Parameters, and attributes that a fit releases.
         feature_range: Any
         data_norm: Any
         center_: Any
         feature_range_: Any
 
     def _planned(self, rows, budget, n_classes, n_components, reduces):
-        """Return the mechanism of a fit, and the data that it runs on, for validated rows."""
+        """Return the mechanism of a fit and its input, for validated rows."""
         (learns_ranges, norm, spread, centers), data = self._begins(rows, budget)
         plan = GaussianPlan(budget, n_classes, n_components, reduces, learns_ranges, norm, spread,
                             self._moments_of, centers, self._divides)
         return plan, data
 
     def _begins(self, rows, budget):
-        """Return how a `RangedComposite` begins, and the data that it runs on.
+        """Return the first arguments of a `RangedComposite`, and its input.
 
-        Whether it learns ranges, its bounds on rows and on centered ones, and whether it centers.
+        They say whether it learns ranges, bound rows and centered rows, and whether it centers.
         """
         width = rows.n_features
         low, high = _ranges(self.feature_range, width) if self._declares_ranges() else (None, None)
@@ -70,11 +70,11 @@ class Ranged:
         return (learns_ranges, norm, spread, centers), (rows, names, low, high)
 
     def _declares_ranges(self):
-        # Of arrays, "==" would be one too.
+        # Arrays would be compared elementwise.
         return self.feature_range is not None and not isinstance(self.feature_range, str)
 
     def _learns_ranges(self, budget):
-        """Return whether ranges are learnt, from public facts."""
+        """Return whether ranges are learned, by public facts."""
         if self.feature_range is None or self._declares_ranges() or (
                 budget.n_columns > FEW_COLUMNS or self.data_norm not in ("auto", None)):
             return False
@@ -84,9 +84,9 @@ class Ranged:
             effect="columns enter as they are")
 
     def _bounds(self, budget, ranged):
-        """Return the bounds on rows and on centered ones, None where they are learnt.
+        """Return the bounds on rows and on centered rows, None where they are learned.
 
-        `ranged` is whether columns enter in half ranges.
+        `ranged` says whether columns are in units of half their range.
         """
         plain = math.sqrt(budget.n_columns) if ranged else _PLAIN_NORM
         if self.data_norm not in ("auto", None):
@@ -102,7 +102,7 @@ class Ranged:
         return plain if ranged or not learns else None, None if learns else usual
 
     def _enforced(self, plan):
-        """Return what is enforced on rows, beside the bounds that are learnt."""
+        """Return the enforced bounds on rows, other than learned ones."""
         lines = []
         if self._declares_ranges():
             low, high = _ranges(self.feature_range, None)
@@ -113,7 +113,7 @@ class Ranged:
         return lines + plan.enforced_bounds(origin)
 
     def _row_map(self):
-        """Return the map of rows to their ranges, less the released center."""
+        """Return the map that scales rows to their ranges and subtracts the released center."""
         center = self.center_.astype(np.float64)
         ends = (None, None) if self.feature_range_ is None else self.feature_range_
         plain = RangedRows(np.zeros(len(center)), *ends, np.float64)
@@ -123,7 +123,7 @@ class Ranged:
 
 
 def _ranges(given, width):
-    """Return the ends of public ranges as arrays, of shape (width,) where that is known."""
+    """Return the ends of public ranges as arrays, of shape (width,) if the width is known."""
     try:
         low, high = (np.atleast_1d(np.asarray(end, dtype=np.float64)) for end in given)
         shape = np.broadcast_shapes(low.shape, high.shape, (1 if width is None else width,))

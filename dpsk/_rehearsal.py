@@ -1,8 +1,8 @@
-"""Fits up to their first charge, which raise what they would refuse, at no price.
+"""Rehearsals: fits up to their first charge, which raise their errors at no privacy cost.
 
-Several fits under one budget are charged for together, before the first. What a later one would
-refuse of parameters, shapes and types is therefore found by fitting a clone of it beforehand, and
-stopping where it would be charged: nothing is drawn or kept by then.
+Several fits under one budget are charged together, before the first of them. So that a later fit
+does not fail on parameters, shapes or types after that charge, a clone of it is fitted beforehand
+and stopped where it would be charged. At that point nothing has been drawn or stored.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 __all__ = ["is_rehearsed", "rehearse", "stop_rehearsal"]
 
-#: Holds something while it lasts, also in copies of the context that outlive it.
+#: Set during a rehearsal, also in copies of the context that outlive it.
 _REHEARSING: ContextVar[list[bool] | None] = ContextVar("rehearsing", default=None)
 
 
 class _Ready(BaseException):
-    """Says that a fit would now be charged; no handler of errors on the way may take it."""
+    """Raised where a fit would be charged; a BaseException, so that no error handler stops it."""
 
     def __init__(self, event: Event) -> None:
         super().__init__()
@@ -36,38 +36,38 @@ class _Ready(BaseException):
 
 
 def is_rehearsed() -> bool:
-    """Return whether fits are rehearsed now, as parts of something that will pay for them."""
+    """Return whether fits are being rehearsed, as parts of a fit that will be charged."""
     return bool(_REHEARSING.get())
 
 
 def stop_rehearsal(event: Event) -> None:
-    """End a fit that is rehearsed; called before an event is charged."""
+    """End a rehearsed fit; called before an event is charged."""
     if is_rehearsed():
         raise _Ready(event)
 
 
 def rehearse(estimator: Any, X: Any, y: Any, **fit_params: Any) -> Event | None:
-    """Raise what a fit would before it is charged, and leave the estimator as it is.
+    """Raise the errors that a fit raises before it is charged; the estimator does not change.
 
-    Only fits of this package are: of another class it is not known where they would be charged.
+    Only estimators of this package are rehearsed, as only they are known to charge first.
 
     Parameters
     ----------
     estimator : estimator
-        At its budget.
+        With its budget.
     X, y : array-like
-        Rows and targets, or rows that stand for them.
+        Rows and targets, or substitutes of the same types.
     **fit_params : dict
-        What else its `fit` is told.
+        Other arguments of its `fit`.
 
     Returns
     -------
     event : Event or None
-        The privacy cost that it would be charged; None where it is not known.
+        The privacy cost that it would be charged; None if it is not known.
     """
     if not is_of(type(estimator).fit, "dpsk"):
         return None
-    # Nobody is told of what is no fit.
+    # Callbacks are not told of a rehearsal.
     copy = without_callbacks(clone(estimator))
     token = _REHEARSING.set(lasts := [True])
     try:

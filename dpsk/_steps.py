@@ -1,12 +1,13 @@
-r"""Fits of several steps under one budget: releases and fits of models, each at its share.
+r"""Fits of several steps under one budget: each release or model gets a share of mu^2.
 
-A step whose releases are not Gaussian, such as sums of random samples, can be the last one. It
-is calibrated at a small delta' of its own, to the epsilon there of a little less than its mu, and
-its event is held against that mu beforehand: where a mu-GDP release beside a chance of delta' to
-tell all tells at least as much, that is its price. Where it does not, as of objective
-perturbation, the step has a fixed (epsilon', delta'): whatever it releases tells tables apart no
-better than randomized response at epsilon' that with probability delta' tells all (Kairouz, Oh,
-Viswanath 2015), which composes with the steps before it whatever they had found.
+Only the last step may have releases that are not Gaussian, such as noisy sums of random samples.
+It gets a small delta' of its own and is calibrated to the epsilon that a slightly smaller mu has
+at delta'. Before anything is released, its event is compared with a mu-GDP release that reveals
+everything with probability delta'. If that release dominates the event, it is the cost of the
+step. Otherwise, as for objective perturbation, the step gets a fixed (epsilon', delta'). Its cost
+is then that of randomized response at epsilon' that reveals everything with probability delta'.
+This dominates every (epsilon', delta')-private release (Kairouz, Oh, Viswanath 2015), and
+composes with the earlier steps, whatever they released.
 """
 
 import math
@@ -28,25 +29,25 @@ from dpsk._rehearsal import rehearse
 
 __all__ = ["LAST_CHANCE", "OTHER_KINDS", "PARTS", "Steps"]
 
-#: Shares of mu^2 are taken of a little less: an epsilon that is solved for is rounded up.
+#: Shares are of a slightly smaller mu^2, because solved epsilons are rounded up.
 _MARGIN = 1.0 - 1e-9
-#: The share of delta of a last step that is not Gaussian, and that of one which none covers.
+#: Share of delta for a non-Gaussian last step: dominated by a mu-GDP release, or not.
 LAST_CHANCE, _LAST_DELTA = 0.01, 0.4
-#: The part of its mu that what is not Gaussian is calibrated to. A noisy sum of samples is covered
-#: by a mu that is 0.1 % larger than at its tail, found to 0.1 %.
+#: Part of its mu to which a non-Gaussian step is calibrated. A noisy sum of samples is dominated
+#: by a mu 0.1 % above the one of its tail, which is found to 0.1 %.
 OTHER_KINDS = 0.995
-#: Parts of its mu that such a fit is tried at, until what it would cost is within that mu.
+#: Parts of its mu at which such a fit is tried, until it is dominated by that mu.
 PARTS = (1.0, 0.9, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1, 0.05)
-#: What is least exact says how exact all is.
+#: Kinds of arithmetic, the least exact first; a certificate names the least exact one in use.
 _ARITHMETIC = ("float", "snapped", "grid")
 
 
 class Steps:
-    """The steps of one fit, each mu-GDP with a mu that is fixed before the first.
+    """The steps of one fit, each mu-GDP with a mu that is fixed before the first step.
 
-    Which release or model a step is may depend on the steps before it, and its price may not: so
-    squares of mu add up as if all were known beforehand (Dong, Roth, Su 2022, Corollary 2). What
-    is shown by chance beside that adds to delta.
+    A step may depend on the results of earlier steps, but its privacy cost may not. So squares of
+    mu add up as in non-adaptive composition (Dong, Roth, Su 2022, Corollary 2). Probabilities of
+    revealing a row add to delta.
 
     Parameters
     ----------
@@ -57,9 +58,9 @@ class Steps:
     random_state, verbose
         As for `fit_private`.
     public : sequence of str
-        What open budgets note as taken for public.
+        Facts that open budgets record as public.
     is_seeded : bool
-        Whether a model has a seed of its own under which its noise repeats.
+        Whether a model has a NoiseSeed of its own, so that its noise is reproducible.
     """
 
     def __init__(self, method, budget, chance, *, random_state, verbose, public=(),
@@ -68,13 +69,13 @@ class Steps:
         self._facts = {"public": public, "reproducible": (
             is_seeded or noise_seed(random_state) is not None)}
         self._options = {"random_state": random_state, "verbose": verbose}
-        # What is declared is computed anew by whoever pays for it, so it is a little less too.
+        # Budgets compute the declared cost again, so it gets a margin as well.
         whole = accountant.mu_beside(budget.epsilon, budget.delta, chance) * _MARGIN
         self._mu = whole * _MARGIN
         self._left, self._chance = 1.0, chance
         self._events, self._enforced, self._noise, self._arithmetic = [], [], [], []
-        # What open budgets are charged for before the first step, which pays for all of them;
-        # None: the last is all there is, and pays for itself.
+        # Open budgets are charged for this event before the first step, once for all steps. None:
+        # there is only the last step, which is charged by itself.
         self._declared = _declared(whole, chance) if budget.is_private else NotPrivate()
         self._fixed_price = None
         self._admission, self._trusted = None, ()
@@ -87,17 +88,17 @@ class Steps:
         """Return the (epsilon, delta) of a model at a share of mu^2."""
         if not self._budget.is_private:
             return math.inf, self._budget.delta
-        # Near 1 a delta says little of the mu, in so few digits.
+        # A delta near 1 has too few digits to determine mu.
         mu, delta = self.mu(share), min(self._budget.delta, 0.5)
         epsilon = accountant.epsilon(Gaussian(mu), delta)
-        # Where delta alone would allow that much, or nearly, it says little of the mu.
+        # If delta alone nearly allows this mu, epsilon does not determine it either.
         return (epsilon, delta) if epsilon >= mu else (mu, gaussian_delta(mu, mu))
 
     @property
     def may_be_pure(self):
-        """bool : whether the only step may have a pure epsilon, at which composition costs more.
+        """bool : whether a single step may use pure epsilon, which composes at a higher cost.
 
-        That is where nothing else is known to be charged with it, and nothing has paid so far.
+        It may if no other cost is known to share its budget and nothing has been prepaid.
         """
         unpaid = self._admission is None or not self._admission.files
         return (self._budget.is_private and self._left == 1.0 and unpaid
@@ -111,13 +112,13 @@ class Steps:
         name : str
         step : Share
         rows : RowSource
-            Sensitive, for the digest that keys noise that repeats.
+            Sensitive; their digest keys reproducible noise.
         data : object
-            What the mechanism runs on, these rows among it.
+            Input of the mechanism, including these rows.
         known : tuple
-            What keys it beside these rows: where data follow from more.
+            Additional keys of reproducible noise, if data depend on more than these rows.
         pure : bool
-            Whether it is all that is released, at a noise multiplier of one over epsilon.
+            Whether this is the only release, with pure epsilon and noise multiplier 1 / epsilon.
         """
         noise_multiplier = 1.0 / (self._budget.epsilon * _MARGIN if pure else self._mu)
         event = step.event(noise_multiplier)
@@ -136,7 +137,7 @@ class Steps:
         return found
 
     def learn(self, stage, rows):
-        """Return the share of mu^2 that a stage costs by its own rule, which leaves its value."""
+        """Run a stage at the share of mu^2 that its own rule sets, and return that share."""
         event = stage.event(self._budget)
         share = (accountant.merge(event).rest.mu / self._mu)**2
         self.release(stage.attribute, Share(Priced(event, stage.release), share), rows,
@@ -146,25 +147,25 @@ class Steps:
         return share
 
     def enforce(self, line):
-        """Note for the certificate what is enforced."""
+        """Add an enforced bound to the certificate."""
         self._enforced.append(line)
 
     def _prepaid(self, affords):
-        """Return what pays for a step, once open budgets have been charged for all of them."""
+        """Return the prepayment of a step; charge open budgets for all steps on the first call."""
         if self._declared is None:
             return self._method.carried.prepaid
         if self._admission is None:
             self._admission = admit(self._method.name, self._declared,
                                     carried=self._method.carried,
                                     of_groups=self._budget.grouped, **self._facts)
-        # Answers that are kept, or given again, are those of all steps.
+        # The answers that a budget keeps for replay are those of all steps together.
         return self._admission.pays_for(affords if self._budget.is_private else None,
                                         self._admission.answers)
 
     def fit(self, share, make, *args, **fit_params):
         """Return the model ``make(epsilon=, delta=, random_state=, verbose=)``, fitted at a share.
 
-        A step of share 0 releases nothing, and may be told any epsilon.
+        A step of share 0 releases nothing, so its epsilon does not matter.
         """
         price = self.budget(share) if share else (self._budget.epsilon, self._budget.delta)
         model, certificate = self._fitted(price, self._allowed(share), make, args, fit_params)
@@ -173,14 +174,14 @@ class Steps:
         return model
 
     def alone(self, trusted):
-        """Let the last step be all that is released, and charged for what it declares.
+        """Make the last step the only release, charged for the event that it declares.
 
-        Beside what it takes as public itself, charges state what is `trusted` of others.
+        Its charge records the facts in `trusted` as public, in addition to its own.
         """
         self._declared, self._trusted = None, tuple(trusted)
 
     def last_price(self, share, part=OTHER_KINDS):
-        """Return the (epsilon, delta) of a last step of any kind at a part of its mu."""
+        """Return the (epsilon, delta) of a non-Gaussian last step at a part of its mu."""
         if not self._budget.is_private:
             return math.inf, self._budget.delta
         delta = min(LAST_CHANCE * self._budget.delta, 0.5)
@@ -189,9 +190,9 @@ class Steps:
         return (epsilon, delta) if epsilon >= mu else (mu, min(delta, gaussian_delta(mu, mu)))
 
     def checked_last(self, share, event):
-        """Return the (epsilon, delta) of the last step, of which a rehearsal gave an event.
+        """Return the (epsilon, delta) of the last step, whose event a rehearsal gave.
 
-        Before any other step, as it is part of what is declared.
+        Called before any other step, because it changes the declared event.
         """
         price, budget = self.last_price(share), self._budget
         if not budget.is_private or event is None or self._affords(share, price)(event):
@@ -204,7 +205,7 @@ class Steps:
         return self._fixed_price
 
     def fit_last(self, share, make, *args, **fit_params):
-        """Return the model, fitted as the last of all; without a share it has the whole budget."""
+        """Return the model, fitted as the last step; without a share it gets the whole budget."""
         price, event = (self._budget.epsilon, self._budget.delta), None
         affords = _Within(*price)
         if self._fixed_price is not None:
@@ -223,13 +224,13 @@ class Steps:
         return model
 
     def _covered(self, share, make, args, fit_params):
-        """Return the (epsilon, delta) of a last step, and whether its share affords an event."""
+        """Return the (epsilon, delta) of a last step, and the check of its event."""
         for part in PARTS:
             price = self.last_price(share, part * OTHER_KINDS)
             affords = self._affords(share, price)
             event = rehearse(make(epsilon=price[0], delta=price[1], **self._options), *args,
                              **fit_params)
-            # Of a class of somebody else's nothing is known but its budget.
+            # Of a third-party class only the budget is known.
             if affords(_of_any_kind(*price) if event is None else event):
                 return price, affords
         raise RuntimeError("The last step would cost more than its share of the budget at any "
@@ -241,7 +242,7 @@ class Steps:
     def certificate(self, solver, *, enforced, public, released):
         """Return the certificate of all steps; the noise multiplier is that of the last."""
         sources, reproducible, multipliers = zip(*self._noise, strict=True)
-        # The source that repeats is the one to know of.
+        # A reproducible source is the one that a reader must know about.
         source = sources[reproducible.index(True) if any(reproducible) else -1]
         return certify(
             self._method, solver, self._budget, event=Composed(tuple(self._events)),
@@ -268,11 +269,11 @@ class Steps:
         self._events.append(event)
 
     def _allowed(self, share):
-        """Return whether a step at a share of mu^2 may cost an event, a function of it."""
+        """Return a function that checks whether an event is within a share of mu^2."""
         return _Share(self.mu(share) / _MARGIN, self._chance + 1e-9 * self._budget.delta)
 
     def _fitted(self, price, affords, make, args, fit_params):
-        """Return a model fitted at an (epsilon, delta), and the certificate that it left."""
+        """Return a model fitted at an (epsilon, delta), and its certificate."""
         epsilon, delta = price
         with paid_for(make(epsilon=epsilon, delta=delta, **self._options),
                       self._prepaid(affords)) as model, stating(*self._trusted):
@@ -280,7 +281,7 @@ class Steps:
         return model, _certificate(model, self._budget.grouped)
 
     def _note(self, certificate):
-        """Keep what the certificate of a model says beside its events."""
+        """Record the bounds, the noise source and the arithmetic of a model's certificate."""
         self._enforced.extend(certificate.enforced)
         self._noise.append((certificate.noise_source, certificate.reproducible,
                             certificate.noise_multiplier))
@@ -288,16 +289,14 @@ class Steps:
 
 
 def _declared(mu, chance):
-    """Return the event of Gaussian steps beside a chance to show a row."""
+    """Return the event of Gaussian steps and a probability of revealing a row."""
     return Composed((Gaussian(mu), Disclosure(chance))) if chance else Gaussian(mu)
 
 
 def _certificate(model, grouped):
-    """Return the certificate that a fit left; a RuntimeError if there is none for what is
-    protected.
-    """
+    """Return the certificate of a fit; a RuntimeError if there is none for the unit of privacy."""
     certificate = getattr(model, "privacy_", None)
-    # The default is the relation of single rows that are replaced.
+    # The class default is the replace-one relation of single rows.
     relation = GROUP_RELATION if grouped else Certificate.relation
     if not isinstance(certificate, Certificate) or certificate.relation != relation:
         unit = "groups of rows" if grouped else "single rows"
@@ -308,7 +307,7 @@ def _certificate(model, grouped):
 
 @dataclass(frozen=True)
 class _Share:
-    """Whether an event is Gaussian of at most a mu, but for a chance to tell all."""
+    """Check that an event is Gaussian with at most `mu`, up to a probability `chance`."""
 
     mu: float
     chance: float
@@ -320,7 +319,7 @@ class _Share:
 
 @dataclass(frozen=True)
 class _Within:
-    """Whether an event costs at most epsilon and delta."""
+    """Check that an event costs at most epsilon and delta."""
 
     epsilon: float
     delta: float
@@ -330,15 +329,15 @@ class _Within:
 
 
 def _of_any_kind(epsilon, delta):
-    """Return what tells as much as any release of an (epsilon, delta) (Kairouz et al. 2015)."""
+    """Return the event that dominates every (epsilon, delta) release (Kairouz et al. 2015)."""
     return Composed((Pure(epsilon), Disclosure(delta)))
 
 
 @dataclass(frozen=True)
 class _Covered:
-    """Whether an event tells no more than a mu-GDP release beside a chance to tell all.
+    """Check that a mu-GDP release with a probability of revealing everything dominates an event.
 
-    By itself, or as all of a price do.
+    It must dominate the event itself, or every release within `price`.
     """
 
     mu: float
@@ -347,7 +346,7 @@ class _Covered:
 
     @property
     def event(self):
-        """Event : what covers it."""
+        """Event : the dominating release."""
         return Composed((Gaussian(self.mu), Disclosure(self.chance)))
 
     def __call__(self, event):
@@ -358,7 +357,7 @@ class _Covered:
 
 @dataclass(frozen=True)
 class _Beside:
-    """The declaration of a release of loss 1 over the noise multiplier beside an event."""
+    """Plan of an event and a pure release of epsilon 1 / noise_multiplier."""
 
     event: Composed
 

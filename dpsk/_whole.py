@@ -1,4 +1,4 @@
-"""Parts of a fitted whole, reached by identity: all of them state the certificate of the whole."""
+"""Fitted parts of a model, found by identity, which all get the certificate of the model."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _CLOSED = (type, ModuleType, Certificate)
 
 
 def state_as_whole(model: Any, certificate: Certificate, given: Any) -> None:
-    """Have all parts of a model state the certificate of the whole that has fitted it.
+    """Give all fitted parts of a model the certificate of the whole fit.
 
-    Theirs tell their share of the cost, and not that others were fitted beside them, or that
-    they were chosen. What the caller gave, such as models fitted before, keeps its own, also
-    where the clone of a step holds a copy of it.
+    Their own certificates cover their share of the cost only, without the other parts and without
+    the selection among candidates. Fitted models that the caller passed in keep their own
+    certificates, also as copies in the clone of a step.
     """
     before = [each for each in reachable(given) if _certificate(each) is not None]
     for each in list(reachable(model)):
@@ -40,13 +40,13 @@ def state_as_whole(model: Any, certificate: Certificate, given: Any) -> None:
 
 
 def _certificate(value: Any) -> Certificate | None:
-    """Return the certificate that an object has as a fitted one; None for others."""
+    """Return the certificate of a fitted object; None for other objects."""
     found = getattr(value, "__dict__", {}).get("privacy_")
     return found if isinstance(found, Certificate) else None
 
 
 def _is_copy(value: Any, other: Any) -> bool:
-    """Return whether two fitted objects are alike in all that they hold: no two fits are."""
+    """Return whether two fitted objects hold equal contents, which two fits never do."""
     if type(value) is not type(other) or _certificate(value) != _certificate(other):
         return False
     try:
@@ -56,9 +56,9 @@ def _is_copy(value: Any, other: Any) -> bool:
 
 
 def reachable(value: Any) -> Iterator[Any]:
-    """Yield everything that can be reached from an object, itself included, each once.
+    """Yield every object that is reachable from an object once, the object itself included.
 
-    Plain values are left out; classes and modules are not opened.
+    Plain values are left out, and the contents of classes and modules as well.
     """
     seen, left = {id(value): value}, [value]
     while left:
@@ -66,7 +66,7 @@ def reachable(value: Any) -> Iterator[Any]:
         yield each
         for part in _parts(each):
             if id(part) not in seen and type(part) not in _PLAIN:
-                # Held, so that its number stays its own.
+                # Kept alive, so that its id is not reused.
                 seen[id(part)] = part
                 left.append(part)
 
@@ -75,10 +75,10 @@ def _parts(value: Any) -> Iterator[Any]:
     if isinstance(value, _CLOSED):
         return
     if isinstance(value, FunctionType):
-        # Not the module whose names it sees.
+        # Not the globals of its module.
         yield from (*contents_of(value), value.__defaults__, value.__kwdefaults__)
         return
-    # The garbage collector knows what any container holds, compiled ones as well.
+    # The garbage collector knows the contents of all containers, also of compiled types.
     yield from gc.get_referents(value)
     if isinstance(value, (np.ndarray, np.generic)):
         yield value.dtype

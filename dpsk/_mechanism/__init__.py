@@ -1,1 +1,1 @@
-"""The release: the one way for anything about rows to leave, and how its noise follows."""
+"""The release: the only way for information about rows to leave, and how its noise follows."""

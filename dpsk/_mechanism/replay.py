@@ -1,10 +1,9 @@
-"""Answers that are kept, and given again: what a fit makes of them follows from no row.
+"""Recorded answers of a fit, replayed to another fit at no privacy cost (post-processing).
 
-What a fit released may be used again at no price. A second fit that is given the answers of a
-first one, in their order, makes another model of them, such as that of another penalty. It charges
-nothing and draws nothing, and nothing that it answers follows from rows, though it checks them as
-any fit does; an answer goes only to a release of the same price and sensitivity, so that it is
-noised as the second fit takes it to be.
+A second fit that gets the released answers of a first one, in order, can make another model from
+them, for example with another penalty. It is not charged and draws no noise. It validates rows as
+any fit does, but its model depends on the recorded answers only. An answer is replayed only to a
+release of the same event and sensitivity, so its noise is what the second fit assumes.
 """
 
 from __future__ import annotations
@@ -31,24 +30,24 @@ __all__ = ["Recording", "Replay", "opened_session"]
 
 
 class Recording:
-    """Keeps the answers of a fit.
+    """Record the answers of a fit.
 
     Attributes
     ----------
     answers : list
-        What was asked, and the answer.
+        Pairs of a query and its answer.
     """
 
     def __init__(self) -> None:
         self.answers: list[Any] = []
 
     def opened(self, *args: Any) -> Session:
-        """Return releases whose answers are kept."""
+        """Return a session whose answers are recorded."""
         return _Recorded(self.answers, *args)
 
 
 class Replay:
-    """Gives one fit, of one step or several, the answers that were kept, and no others.
+    """Replay recorded answers to one fit, of one or several steps, and no others.
 
     Parameters
     ----------
@@ -59,15 +58,15 @@ class Replay:
         self._answers = iter(recording.answers)
 
     def opened(self, *args: Any) -> Session:
-        """Return releases that answer so."""
+        """Return a session that replays the answers."""
         return _Replayed(self._answers, *args)
 
 
 def opened_session(stream: Stream, ledger: Ledger, progress: Progress | None,
                    admission: Any) -> Session:
-    """Return the way out of a fit: that of its own noise, or of answers that are given again.
+    """Return the session of a fit: with fresh noise, or with replayed answers.
 
-    What has admitted the fit says which.
+    The admission of the fit decides which.
     """
     opened: Callable[..., Session] = (Session if admission.answers is None
                                       else admission.answers.opened)
@@ -75,7 +74,7 @@ def opened_session(stream: Stream, ledger: Ledger, progress: Progress | None,
 
 
 class _Keeping(Session):
-    """A session beside answers that are kept."""
+    """Base of sessions with recorded answers."""
 
     def __init__(self, answers: Any, *args: Any) -> None:
         super().__init__(*args)
@@ -83,7 +82,7 @@ class _Keeping(Session):
 
 
 class _Recorded(_Keeping):
-    """A session whose answers are kept."""
+    """A session that records its answers."""
 
     def __call__(self, event: Elementary, read: Callable[[Batch], Any],
                  *sensitivities: Sensitivity, divisor: float = 1.0,
@@ -95,7 +94,7 @@ class _Recorded(_Keeping):
 
 
 class _Replayed(_Keeping):
-    """A session that gives answers again, and reads nothing."""
+    """A session that replays answers and reads no rows."""
 
     def __call__(self, event: Elementary, read: Callable[[Batch], Any],
                  *sensitivities: Sensitivity, divisor: float = 1.0,
@@ -109,13 +108,13 @@ class _Replayed(_Keeping):
     def _refused(self, *args: Any) -> Any:
         raise RuntimeError("This fit draws by itself, so it does not follow from what was kept.")
 
-    # Whatever they are asked for.
+    # These draw from the stream or charge the ledger, so a replay refuses them.
     hidden = groups = runs = index = _refused  # type: ignore[assignment]
     batches = permutation = normals = _refused  # type: ignore[assignment]
 
 
 def _copied(answer: Any) -> Any:
-    """Return an answer in memory of its own, as whoever gets it may change it."""
+    """Return a copy of an answer, because the caller may change it in place."""
     if isinstance(answer, tuple):
         return tuple(part.copy() for part in answer)
     return answer.copy() if isinstance(answer, np.ndarray) else answer

@@ -1,8 +1,8 @@
-r"""Noise that follows from a price: how far a unit moves an array, and the scale that hides it.
+r"""The noise scale, derived from a privacy cost and a sensitivity.
 
-A mechanism says how far replacing one unit, a row or a group, moves each array of an answer, in
-whole. What the answer costs is an event. The scale of the noise is derived from the two, here and
-nowhere else, so that no factor can be right in one of them and wrong in the other:
+A mechanism states its sensitivity: how far replacing one unit, a row or a group of rows, moves
+each array of an answer. The privacy cost of the answer is an event. The scale of the noise is
+derived from these two here and nowhere else, so the two cannot disagree:
 
 =====================  ============================  ================================
 event                  law                           scale
@@ -10,18 +10,18 @@ event                  law                           scale
 ``Gaussian(mu)``       normal                        ``moved / mu``
 ``SampledGaussian``    normal                        ``moved z / 2``
 ``Pure(e)``            Laplace (l1), gamma norm      ``moved / e``
-``Pure(e)``            Gumbel, of which one leaves   ``moved / e``
-``Gaussian(mu)``       Gumbel, of which one leaves   ``moved / w``, ``h(w) = mu``
+``Pure(e)``            Gumbel, one index released    ``moved / e``
+``Gaussian(mu)``       Gumbel, one index released    ``moved / w``, ``h(w) = mu``
 =====================  ============================  ================================
 
-with z the noise multiplier of clipped sums, which move by twice the clip norm, and h the
-`bounded_range_mu` of a choice whose loss lies in an interval of length w. Arrays that leave
-together share one event: each is told its part of the move, in the unit of its own noise.
+Here z is the noise multiplier of clipped sums, which move by twice the clip norm, and h is the
+`bounded_range_mu` of a choice whose privacy loss lies in an interval of length w. Arrays that are
+released together share one event: each has its part of the sensitivity, in units of its noise.
 
-Sums that are exact lie on a grid of public unit and so does their noise: rounded noise is the
-rounding of the noisy sum. Other sums are off by rounding themselves, and are brought to a unit
-that is 2^-30 of the noise before it is added: the move grows by what both can add, and no finer
-bits are left that the noise would not hide.
+Exact sums lie on a grid with a public spacing, and so does their noise: rounding the noise rounds
+the noisy sum. Other sums carry floating-point errors. They are rounded to a spacing of 2^-30 of
+the noise before it is added, and the sensitivity grows by both errors. So no finer bits remain
+that the noise would not hide.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Noise", "Sensitivity", "derived_scale", "rounding_margin"]
 
-#: Laws of noise, by what a price has to be for them.
+#: Noise distributions by the kind of event that they are for.
 _NORMAL, _EXPONENTIAL, _CHOICE = "normal", "exponential", "choice"
 _KINDS = {"standard_normal": _NORMAL, "symmetric_normal": _NORMAL, "laplace": _EXPONENTIAL,
           "gamma_norm": _EXPONENTIAL, "gumbel": _CHOICE}
 
 
 def derived_scale(event: Elementary, moved: float, law: Any = "standard_normal") -> float:
-    """Return the scale of noise of a law at which an array that moves so far costs an event.
+    """Return the noise scale at which an array of sensitivity `moved` costs an event.
 
-    0 for an event that protects nothing. A RuntimeError where the price rests on another law.
+    It is 0 for an event that protects nothing. An event of another noise law is a RuntimeError.
     """
     if not event.protects:
         return 0.0
@@ -75,10 +75,11 @@ def derived_scale(event: Elementary, moved: float, law: Any = "standard_normal")
 
 
 def rounding_margin(n_rows: float) -> float:
-    """Return what the sensitivity of a sum of `n_rows` terms, added in any order, grows by.
+    """Return by how much rounding increases the sensitivity of a sum of `n_rows` terms.
 
-    Each of two neighboring sums may be off by ``n u / (1 - n u)`` times the sum of the terms'
-    norms (Higham 2002, Theorem 3.1 with the product by a term's factor), so to all orders.
+    For any order of summation, each of two neighboring sums has an error of at most
+    ``n u / (1 - n u)`` times the sum of the terms' norms (Higham 2002, Theorem 3.1, including the
+    product by a term's factor).
     """
     rounding = n_rows * 2.0**-53
     if not rounding < 0.5:
@@ -89,26 +90,25 @@ def rounding_margin(n_rows: float) -> float:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How far replacing one unit moves one array of an answer, and what is known of the array.
+    """Sensitivity of one array of an answer to replacing one unit, and facts about the array.
 
     Parameters
     ----------
     moved : float
-        The distance between the arrays of two neighboring tables, at most: in the l1 norm for
-        "laplace", in the l2 norm for all others but "gumbel". There it is how much more the score
-        of one choice may rise than that of another, which is twice what all of them may move
-        either way.
+        Upper bound on the distance between the arrays of two neighboring tables: in the l1 norm
+        for "laplace", in the l2 norm for other laws. For "gumbel" it bounds how much more one
+        score can increase than another one: twice the sensitivity of a single score.
     law : str or callable, (stream, shape) -> ndarray of float64
-        Draws noise of scale 1: a name of `samplers`; a callable draws standard normals.
+        Draws noise of scale 1: the name of a sampler, or a callable that draws standard normals.
     unit : float or None
-        Power of two of which the array is an exact multiple; None where it is not exact.
+        Power of two of which the array is an exact multiple; None if it is not exact.
     terms : int
-        Number of rows in a sum that is not exact; 0 where rounding is in `moved`.
+        Number of rows in a sum that is not exact; 0 if `moved` includes rounding.
     size : int
-        Number of coordinates of the array; asked for where it is not exact.
+        Number of coordinates of the array; needed if it is not exact.
     rounded : bool
-        False where only a choice leaves, which shows no low bits and whose law is that of
-        continuous noise.
+        False if only a choice is released, which reveals no low-order bits and needs continuous
+        noise.
     """
 
     moved: float
@@ -119,7 +119,7 @@ class Sensitivity:
     rounded: bool = True
 
     def noise(self, event: Elementary) -> Noise:
-        """Return the noise with which the array costs an event."""
+        """Return the noise at which the array costs an event."""
         if not derived_scale(event, self.moved, self.law) > 0:
             raise RuntimeError("An answer that is priced has noise; none is for NotPrivate.")
         unit, moved = self.unit, self.moved
@@ -127,7 +127,7 @@ class Sensitivity:
             moved = self.moved * rounding_margin(self.terms)
             unit = float_unit(derived_scale(event, moved, self.law))
             if self.rounded:
-                # Rounding moves each of two neighboring arrays by half a unit a coordinate.
+                # Rounding moves each of two neighboring arrays by up to half a unit a coordinate.
                 moved += unit * (self.size if self.law == "laplace" else math.sqrt(self.size))
         return Noise(derived_scale(event, moved, self.law), unit, self)
 
@@ -139,11 +139,11 @@ class Noise:
     Parameters
     ----------
     scale : float
-        Of the noise, in the unit of the array: a standard deviation where it is normal.
+        Scale of the noise in units of the array; for normal noise, its standard deviation.
     unit : float
-        Power of two that the answer is a multiple of.
+        Grid spacing of the answer, a power of two.
     sensitivity : Sensitivity
-        What it hides.
+        Sensitivity that the noise is for.
     """
 
     scale: float
@@ -151,7 +151,7 @@ class Noise:
     sensitivity: Sensitivity
 
     def draw(self, stream: Stream, shape: Any) -> FloatArray:
-        """Return fresh noise in units, in whole ones where all of the answer leaves."""
+        """Return fresh noise in multiples of the unit, rounded if the whole answer is released."""
         law = self.sensitivity.law
         noise = (law if callable(law) else getattr(samplers, law))(stream, shape)
         noise *= self.scale / self.unit
@@ -164,7 +164,7 @@ class Noise:
         ----------
         total : ndarray of float64
         noise : ndarray of float64
-            In units.
+            In multiples of the unit.
         divisor : float
         """
         known = self.sensitivity
@@ -174,6 +174,6 @@ class Noise:
         if known.rounded:
             np.rint(total, out=total)
         total += noise
-        # The unit is a power of two: this rounds once.
+        # The unit is a power of two, so this rounds only once.
         total /= divisor / self.unit
         return total

@@ -1,9 +1,9 @@
-r"""The release: the one place through which anything about the rows leaves.
+r"""The release: the only place through which information about the rows leaves.
 
-Charge, read, round, noise, divide are one operation. Who asks says what an answer costs and how
-far one unit moves it; the noise follows from these (`sensitivity`).
+Charging, reading, rounding, adding noise and dividing are one operation. The caller states the
+privacy cost of an answer and its sensitivity; the noise follows from these (`sensitivity`).
 
-Answers leave as they are under the event `NotPrivate` alone, which no finite budget holds.
+Answers without noise need the event `NotPrivate`, which no finite budget allows.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _NOISE_BLOCK = 1 << 15
 
 
 class Batch:
-    """An answer's rows and secret draws before it is noised; never leaves the release.
+    """Rows and secret draws of an answer before noise is added; never leaves the release.
 
-    `rows` are the rows of this answer, indices drawn in secret; None for all.
+    `rows` are secretly drawn indices of the rows of this answer; None for all rows.
     """
 
     __slots__ = ("_rows", "_stream", "took_rows")
@@ -65,15 +65,14 @@ class Batch:
 
 
 class Session:
-    """The ledger and the secret stream of one fit, and the only way to use either.
+    """The only access to the ledger and the secret stream of one fit.
 
-    `progress` counts answers once they have been charged; `admission` says what has paid for all
-    of them.
+    `progress` counts charged answers; `admission` holds the budgets that were charged for the fit.
 
     Attributes
     ----------
     enforced : list of Enforced
-        Bounds that were released, for the certificate; whoever releases one adds it.
+        Released bounds, for the certificate; the code that releases a bound adds it.
     """
 
     def __init__(self, stream: Stream, ledger: Ledger, progress: Progress | None = None,
@@ -87,29 +86,29 @@ class Session:
                  batches: Iterator[Any] | None = None, also: tuple[Elementary, ...] = (),
                  ledger: Ledger | GroupLedger | None = None,
                  select: Callable[[FloatArray], Any] | None = None, overlap: bool = False) -> Any:
-        """Charge, read, noise, round and divide.
+        """Charge, read, round, add noise and divide.
 
         Parameters
         ----------
         event : Event
-            What the noise is for, charged before anything is drawn or read.
+            Privacy cost of the answer, charged before anything is drawn or read.
         read : callable, Batch -> ndarray, or tuple of ndarray of float64
-            Clips and sums; one array a sensitivity, which is overwritten.
+            Clips and sums; returns one array for each sensitivity, which is overwritten.
         sensitivities : Sensitivity
-            One an array of what is read, together no more than what the event is the price of.
+            One for each array that is read; together they cost at most the event.
         divisor : float
-            Public.
+            Public divisor of the noisy answer.
         batches : iterator or None
             Yields the rows of every answer.
         also : tuple of Event
-            What the answer costs beside that: for noise that is drawn while rows are read, or for
-            what may leave by chance.
+            Additional costs: of noise that is drawn while rows are read, or of a probability of
+            revealing a row.
         ledger : Ledger or None
-            That of the rows that are read, where they are one of several disjoint groups.
+            Ledger of the rows that are read, if they are one of several disjoint groups.
         select : callable or None
-            What leaves of a noisy array, where not all of it may.
+            Selects what is released of a noisy array, if not all of it may be.
         overlap : bool
-            Whether the noise is drawn while rows are read.
+            Whether noise is drawn in a thread while rows are read.
 
         Returns
         -------
@@ -118,8 +117,8 @@ class Session:
         Raises
         ------
         RuntimeError
-            If the plan does not hold the event, or the event is not the price of what would
-            leave; nothing is drawn then.
+            If the plan does not contain the event, or the event is not the cost of what would be
+            released. Nothing is drawn then.
         """
         _check_leaving(event, sensitivities, batches, select)
         ledger = self._ledger if ledger is None else ledger
@@ -145,7 +144,7 @@ class Session:
 
     def hidden(self, event: Elementary, run: Callable[[Batch], FloatArray],
                unit: float) -> FloatArray:
-        """Charge, run steps that draw their own noise, and round their end to a public unit."""
+        """Charge, run steps that draw their own noise, and round their result to a public unit."""
         self._ledger.charge(event)
         self._progress()
         end = run(Batch(self._stream, None))
@@ -156,11 +155,12 @@ class Session:
         return self._ledger.groups(count)
 
     def runs(self, event: Event, asked: Event) -> Iterator[Session]:
-        """Charge the best of a secret number of runs; yield what each of them asks, in turn.
+        """Charge the best of a secret number of runs, and yield a session for each run.
 
-        The number is drawn first, from a geometric law, and nothing but the best may leave; any
-        other event is that of one run. `asked` is what a run may ask of the rows that it was not
-        trained on, which costs at most a run: a row is among these or is trained on.
+        The number of runs is drawn first, from a geometric distribution, and only the best run may
+        be released. An event other than `BestOf` is that of one run. `asked` is what a run may
+        release from its held-out rows. It costs at most as much as a run, as a row is either held
+        out or trained on.
         """
         for one, times in tally(event).items():
             self._ledger.charge(one, times)
@@ -177,7 +177,7 @@ class Session:
         return streams.random_index(self._stream, stop)
 
     def batches(self, plan: BatchPlan, n_samples: int, count: int) -> Iterator[IntArray | None]:
-        """Yield the secret rows of `count` answers; None for all rows."""
+        """Yield the secret row indices of `count` answers; None for all rows."""
         return plan.batches(self._stream, n_samples, count)
 
     def permutation(self, count: int) -> IntArray:
@@ -185,14 +185,14 @@ class Session:
         return streams.random_permutation(self._stream, count)
 
     def normals(self, shape: Shape, count: int) -> Callable[[Stream, Shape], FloatArray]:
-        """Return a law that yields `count` arrays, drawn in blocks to save calls."""
+        """Return a sampler of `count` arrays, which are drawn in blocks to save calls."""
         blocks = _normal_blocks(self._stream, shape, count)
         return lambda stream, shape: next(blocks)
 
 
 def _check_leaving(event: Elementary, sensitivities: tuple[Sensitivity, ...], batches: Any,
                    select: Any) -> None:
-    """Raise a RuntimeError where more would leave than an event is the price of."""
+    """Raise a RuntimeError if the event is not the cost of what would be released."""
     if isinstance(event, SampledGaussian) and batches is None:
         raise RuntimeError("SampledGaussian is the price of random batches; give batches.")
     if select is None:
@@ -203,7 +203,7 @@ def _check_leaving(event: Elementary, sensitivities: tuple[Sensitivity, ...], ba
 
 
 def _read(batch: Batch, read: Callable[[Batch], Any], event: Elementary) -> Any:
-    """Return what is read; a RuntimeError where all rows are, at the price of a batch."""
+    """Return what is read; a RuntimeError if all rows are read at the cost of a batch."""
     totals = read(batch)
     if isinstance(event, SampledGaussian) and not batch.took_rows:
         raise RuntimeError("SampledGaussian is the price of random batches; read inside.rows.")
