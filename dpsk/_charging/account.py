@@ -171,7 +171,7 @@ class Account:
         if not delta:
             left += " at delta=0"
         elif any(spent):
-            left += f", each for one Gaussian fit at delta={delta:.3g} (epsilons do not add up)"
+            left += f", each as one Gaussian fit at delta={delta:.3g} (they do not add up)"
         else:
             left += f", for one Gaussian fit at delta={delta:.3g}"
         before = (f"Spent: epsilon {self.filter.as_one(spent, delta):.4g}" if any(spent)
