@@ -29,7 +29,7 @@ _SEEDED = f"{_SEED}, in releases whose noise repeats under one"
 #: Assumption of every sum of certificates.
 FIXED = ("which fits were made and how each was set up: fixed before the first, or else account "
          "for them with a PrivacyBudget")
-#: Beginnings of public facts that are unverified assumptions, those of budgets included.
+#: Beginnings of the public facts that are unverified assumptions, for fits and for budgets.
 _BEGINNINGS = (FIXED, HANDED_OVER, SAME_GROUPS, _SEED, _STAYS, _UNSAID, *_ALWAYS)
 #: An assumption of a fit, or of one of its steps after the step's name.
 _CLAIM = re.compile(r"(?:.*: )?that ")

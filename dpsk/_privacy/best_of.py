@@ -84,7 +84,7 @@ class BestOf(Elementary):
 
     @property
     def pure_epsilon(self) -> float:
-        """float : infinite, unless that of a run is finite."""
+        """float : infinite, unless the pure epsilon of a run is finite."""
         return _pure_epsilon(self)
 
     def simplified(self) -> Elementary | None:
@@ -108,7 +108,7 @@ class BestOf(Elementary):
 
     @property
     def loss_variance(self) -> float:
-        """float : that of a run, increased with the mean number of runs."""
+        """float : the variance of a run, increased with the mean number of runs."""
         run = sum(count * event.loss_variance for event, count in tally(self.event).items())
         return run * (1.0 + 0.25 * math.log(self.mean_runs)) ** 2
 
@@ -159,8 +159,8 @@ def _simplified(event: BestOf) -> Elementary | None:
 def _apart(counts: Iterable[tuple[BestOf, int]]) -> Parts:
     """Return simplified pairs: selections without disclosures, and one disclosure.
 
-    The probability that some run discloses is at most that of one run times the mean number of
-    runs. If none does, the number of runs has the same kind of distribution, with a smaller mean.
+    Some run discloses with probability at most the mean number of runs times that of one run. If
+    none does, the number of runs has the same kind of distribution, with a smaller mean.
     """
     parts, chance = [], 0.0
     for event, count in counts:

@@ -1,6 +1,6 @@
 r"""Certificate of a budget: one guarantee for everything charged to it.
 
-The guarantee is that of the privacy filter that admitted the charges. It holds even if earlier
+The guarantee comes from the privacy filter that admitted the charges. It holds even if earlier
 releases decided later ones. The accountant also composes the charges so far. That epsilon is
 smaller, but valid only if no release decided which fit came next, or when to stop.
 """

@@ -46,8 +46,8 @@ def calibrate(make_event: Declaration, epsilon: float, delta: float) -> float:
     Returns
     -------
     float
-        The scale, evaluated again as private. It exceeds the smallest such scale by a fraction
-        of at most 1e-6, or 1e-9 if only closed forms are involved.
+        The scale, which was evaluated and is private. It exceeds the smallest such scale by a
+        fraction of at most 1e-6, or 1e-9 if only closed forms are involved.
 
     Raises
     ------

@@ -24,8 +24,7 @@ whose position t depends on the pair of data sets (Durfee and Rogers 2019; Dong,
 data set and :math:`b` on the other, with :math:`\mathrm{logit}\, b = \mathrm{logit}\, a -
 \varepsilon_0`. The trade-off curve of this pair has one vertex. It therefore lies above that of
 N(0, 1) against N(mu, 1) exactly if :math:`\mu \ge \Phi^{-1}(a) - \Phi^{-1}(b) = h(x) - h(x -
-\varepsilon_0)` with :math:`x = \mathrm{logit}\, a` and
-:math:`h = \Phi^{-1} \circ \mathrm{expit}`.
+\varepsilon_0)` with :math:`x = \mathrm{logit}\, a`, :math:`h = \Phi^{-1} \circ \mathrm{expit}`.
 
 The right side is largest at :math:`x = \varepsilon_0 / 2`. Since `h` is odd, it suffices that
 :math:`h'` decreases in :math:`|x|`. With :math:`y = h(x) > 0`, :math:`h' = \Phi (1 - \Phi) /
@@ -47,8 +46,7 @@ density :math:`\rho e^{-\rho^2/2}` under the data set from which the output is d
 private side. Sums of many terms have a larger factor, which grows with their number.
 `gaussian_delta` has no factor, since it is also solved for; its event applies the factor.
 
-In this module mu >= 0 is the distance between the means of two unit-variance normal distributions,
-epsilon >= 0 is a privacy loss, and delta is a probability.
+Here mu >= 0 is the distance of two unit normals, epsilon >= 0 is a loss, delta is a probability.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 r"""The smallest mu whose Gaussian release dominates another event.
 
-Let the event have the privacy profile :math:`\delta(\varepsilon)`, and set a disclosure of
+Let an event have the privacy profile :math:`\delta(\varepsilon)`, and set a disclosure of
 probability d aside. A pair with the profile :math:`v = (\delta - d)_+ / (1 - d)` that also reveals
-everything with probability d has a profile at least as high. In :math:`a = e^\varepsilon` profiles
-are convex. Between two points where v is known it is therefore below their chord, a line
-:math:`T - t a`. The Gaussian profile of mu is the largest of the lines
+everything with probability d has a profile at least as high. Profiles are convex functions of
+:math:`a = e^\varepsilon`. Between two points where v is known it is therefore below their chord, a
+line :math:`T - t a`. The Gaussian profile of mu is the largest of the lines
 :math:`\Phi(\Phi^{-1}(s) + \mu) - s a`, so it is above the chord everywhere if
 
 .. math:: \mu \ge \Phi^{-1}(T) - \Phi^{-1}(t) .
@@ -115,7 +115,7 @@ def _mu_above(low: float, high: float, at_low: float, at_high: float) -> float:
 
 
 def _least_mu(epsilon: float, delta: float) -> float:
-    """Return the smallest mu whose delta at `epsilon` is `delta`, rounded up."""
+    """Return the smallest mu whose delta at `epsilon` is at least `delta`, rounded up."""
     if delta >= 1.0:
         return math.inf
     return gaussian_mu(epsilon, delta) * _ROUNDING if delta > 0 else 0.0

@@ -1,15 +1,15 @@
 r"""Privacy filters: budgets for releases that depend on earlier results.
 
 A filter fixes the quantities that it counts before the first release. The price of an event is
-one number >= 0 for each quantity. The filter admits an event while the sums of prices stay within
-its limits.
+its privacy cost: a number >= 0 for each quantity. The filter admits an event while sums of prices
+stay within its limits.
 
 **Gaussian.** Admit while :math:`\sum \mu_i^2 \le \mu_B^2` and :math:`\sum \delta_i \le \delta_D`,
-where :math:`\mu_B` is the largest mu that satisfies :math:`\delta_B` together with a disclosure of
-probability :math:`\delta_D` (Smith and Thakurta 2022; Koskela, Tobaben and Honkela 2023). A pure
-release is dominated by randomized response, of :math:`\mu = 2 \Phi^{-1}(e^\varepsilon / (1 +
-e^\varepsilon))`. Any other event costs a disclosure probability, and the smallest mu that
-dominates it together with that disclosure (see `domination`).
+where :math:`\mu_B` is the largest mu that satisfies :math:`(\varepsilon_B, \delta_B)` with a
+disclosure of probability :math:`\delta_D` (Smith and Thakurta 2022; Koskela, Tobaben and Honkela
+2023). A pure release is dominated by randomized response, of :math:`\mu = 2
+\Phi^{-1}(e^\varepsilon / (1 + e^\varepsilon))`. Any other event costs a disclosure probability,
+and the smallest mu that dominates it together with that disclosure (see `domination`).
 
 **Renyi.** At one order :math:`\alpha`, admit while the sum of Renyi divergences is at most
 :math:`r`, with
@@ -48,13 +48,13 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "RUNS_CHANCE", "SEARCH_CHANCE", "Filter", "GaussianFilter", "Price",
            "PureFilter", "RenyiFilter", "open_filter"]
 
-#: One part of this many of the disclosure limit covers a release neither Gaussian nor pure.
+#: A release that is neither Gaussian nor pure takes 1 / `_ONE_OF` of the disclosure limit.
 _ONE_OF = 16
 #: Fractions of the limit for the runs of one hyperparameter search, and for all of the search.
 RUNS_CHANCE = 1 / 64
 SEARCH_CHANCE = 1 / _ONE_OF + RUNS_CHANCE
-#: Relative errors of floating-point sums, which `ROUNDING` covers, and of prices that are solved
-#: for, which reduce the remaining budget.
+#: Relative slack for sums in floating point, which `ROUNDING` covers, and for epsilons that are
+#: solved for, which is taken off the remaining budget.
 _SLACK, _SOLVED = 1e-15, 1e-11
 _ORDERS = (1.0 + 1e-3, 1e6)
 _MOST_NODES = 2_000_000
@@ -69,7 +69,7 @@ class Filter:
 
     #: The names of the numbers in a price.
     units: ClassVar[tuple[str, ...]] = ()
-    #: The relative error of a price for which an epsilon was solved.
+    #: Relative slack taken off the limits in `left`, as its epsilon is solved for.
     solved: ClassVar[float] = _SOLVED
 
     if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Ledger of a fit: its releases, checked against its declared plan."""
+"""Ledger of a fit: its releases, checked against the plan declared before them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ __all__ = ["GroupLedger", "Ledger"]
 
 
 class Ledger:
-    """Charges releases against a plan that was declared before the first draw.
-
-    The plan is the most that any one row may be charged.
-    """
+    """Charges of a fit against its plan, the most that any one row may be charged."""
 
     def __init__(self, plan: Event) -> None:
         self.plan = plan

@@ -1,7 +1,8 @@
-r"""Privacy cost of private selection; see ``docs/theory/selection.md``.
+r"""Privacy cost of private selection, the best of a random number of runs.
 
-Let phi be the generating function of the number of runs and :math:`w(t) = \varphi'(1 - t)`. Let
-T(t) be the largest power of a test of one run at level t, and G its inverse. Then
+See ``docs/theory/selection.md``. Let phi be the probability generating function of the number of
+runs and :math:`w(t) = \varphi'(1 - t)`. Let T(t) be the largest power of a test of one run at
+level t, and G its inverse. Then
 
 .. math:: \delta(\varepsilon) = \int_0^1 \max_{0 \le C \le 1 - A}
           \left[w(A + C) - e^\varepsilon G'(A)\, w(G(A) + T(C))\right]_+ dA
@@ -44,7 +45,7 @@ __all__ = ["Run", "failure_rate", "gaussian_run", "selection_deltas"]
 
 #: Cover the rounding of vertices, of differences at corners, and of the sum over them.
 _VERTEX_ROUNDING, _CORNER_ROUNDING, _SUM_ROUNDING = 1 + 1e-10, 1 + 1e-14, 1 + 1e-9
-#: Normal deviates of extra levels for the chords of w, and how near a corner replaces one.
+#: Normal deviates of extra levels for the chords of w, which need no corner nearer than `_CLOSE`.
 _DEVIATES, _CLOSE = np.linspace(-11.0, 9.0, 401), 0.03
 #: Tangents of a Gaussian run: reach in deviates, least and most number, largest step of losses.
 _REACH, _TANGENTS, _MOST_TANGENTS, _LOSS_STEP = 11.0, 220, 600, 0.25
@@ -140,7 +141,7 @@ class _Rectangles:
 
         self._first = law(powers[:, None] + levels) * _CORNER_ROUNDING
         self._second = law(levels[:, None] + powers)
-        #: The powers reached at level 0 count fully.
+        #: Bound for the powers that are reached at level 0: they count with their full weight.
         self._alone = mean_runs * float(powers[0])
 
     def integral(self, a: float) -> float:

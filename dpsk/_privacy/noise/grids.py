@@ -28,7 +28,7 @@ def grid_bits(n_samples: int, clip_norm: float, noise_std: float) -> int | None:
 def exact_bits(largest: float, noise_std: float) -> int:
     """Return the fractional bits of a grid for sums up to `largest` and their noise.
 
-    The grid is the finest that keeps both within 52 bits and the noise within 2^40 spacings.
+    The grid is the finest that keeps both within 52 bits and any noise within 2^40 spacings.
     """
     sums = 52 - math.ceil(math.log2(largest + 10.0 * noise_std))
     return min(sums, 40 - math.ceil(math.log2(noise_std))) if noise_std else sums

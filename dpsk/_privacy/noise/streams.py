@@ -53,10 +53,7 @@ class Stream(Protocol):
 
 
 class EntropyStream:
-    """Words from OpenSSL's generator, reseeded by the operating system.
-
-    Without OpenSSL the words come from the operating system itself.
-    """
+    """Words from OpenSSL's generator, reseeded by the OS, or from the OS directly."""
 
     reproducible = False
     description = ("operating-system entropy, drawn inside the fit" if ssl is None else
@@ -76,7 +73,7 @@ class EntropyStream:
 
 
 class KeyedStream:
-    """Counter-based stream (Philox) under a 128-bit key, the first 16 bytes of `key`."""
+    """Counter-based stream (Philox) under a secret key, the first 16 bytes of `key`."""
 
     reproducible = True
     description = ("NoiseSeed: Philox stream keyed by HMAC-SHA256 of the seed over method, "
@@ -144,10 +141,7 @@ def random_index(stream: Stream, stop: int) -> int:
 
 
 def geometric(stream: Stream, probability: float) -> int:
-    """Draw the number of independent trials until the first success.
-
-    `probability` is in (0, 1].
-    """
+    """Draw the number of trials up to the first success; `probability` in (0, 1]."""
     if probability == 1:
         return 1
     # The integer part of an exponential, whose tail has 53 significant bits.

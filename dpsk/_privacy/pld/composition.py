@@ -128,7 +128,7 @@ class _Total:
     def delta(self, epsilon: float, theta: float, bottom: float, top: float,
               theta_top: float) -> tuple[float, float]:
         """Return a bound on delta under tilt `theta`, and its part for the transform."""
-        # No guarantee is shown if all the mass of a law is at an infinite loss.
+        # Without any finite loss on the grid, only a delta of 1 is shown.
         if not all(grid.infinite < 1 for grid, _ in self.grids):
             return 1.0, 0.0
         infinite = -math.expm1(sum(count * math.log1p(-grid.infinite)
