@@ -1,8 +1,8 @@
-"""From what is released to (epsilon, delta): the only place that multiplies by counts.
+"""Convert events to (epsilon, delta): the only module that multiplies by counts.
 
-Releases of a kind are merged first, and some kinds then have a closed form; everything else
-goes through the privacy-loss distribution. What a kind is known by, its events say. Every answer
-is an upper bound.
+Events of one kind are merged first, and some kinds then have a closed form. All others are
+composed as privacy loss distributions. The event classes hold what is specific to a kind. Every
+result is an upper bound.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ __all__ = ["Account", "Releases", "account", "delta", "epsilon",
            "left_beside", "merge", "mu_beside"]
 
 _LEAST = math.ulp(0.0)
-#: The largest epsilon that is looked for.
+#: Upper end of the search for epsilon.
 _MOST = 1e30
-# (tail mass of one evaluation, smallest delta it serves); tried in turn
+# (tail mass of one evaluation, smallest delta accepted from it); tried in turn
 _TAILS = ((1e-15, 1e-13), (1e-40, 1e-38), (1e-120, 1e-118), (1e-290, 0.0))
 
 
 @dataclass(frozen=True)
 class Account:
-    """Cost of a release at one epsilon.
+    """Upper bound on delta at one epsilon, and how it was computed.
 
     Attributes
     ----------
@@ -48,9 +48,9 @@ class Account:
     method : {"closed form", "optimal composition", "loss distribution", "no noise"}
         How `delta` was bounded.
     fft_share : float
-        Part of `delta` that only covers rounding in the Fourier transform.
+        Fraction of `delta`, without disclosures, that only covers rounding in the FFT.
     grid_step : float
-        Step of the loss grid; 0 where there is none.
+        Spacing of the loss grid; 0 if no grid was used.
     """
 
     epsilon: float
@@ -67,14 +67,14 @@ class Releases:
     Attributes
     ----------
     parts : tuple of (Event, int)
-        Simplified elementary releases and how often each is made, merged within a kind.
+        Simplified elementary events, merged within a kind, and the count of each.
     """
 
     parts: Parts
 
     @property
     def pure_epsilon(self) -> float:
-        """Loss that is never exceeded; infinite with Gaussian noise."""
+        """Upper bound on the privacy loss; infinite with Gaussian noise."""
         return math.fsum(event.pure_epsilon * count for event, count in self.parts)
 
     @property
@@ -84,34 +84,34 @@ class Releases:
 
     @property
     def is_gaussian(self) -> bool:
-        """Whether nothing but full-batch Gaussian noise is released."""
+        """Whether every release is full-batch Gaussian noise."""
         return all(isinstance(event, Gaussian) for event, _ in self.parts)
 
     @property
     def chance(self) -> float:
-        """Probability that a row is told all the same, whatever noise there is."""
+        """Probability of a full disclosure, which no noise reduces."""
         return sum(event.delta for event, _ in self.parts if isinstance(event, Disclosure))
 
     @property
     def rest(self) -> Releases:
-        """Releases where the disclosure does not happen."""
+        """All releases except the disclosures."""
         return Releases(tuple(part for part in self.parts if not isinstance(part[0], Disclosure)))
 
     def as_event(self) -> Event:
-        """Return one event of all releases."""
+        """Return one event that holds all releases."""
         events = [event if count == 1 else Repeated(event, count) for event, count in self.parts]
         return events[0] if len(events) == 1 else Composed(tuple(events))
 
     @property
     def mu(self) -> float:
-        """All full-batch Gaussian releases together are mu-GDP."""
+        """The mu of all full-batch Gaussian releases together."""
         return sum(event.mu for event, _ in self.parts if isinstance(event, Gaussian))
 
 
 def merge(event: Event) -> Releases:
     """Return an event in normal form, with one Gaussian for all full-batch releases.
 
-    Beside a release without noise nothing else counts.
+    If any release has no noise, the result is a single `NotPrivate`.
     """
     kinds: dict[type[Elementary], list[tuple[Elementary, int]]] = {
         kind: [] for kind in elementary_kinds()}
@@ -125,17 +125,17 @@ def merge(event: Event) -> Releases:
 
 
 def account(event: Event, epsilon: float) -> Account:
-    """Bound delta at a finite `epsilon` >= 0, and say how: an `Account`."""
+    """Return an `Account` with a bound on delta at a finite `epsilon` >= 0."""
     releases = merge(event)
     result = account_merged(releases, epsilon)
     if result.delta == 0 and releases.pure_epsilon > result.epsilon:
-        # Below the smallest double, but not pure.
+        # The delta underflowed to 0, but the loss can exceed epsilon.
         return replace(result, delta=_LEAST)
     return result
 
 
 def account_merged(releases: Releases, epsilon: float, coarsen: float = 1.0) -> Account:
-    """`account` for releases in normal form, on a grid coarser by a factor."""
+    """Return the `Account` of merged releases, on a loss grid coarser by a factor."""
     epsilon = float(epsilon)
     if not 0 <= epsilon < math.inf:
         raise ValueError(f"epsilon={epsilon!r}: must be a finite number >= 0.")
@@ -167,8 +167,8 @@ def _account_loss(releases: Releases, epsilon: float, coarsen: float) -> Account
 def delta(event: Event, epsilon: float) -> float:
     """Upper bound, in [0, 1], on the delta of a release at a finite `epsilon` >= 0.
 
-    0 exactly if the loss never exceeds `epsilon`, as when nothing is released. A positive delta
-    below the smallest double is returned as that.
+    The result is 0 exactly if the loss never exceeds `epsilon`, for example if nothing is
+    released. A positive delta below the smallest positive double is rounded up to it.
 
     Examples
     --------
@@ -182,9 +182,9 @@ def delta(event: Event, epsilon: float) -> float:
 def epsilon(event: Event, delta: float) -> float:
     """Upper bound on the epsilon of a release at `delta` in [0, 1].
 
-    A point where the delta of `account` is at most `delta`, above the smallest such point by at
-    most 1e-6 of it (or of 1e-9, if that is more). Infinite for ``delta = 0`` unless every release
-    is `Pure`.
+    The delta of `account` at the result is at most `delta`. The result exceeds the smallest such
+    epsilon by at most a fraction 1e-6, or is at most 1e-9. It is infinite for ``delta = 0`` unless
+    the loss of every release is bounded.
 
     Examples
     --------
@@ -209,18 +209,18 @@ def _epsilon(releases: Releases, delta: float) -> float:
         left = left_beside(delta, releases.chance)
         return _epsilon(releases.rest, left) if left > 0 else math.inf
     if releases.is_gaussian:
-        # twice the margin, so that evaluating delta there stays below despite rounding
+        # Twice the rounding slack, so that delta evaluated at the result stays below its target.
         return gaussian_epsilon(releases.mu, delta / ROUNDING**2)
     return _solve_epsilon(releases, delta)
 
 
 def left_beside(delta: float, chance: float) -> float:
-    """Return the delta that is left to other releases beside a chance to tell all; 0 if none."""
+    """Return the delta left after a disclosure of probability `chance`; at least 0."""
     return max(0.0, (delta / ROUNDING**2 - chance) / (1.0 - chance)) if chance < 1 else 0.0
 
 
 def mu_beside(epsilon: float, delta: float, chance: float) -> float:
-    """Return the largest mu that a budget allows beside a chance to tell all."""
+    """Return the largest mu within a budget that also has a disclosure probability."""
     return gaussian_mu(epsilon, left_beside(delta, chance) if chance else delta)
 
 

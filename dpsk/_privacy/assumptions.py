@@ -1,4 +1,4 @@
-"""Unverified assumptions of guarantees, of fits and of budgets."""
+"""Unverified assumptions behind the guarantees of fits and of budgets."""
 
 from __future__ import annotations
 
@@ -26,55 +26,55 @@ _STAYS = "a row that is replaced stays in its group, in releases that protect gr
 _UNSAID = ("nothing but what is listed was taken as public, and no noise repeats under a seed, in "
            "releases that state no public facts")
 _SEEDED = f"{_SEED}, in releases whose noise repeats under one"
-#: Of a sum of certificates.
+#: Assumption of every sum of certificates.
 FIXED = ("which fits were made and how each was set up: fixed before the first, or else account "
          "for them with a PrivacyBudget")
-#: How a fact begins that is a claim; a budget that stands for one release states its own.
+#: Beginnings of the public facts that are unverified assumptions, for fits and for budgets.
 _BEGINNINGS = (FIXED, HANDED_OVER, SAME_GROUPS, _SEED, _STAYS, _UNSAID, *_ALWAYS)
-#: A claim of a fit or of one of its steps.
+#: An assumption of a fit, or of one of its steps after the step's name.
 _CLAIM = re.compile(r"(?:.*: )?that ")
 
 
 def of_fit(certificate: Any) -> tuple[str, ...]:
-    """Return what the guarantee of a certificate rests on and cannot be checked."""
+    """Return the unverified assumptions behind the guarantee of a certificate."""
     if not certificate.is_private:
         return ()
     claims = tuple(filter(_is_claim, certificate.public))
     own = [(_CHOSEN, ""), (_ALONE, " and other fits are not counted")]
     own += [(_SEED, "")] * certificate.reproducible
     own += [(_ROUNDING, "")] * (certificate.arithmetic != "grid")
-    # A budget that stands for one release says the same of all of them, and of no fit beside.
+    # The certificate of a whole budget states these assumptions in its own words.
     said = claims if certificate.estimator == "PrivacyBudget" else ()
     return (*(line + more for line, more in own
               if not any(claim.startswith(line) for claim in said)), *claims)
 
 
 def of_budget(unit: str, charges: Sequence[Any]) -> tuple[str, ...]:
-    """Return what the guarantee of a budget rests on and cannot be checked."""
+    """Return the unverified assumptions behind the guarantee of a budget."""
     lines = [*_ALWAYS]
     if unit == "group":
         lines.append(SAME_GROUPS)
     lines += [f"{text} ({_numbers(found)})" for text, found in (
         (_STAYS, [unit == "row" and charge.of_groups for charge in charges]),
-        # A line that was cut, or is of a version that wrote no more.
+        # The ledger line was truncated, or an older version wrote no public facts.
         (_UNSAID, [not charge.public for charge in charges]),
         (_SEEDED, [charge.reproducible for charge in charges])) if any(found)]
     return (*lines, *_stated(charges, True))
 
 
 def facts_of(certificate: Any) -> list[str]:
-    """Return what is taken as public by a fit, without claims, if a guarantee rests on them."""
+    """Return the public facts of a fit, without the assumptions of a private one."""
     return [fact for fact in certificate.public
             if not (certificate.is_private and _is_claim(fact))]
 
 
 def facts_of_charges(charges: Sequence[Any]) -> tuple[str, ...]:
-    """Return what is taken as public, and by which releases."""
+    """Return the public facts of charges, each with the releases that state it."""
     return _stated(charges, False)
 
 
 def _stated(charges: Sequence[Any], claims: bool) -> tuple[str, ...]:
-    """Return what releases state that is a claim nobody has checked, or that is none."""
+    """Return the assumptions of charges if `claims`, else their other public facts."""
     found = dict.fromkeys(fact for charge in charges for fact in charge.public
                           if _is_claim(fact) == claims)
     return tuple(f"{fact} ({_numbers([fact in charge.public for charge in charges])})"
@@ -86,7 +86,7 @@ def _is_claim(fact: str) -> bool:
 
 
 def _numbers(found: Sequence[bool]) -> str:
-    """Return the places, from 1, where something was found, in words."""
+    """Return the positions of true values, counted from 1, in words."""
     if all(found):
         return "all releases"
     places = [str(place) for place, each in enumerate(found, 1) if each]

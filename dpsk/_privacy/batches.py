@@ -1,4 +1,4 @@
-"""Which rows a query reads, and what that does to the price of its noise.
+"""Batch plans: the rows that each query reads, and the event of its noise.
 
 One object draws the batches and names the event, so the sampler and the accountant
 cannot disagree.
@@ -28,19 +28,19 @@ class FullBatch:
     """Every query reads every row."""
 
     def expected_size(self, n_samples: int) -> float:
-        """Return the public number of rows a sum is divided by."""
+        """Return the public number of rows by which a sum is divided."""
         return n_samples
 
     def largest_size(self, n_samples: int) -> float:
-        """Return the number of rows of a sum."""
+        """Return the number of rows in a sum."""
         return n_samples
 
     def release(self, noise_multiplier: float) -> Elementary:
-        """Event of one noisy sum: replace-one moves the sum by twice the clip norm."""
+        """Return the event of one noisy sum, which replace-one moves by two clip norms."""
         return Gaussian(REPLACE_ONE / noise_multiplier) if noise_multiplier else NotPrivate()
 
     def batches(self, stream: Stream, n_samples: int, count: int) -> Iterator[None]:
-        """Yield `count` times None, which stands for all rows."""
+        """Yield None, which stands for all rows, `count` times."""
         for _ in range(count):
             yield None
 
@@ -52,7 +52,7 @@ class PoissonBatches:
     sampling_rate: float
 
     def expected_size(self, n_samples: int) -> float:
-        """Return the public expected number of rows a sum is divided by."""
+        """Return the public expected number of rows, by which a sum is divided."""
         return self.sampling_rate * n_samples
 
     def largest_size(self, n_samples: int) -> float:
@@ -61,7 +61,7 @@ class PoissonBatches:
         return min(n_samples, 2.0 * self.expected_size(n_samples) + 100.0)
 
     def release(self, noise_multiplier: float) -> Elementary:
-        """Event of one noisy sum over a Poisson sample."""
+        """Return the event of one noisy sum over a Poisson sample."""
         if not noise_multiplier:
             return NotPrivate()
         return SampledGaussian(self.sampling_rate, noise_multiplier)

@@ -1,4 +1,4 @@
-"""The best of a random number of runs as an event, which the accountant prices by its run."""
+"""Event of private selection: the best of a random number of runs."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ if TYPE_CHECKING:
 __all__ = ["BestOf"]
 
 _LEAST_DELTA = 1e-20
-#: The mu of a run from which on its law is found as it is.
+#: Smallest mu of a run; a smaller one is raised to it.
 _LEAST_MU = 1e-8
-#: Points of the profile of a run: where one takes long, and where there is a closed form.
+#: Points of the privacy profile of a run: few if each is slow, more with a closed form.
 _FEW_POINTS, _POINTS = 64, 400
 
 
 @dataclass(frozen=True)
 class BestOf(Elementary):
-    """The best of a random number of runs of an event, of which nothing else is shown.
+    """The best of a random number of runs of an event; the other runs stay secret.
 
-    The runs are independent and alike; how many there are is secret and at least 1, with mean
-    `mean_runs` and a negative binomial law cut off at 0: of `shape` 1 a geometric one. Each
-    run gives all it releases and a score, which the event covers too.
+    The runs are independent and identically distributed. Their number is secret and at least 1.
+    It has mean `mean_runs` and a negative binomial distribution truncated at 0, which is geometric
+    for `shape` 1. The event covers everything that a run outputs, its score included.
 
     Parameters
     ----------
     event : Event
-        What a run releases, its score included.
+        Everything that one run outputs, its score included.
     mean_runs : float in [1, 1e6]
-        The mean of the number of runs.
+        Mean number of runs.
     shape : float in (0, 100]
-        Of the law of the number of runs; 1 is geometric.
+        Shape of the distribution of the number of runs; 1 is geometric.
 
     See Also
     --------
-    dpsk.DPGridSearchCV : A search that is released so.
+    dpsk.DPGridSearchCV : A hyperparameter search that is accounted this way.
 
     References
     ----------
@@ -79,37 +79,36 @@ class BestOf(Elementary):
 
     @property
     def protects(self) -> bool:
-        """bool : whether the runs have noise."""
+        """bool : whether every release of a run has noise."""
         return all(event.protects for event in tally(self.event))
 
     @property
     def pure_epsilon(self) -> float:
-        """float : infinite, unless that of a run is finite."""
+        """float : infinite, unless the pure epsilon of a run is finite."""
         return _pure_epsilon(self)
 
     def simplified(self) -> Elementary | None:
-        # With its run in normal form.
         return _simplified(self)
 
     @classmethod
     def merged(cls, counts: Counts) -> Parts:
-        # Chances to tell all stand beside the best of what else runs release.
+        # The disclosures of runs become an event of their own.
         return _apart(counts)
 
     def closed_form(self, count: int, epsilon: float) -> tuple[float, str] | None:
-        # The bound for one; none for several.
+        # A bound for one selection; none for several.
         if count > 1:
             return None
         (bound,) = _deltas(self, np.array([epsilon]))
         return float(bound), "selection"
 
     def loss_law(self) -> LossLaw:
-        # The law whose curve runs through points of the bound.
+        # The loss distribution whose privacy profile runs through points of the bound.
         return CurveLaw(_Curve(self))
 
     @property
     def loss_variance(self) -> float:
-        """float : that of a run, and more the more runs there are."""
+        """float : the variance of a run, increased with the mean number of runs."""
         run = sum(count * event.loss_variance for event, count in tally(self.event).items())
         return run * (1.0 + 0.25 * math.log(self.mean_runs)) ** 2
 
@@ -122,7 +121,7 @@ def _deltas(event: BestOf, losses: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class _Curve:
-    """The bound of an event at arrays of epsilons."""
+    """Upper bounds on the delta of an event at arrays of epsilons."""
 
     event: BestOf
 
@@ -131,15 +130,15 @@ class _Curve:
 
 
 def _pure_epsilon(event: BestOf) -> float:
-    """Return the loss that the best of runs never exceeds; infinite unless a run has one."""
+    """Return a bound on the loss of the selected run; infinite unless a run has one."""
     run = accountant.merge(event.event).pure_epsilon
     return run if not run < math.inf else run + _added(event, run)
 
 
 def _added(event: BestOf, run: float) -> float:
-    """Return what the selection adds to a loss that no run exceeds."""
+    """Return the increase that selection adds to the pure epsilon of a run."""
     gamma = failure_rate(event.mean_runs, event.shape)
-    # Where the power of a test grows most: at randomized response.
+    # The ratio is largest at this vertex of the trade-off curve of randomized response.
     level = 1.0 / (1.0 + math.exp(min(run, 700.0)))
     ratio = (gamma + (1 - gamma) * (1 - level)) / (gamma + (1 - gamma) * level)
     return (event.shape + 1) * math.log(ratio) * ROUNDING
@@ -158,10 +157,10 @@ def _simplified(event: BestOf) -> Elementary | None:
 
 
 def _apart(counts: Iterable[tuple[BestOf, int]]) -> Parts:
-    """Return simplified pairs: the best of what runs release but by chance, and the chances.
+    """Return simplified pairs: selections without disclosures, and one disclosure.
 
-    If no run tells all, of which the chance is at most its own times the mean number of runs, the
-    number of runs has the same kind of law with a smaller mean.
+    Some run discloses with probability at most the mean number of runs times that of one run. If
+    none does, the number of runs has the same kind of distribution, with a smaller mean.
     """
     parts, chance = [], 0.0
     for event, count in counts:
@@ -188,10 +187,10 @@ def _without_chance(event: BestOf, run: Event, chance: float) -> BestOf:
 
 @lru_cache(maxsize=64)
 def _run(event: Event) -> Run:
-    """Return what tells runs of an event apart."""
+    """Return the `Run` of an event, with its privacy profile."""
     releases = accountant.merge(event)
     if releases.is_gaussian:
-        # Below, digits end; a run that is easier to tell has the larger bound.
+        # A smaller mu would lose all digits; a larger one only raises the bound.
         return gaussian_run(max(releases.mu, _LEAST_MU))
 
     def one(epsilon: float) -> float:
@@ -201,6 +200,6 @@ def _run(event: Event) -> Run:
     if not end < LONGEST:
         end = reach(one, _LEAST_DELTA)
     closed = accountant.account_merged(releases, end / 2).grid_step == 0
-    # Denser where deltas that matter are.
+    # Points are denser at small losses, where delta is largest.
     losses = end * np.linspace(0.0, 1.0, _POINTS if closed else _FEW_POINTS) ** 1.5
     return Run(losses, np.array([one(loss) for loss in losses]))

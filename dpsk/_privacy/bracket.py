@@ -1,4 +1,4 @@
-"""The smallest positive number that passes a test which larger numbers pass more easily."""
+"""Root search: the smallest positive number that passes a monotone test."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ def smallest_passing(excess: Callable[[float], float], guess: float, *, slope: f
                      high: float = math.inf) -> tuple[float, float]:
     """Return the smallest x with ``excess(x) <= 0``, from above, and the slope there.
 
-    A secant in ``log x`` from `guess` > 0, kept inside the bracket and replaced by a halving of it
-    whenever it stalls. The point returned has been evaluated and passed, and exceeds the smallest
-    such point by at most the fraction `rtol`. `excess` decreases; it may be infinite, and NaN
-    counts as not passing. `slope` is its expected derivative in ``log x``; beyond `low` and `high`
-    the search gives up.
+    The secant method in ``log x`` starts at `guess` > 0 and stays inside the bracket. It bisects
+    the bracket whenever it stalls. The result has been evaluated and passed, and exceeds the
+    smallest passing point by at most the fraction `rtol`. `excess` decreases; it may be infinite,
+    and NaN counts as not passing. `slope` is its expected derivative in ``log x``. The search
+    stops beyond `low` and `high`.
 
     Returns
     -------
     x : float
-        Passing point; `low` if that passes, infinite if nothing up to `high` does.
+        Passing point; any one found up to `low`, and infinite if nothing up to `high` passes.
     slope : float
         Last estimate of the derivative of `excess` with respect to ``log x``.
     """
@@ -57,7 +57,7 @@ def smallest_passing(excess: Callable[[float], float], guess: float, *, slope: f
             stalled = widths[2] > widths[0] / 2
             inside = failing[0] < at + move < passing[0] and not stalled
             at = at + move if inside else (failing[0] + passing[0]) / 2
-        # without a bracket the steps grow, so that a wrong slope cannot make it crawl
+        # without a bracket the steps grow, so that a wrong slope cannot slow the search
         least *= 4
 
 

@@ -1,8 +1,8 @@
-r"""Certificate of a budget: one guarantee for all that was charged to it.
+r"""Certificate of a budget: one guarantee for everything charged to it.
 
-The guarantee is that of the filter which has admitted the charges: it holds whatever earlier
-releases had to do with later ones. What has been charged so far is also composed by the
-accountant, which is less, and holds where nobody chose a fit, or stopped, by what was released.
+The guarantee comes from the privacy filter that admitted the charges. It holds even if earlier
+releases decided later ones. The accountant also composes the charges so far. That epsilon is
+smaller, but valid only if no release decided which fit came next, or when to stop.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DERIVED", "BudgetCertificate"]
 
-#: What JSON holds beside fields and words, and follows from them.
+#: Keys of the JSON that are derived from the fields.
 DERIVED = ("charged_epsilon", "spent", "limits", "assumed")
 _UNITS = {"row": RELATION, "group": GROUP_RELATION}
 
@@ -55,25 +55,25 @@ class BudgetCertificate(ReadsJson):
     Attributes
     ----------
     epsilon, delta : float
-        The guarantee of everything that is charged to the budget, taken together, also where fits
-        follow from what earlier ones released.
+        The joint guarantee of everything that is charged to the budget, even if earlier results
+        decided later fits.
     kind : {"gaussian", "renyi", "pure"}
-        What is counted.
+        The privacy filter, which defines the quantities that are counted.
     disclosure : float
-        The part of `delta` for chances to tell all.
+        The part of `delta` for disclosure probabilities.
     unit : {"row", "group"}
-        What is protected.
+        The unit of privacy.
     name : str or None
-        Of the data set.
+        Name of the data set.
     charges : tuple of Charge
-        Every release, in order: the estimator's name, its event, the day, what it takes as public.
-        Also those of fits that failed after they were charged.
+        Every charge, in order: the estimator's name, its event, the day, and its public facts.
+        Fits that failed after they were charged are included.
     date : str
         The day on which the certificate was made, in UTC.
     checksum : str
-        Of the last line of the ledger then, which stands for all lines before it.
+        Checksum of the last line of the ledger at that time, which covers all lines before it.
     versions : tuple of (str, str)
-        Of what made it.
+        Names and versions of the software that made it.
 
     See Also
     --------
@@ -83,8 +83,9 @@ class BudgetCertificate(ReadsJson):
 
     Notes
     -----
-    *Privacy.* Days are as fine as dates go, since the time of a private search tells how many
-    candidates it ran. Whether a fit ended well is not said: it was charged, and counts.
+    *Privacy.* Dates have no time of day, since the duration of a private search reveals how many
+    candidates it ran. The certificate does not say whether a fit succeeded: a failed fit was
+    charged, and counts.
 
     Examples
     --------
@@ -119,12 +120,12 @@ class BudgetCertificate(ReadsJson):
 
     @property
     def relation(self) -> str:
-        """str : what neighbors are, as on the certificate of a fit."""
+        """str : the neighboring relation, as on the certificate of a fit."""
         return _UNITS[self.unit]
 
     @cached_property
     def filter(self) -> Filter:
-        """Filter : what admits charges, and what it counts."""
+        """Filter : the privacy filter that admits charges."""
         return open_filter(self.kind, self.epsilon, self.delta, self.disclosure)
 
     @property
@@ -134,19 +135,19 @@ class BudgetCertificate(ReadsJson):
 
     @cached_property
     def charged_epsilon(self) -> float:
-        """float : the epsilon, at `delta`, of what was charged so far.
+        """float : the epsilon, at `delta`, of everything that was charged so far.
 
-        It holds where which fits were made did not follow from what earlier ones released.
+        It holds only if earlier releases did not decide which fits were made.
         """
         return min(self.epsilon, self.epsilon_at(self.delta))
 
     def epsilon_at(self, delta: float) -> float:
-        """Return the epsilon of what was charged so far, composed, at another `delta`.
+        """Return the epsilon of all charges so far, composed, at another `delta`.
 
         Parameters
         ----------
         delta : float in [0, 1]
-            Probability that the guarantee leaves open.
+            The delta of (epsilon, delta)-differential privacy.
 
         Returns
         -------
@@ -156,7 +157,7 @@ class BudgetCertificate(ReadsJson):
         return accountant.epsilon(self.event, delta)
 
     def delta_at(self, epsilon: float) -> float:
-        """Return the delta of what was charged so far, composed, at another `epsilon`.
+        """Return the delta of all charges so far, composed, at another `epsilon`.
 
         Parameters
         ----------
@@ -172,38 +173,38 @@ class BudgetCertificate(ReadsJson):
 
     @cached_property
     def prices(self) -> tuple[dict[str, float], ...]:
-        """tuple of dict : what every charge has taken of `limits`, in what is counted."""
+        """tuple of dict : the price of each charge, in the units of the filter."""
         return tuple(dict(zip(self.filter.units, self.filter.price(charge.event), strict=True))
                      for charge in self.charges)
 
     @property
     def spent(self) -> dict[str, float]:
-        """dict : what has been spent, in what is counted."""
+        """dict : the consumed budget, in the units of the filter."""
         return {unit: math.fsum(price[unit] for price in self.prices)
                 for unit in self.filter.units}
 
     @cached_property
     def limits(self) -> dict[str, float]:
-        """dict : the most that may be spent."""
+        """dict : the limits of the budget, in the units of the filter."""
         return dict(zip(self.filter.units, self.filter.limits, strict=True))
 
     @property
     def assumed(self) -> tuple[str, ...]:
-        """tuple of str : what the guarantee rests on and cannot be checked here."""
+        """tuple of str : the unverified assumptions behind the guarantee."""
         return of_budget(self.unit, self.charges)
 
     def combined(self) -> Certificate:
         """Return the guarantee of the whole budget as the certificate of one release.
 
-        Its event is what the budget is worth, so it counts what is not spent yet as well.
+        Its event stands for the whole budget, so it also counts the remaining budget.
 
         Returns
         -------
         certificate : Certificate
-            As `dpsk.privacy_report` and `dpsk.accounting.total` take it.
+            A certificate that `dpsk.privacy_report` and `dpsk.accounting.total` accept.
         """
         worth: Event = Pure(self.epsilon)
-        # Nothing that is (epsilon, delta)-private tells more than this.
+        # Pure(epsilon) with a disclosure dominates every (epsilon, delta)-private release.
         strength, chance = self.epsilon, self.delta / ROUNDING
         if self.kind == "gaussian":
             strength, chance = math.sqrt(self.filter.limits[0]), self.disclosure
@@ -220,12 +221,12 @@ class BudgetCertificate(ReadsJson):
             relation=self.relation, versions=self.versions).verify()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a dictionary of plain JSON types, undone by `from_dict`.
+        """Return a dictionary of plain JSON types, which `from_dict` reads.
 
         Returns
         -------
         data : dict
-            Of plain JSON types.
+            The fields, the guarantee in words, and derived values.
         """
         data: dict[str, Any] = {"guarantee": self.guarantee, "relation": self.relation}
         data.update((each.name, getattr(self, each.name)) for each in fields(self))
@@ -238,7 +239,7 @@ class BudgetCertificate(ReadsJson):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> BudgetCertificate:
-        """Rebuild a certificate from what `to_dict` returned, and verify it.
+        """Rebuild a certificate from the result of `to_dict`, and verify it.
 
         Parameters
         ----------
@@ -248,7 +249,7 @@ class BudgetCertificate(ReadsJson):
         Returns
         -------
         certificate : BudgetCertificate
-            With equal fields.
+            A certificate with the same fields.
 
         Raises
         ------
@@ -269,7 +270,7 @@ class BudgetCertificate(ReadsJson):
     def verify(self) -> BudgetCertificate:
         """Return this certificate if the budget admits its charges.
 
-        That these are all there were, only the ledger tells: ``python -m dpsk.verify``.
+        Only the ledger shows whether a charge is missing: see ``python -m dpsk.verify``.
 
         Returns
         -------
@@ -279,7 +280,7 @@ class BudgetCertificate(ReadsJson):
         Raises
         ------
         ValueError
-            If a field has the wrong type or range, or charges add up to more than the budget.
+            If a field has the wrong type or range, or the charges exceed the budget.
         """
         for name, (holds, rule) in BUDGET_RULES.items():
             require(holds(getattr(self, name)), name, getattr(self, name), rule)
@@ -294,7 +295,7 @@ class BudgetCertificate(ReadsJson):
         try:
             spent = tuple(self.spent.values())
         except ArithmeticError:
-            # Too large to be priced.
+            # The prices overflow.
             spent = (math.inf,) * len(self.filter.units)
         if not self.filter.admits((0.0,) * len(spent), spent):
             raise ValueError(f"charges: add up to {spent} in {self.filter.units}, and the budget "
@@ -302,7 +303,7 @@ class BudgetCertificate(ReadsJson):
         return self
 
     def to_html(self, ledger: str = "LEDGER") -> str:
-        """Return a page for a privacy officer, which needs no other file.
+        """Return a self-contained HTML page for a privacy officer.
 
         Parameters
         ----------
@@ -312,8 +313,8 @@ class BudgetCertificate(ReadsJson):
         Returns
         -------
         text : str
-            HTML: a summary in plain words, the use of the budget, what is public and assumed, and
-            how to check it. It holds the JSON.
+            HTML with a plain summary, the use of the budget, what is public and assumed, how to
+            check the page, and the JSON.
         """
         return page(self, ledger)
 

@@ -18,9 +18,9 @@ __all__ = ["BUDGET_RULES", "check_same", "read_charge"]
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _CHECKSUM = re.compile(r"[0-9a-f]{32}")
-#: How far numbers that are solved for may be off on another machine.
+#: Relative tolerance on numbers that are solved for, which differ between machines.
 _CLOSE = 1e-6
-#: How far above an epsilon may be that was composed on a coarser grid of losses. Never below.
+#: Largest excess of an epsilon composed on a coarser loss grid, as a factor; it is never below.
 _COARSER = 1.01
 
 
@@ -29,7 +29,7 @@ def _is_finite(value: Any) -> bool:
     return holds(value) and value < math.inf
 
 
-#: What can be said of each field by itself.
+#: The check of each single field, and its rule in words.
 BUDGET_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "epsilon": (_is_finite, "a finite number > 0"),
     "delta": FIELD_RULES["delta"],
@@ -48,7 +48,7 @@ BUDGET_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def read_charge(data: Any) -> Charge:
-    """Rebuild the charge of an entry of JSON, which has its price as well."""
+    """Rebuild a charge from its JSON entry, which also holds its price."""
     names = ["event", "name", "date", "public", "of_groups", "reproducible"]
     same_keys("charge", data, [*names, "price"])
     charge = Charge.from_dict({name: data[name] for name in names})
@@ -58,7 +58,7 @@ def read_charge(data: Any) -> Charge:
 
 
 def check_same(name: str, stated: Any, follows: Any) -> None:
-    """Raise a ValueError unless what is stated follows, but for how machines compute."""
+    """Raise a ValueError unless stated values equal derived ones up to tolerance."""
     if isinstance(follows, dict):
         same_keys(name, stated, follows)
         for key, value in follows.items():

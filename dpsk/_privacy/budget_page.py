@@ -1,4 +1,4 @@
-"""The page on a budget for a privacy officer: HTML that needs no other file."""
+"""Self-contained HTML page on a budget, for a privacy officer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["UNKNOWN_DAY", "page", "shares"]
 
-#: Of a charge whose line was cut, or is of a version that wrote no days.
+#: Day of a charge whose ledger line was truncated, or written by a version without days.
 UNKNOWN_DAY = "day unknown"
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 50em; margin: 2em auto; padding: 0 1em;
@@ -35,24 +35,24 @@ svg { width: 100%; height: auto } svg text { font: 13px system-ui, sans-serif; f
 code, pre { font-size: .9em; background: #f3f3f3; padding: .1em .3em }
 pre { padding: .7em; overflow-x: auto } .key { color: #555 }
 """
-#: Colors that are told apart by most people, one an estimator.
+#: Colors that most people can tell apart, one per estimator.
 _COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999933", "#882255")
 _LEFT, _WIDTH, _BAR, _ROW = "#e4e4e4", 640, 26, 62
-#: What is counted, in words.
+#: Units of filters, in words.
 _WORDS = {"mu^2": "noisy results (mu^2)", "delta": "chances to show a row (delta)",
           "Renyi divergence": "noisy results (Renyi divergence)", "epsilon": "noisy results"}
-#: Above it a factor exp(epsilon) says nothing.
+#: Largest epsilon whose factor exp(epsilon) is stated; larger factors protect little.
 _MOST_TOLD = 10.0
 
 
 def shares(certificate: Any) -> list[float]:
-    """Return the part of the budget that each release took: the largest of what is counted."""
+    """Return the fraction of the budget that each release took, largest over units."""
     return [max(_shares(certificate, price).values(), default=0.0)
             for price in certificate.prices]
 
 
 def page(certificate: Any, ledger: str) -> str:
-    """Return the page, for a ledger file of that name."""
+    """Return the page; `ledger` is the name of the ledger file."""
     title = f"Privacy certificate{f' of {certificate.name}' if certificate.name else ''}"
     sections = [
         ("Summary", _paragraphs(_summary(certificate))),
@@ -102,13 +102,13 @@ def _change(epsilon: float, delta: float) -> str:
     if epsilon > _MOST_TOLD:
         return (f"may change by a factor of more than {math.exp(_MOST_TOLD):,.0f}, which protects "
                 "little")
-    # Rounded down, so that the chance is not said to be less than it is.
+    # The number after "1 in" is rounded down, so that the chance is not understated.
     chance = f", plus at most 1 in {math.floor((1.0 + 1e-12) / delta):,}" if delta else ""
     return f"changes by a factor of at most {rounded_up(math.exp(epsilon), 3)}{chance}"
 
 
 def _shares(certificate: Any, price: dict[str, float]) -> dict[str, float]:
-    """Return the part of the budget that a price is, by what is counted."""
+    """Return a price as fractions of the limits, by unit."""
     limits = certificate.limits
     return {unit: one / limits[unit] for unit, one in price.items() if limits[unit]}
 
@@ -120,7 +120,7 @@ def _alone(event: Event, delta: float) -> float:
 
 
 def _chart(certificate: Any) -> str:
-    """Return bars of what was used, one a number that is counted, with a part a release."""
+    """Return one bar of the consumed budget per unit, divided by release."""
     names = list(dict.fromkeys(charge.name for charge in certificate.charges))
     colors = {name: _COLORS[place % len(_COLORS)] for place, name in enumerate(names)}
     units = [unit for unit, limit in certificate.limits.items() if limit]

@@ -1,4 +1,4 @@
-"""The least noise that gives (epsilon, delta), on the private side."""
+"""Calibration: the smallest noise scale that satisfies (epsilon, delta)."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ if TYPE_CHECKING:
 
 __all__ = ["calibrate", "noise_scale"]
 
-#: Of larger budgets doubles do not tell the price.
+#: Largest epsilon; double precision cannot resolve the cost of larger ones.
 MOST_EPSILON = 1e13
 _LEAST_SCALE, _LARGEST_SCALE = 1e-12, 1e15
 _COARSE = 10.0
 
 
 def calibrate(make_event: Declaration, epsilon: float, delta: float) -> float:
-    """Return the smallest scale whose event is (epsilon, delta)-differentially private.
+    """Return the smallest noise scale that satisfies (`epsilon`, `delta`).
 
     Parameters
     ----------
     make_event : callable, float -> Event
-        What is released when the noise has this scale; more scale, more noise. Instances
-        of frozen dataclasses have their results cached.
+        Returns the event for a noise scale; a larger scale means more noise. Results are cached
+        for instances of frozen dataclasses.
     epsilon : float
         Privacy loss, finite and > 0.
     delta : float
-        In [0, 1); 0 needs an event of `Pure` releases only.
+        In [0, 1); 0 needs an event with a bounded privacy loss.
 
     Returns
     -------
     float
-        The scale, re-evaluated and private; above the smallest such scale by a fraction of
-        at most 1e-6, or 1e-9 if only closed forms are involved.
+        The scale, which was evaluated and is private. It exceeds the smallest such scale by a
+        fraction of at most 1e-6, or 1e-9 if only closed forms are involved.
 
     Raises
     ------
     ValueError
         If `epsilon` or `delta` is out of range, if ``delta = 0`` with Gaussian noise, if
-        no noise at all would satisfy `delta`, or if no noise is enough.
+        `delta` is satisfied without noise, or if no amount of noise is enough.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def _always_read(releases: Releases) -> list[tuple[Elementary, int]]:
 
 
 def _solve(cost: Callable[[Releases], float], target: float, make_event: Declaration) -> float:
-    # closed forms: the cost of the merged event against its largest private value
+    # Closed forms: compare the cost of the merged event with its largest private value.
     def excess(scale: float) -> float:
         return accountant.log_ratio(cost(accountant.merge(make_event(scale))), target)
 
@@ -158,7 +158,7 @@ def _search(make_event: Declaration, epsilon: float, delta: float) -> tuple[floa
 
 
 def _normal_guess(make_event: Declaration, mu: float) -> float:
-    # as if the total loss were normal with the variance of its parts
+    # Treat the total loss as normal, with the sum of the variances of its parts.
     low, high = math.log(1e-2), math.log(1e9)
     for _ in range(12):
         middle = (low + high) / 2
@@ -172,7 +172,7 @@ def _normal_guess(make_event: Declaration, mu: float) -> float:
 
 def _verified(make_event: Declaration, scale: float, epsilon: float, delta: float,
               spent: float | None) -> float:
-    # spent: delta already evaluated at this very scale, or None
+    # spent: delta already evaluated at this scale, or None
     push = 1e-11
     for _ in range(20):
         if spent is None:

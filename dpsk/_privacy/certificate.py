@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DERIVED", "GROUP_RELATION", "Certificate", "Enforced", "library_versions"]
 
-#: What JSON holds beside fields and words, and follows from them.
+#: Keys of the JSON that are derived from the fields.
 DERIVED = ("accounting", "assumed")
-#: What another machine's elementary functions may change, or rounding up more than once.
+#: Tolerance on delta for the elementary functions of other machines and repeated rounding up.
 _OTHER_MACHINES = 1 + 1e-8
 
 
@@ -50,41 +50,41 @@ _OTHER_MACHINES = 1 + 1e-8
 class Certificate(ReadsJson):
     """The privacy certificate of one fit, found as ``privacy_`` on a fitted estimator.
 
-    All of it is public: nothing here depends on the rows, but for bounds that were released.
+    All of it is public: nothing here depends on the rows, except bounds from private releases.
 
     Attributes
     ----------
     epsilon, delta : float
-        The budget that was asked for and is met; with an infinite epsilon there is none, and
-        the fit is not private.
+        The budget that was requested and is satisfied. An infinite epsilon means that there is no
+        budget and the fit is not private.
     event : Event
-        Everything the fit declared that it would release; what it did release is at most
-        this. Its losses give the curve.
+        Everything that the fit declared it would release; the actual releases are at most this.
+        Other pairs of epsilon and delta are computed from it.
     noise_multiplier : float
-        Standard deviation (scale, for pure epsilon) of the noise over the clip norm on a
-        sum, or over the sensitivity for a single output; 0 where there is none.
+        Standard deviation of the noise (scale, for pure epsilon) divided by the clip norm of a
+        sum, or by the sensitivity of a single output; 0 without noise.
     estimator, solver : str
-        Their names.
+        Names of the estimator and the solver.
     enforced : tuple of Enforced
-        What was clipped or bounded, at what value, and where that came from.
+        Every enforced bound: its value, and where the value came from.
     public : tuple of str
-        What is taken as public, and claims, which `assumed` names.
+        Facts taken as public, and the unverified assumptions that `assumed` lists.
     released : tuple of str
         Fitted attributes that depend on the rows.
     noise_source : str
-        Where the noise came from: the operating system, or a seed.
+        Source of the noise: the operating system, or a seed.
     reproducible : bool
-        Whether the noise repeats: exactly under a `dpsk.testing.NoiseSeed`.
+        Whether the noise repeats: True exactly for a `dpsk.testing.NoiseSeed`.
     arithmetic : {"float", "grid", "snapped"}
-        How noise was added: on numbers of a grid, on snapped ones, or on floating-point ones.
+        How noise was added: to floating-point numbers, on a grid, or snapped to a grid.
     relation : str
-        What neighbors are: data sets that differ in one row, or in one group of rows.
+        The neighboring relation: data sets differ in one row, or in one group of rows.
     versions : tuple of (str, str)
-        Of what the result depends on.
+        Names and versions of the software that the result depends on.
 
     See Also
     --------
-    dpsk.privacy_report : What several fits give away together.
+    dpsk.privacy_report : The joint privacy cost of several fits.
     dpsk.accounting.total : The certificate of several fits.
 
     Examples
@@ -115,22 +115,22 @@ class Certificate(ReadsJson):
     versions: tuple[tuple[str, str], ...] = ()
 
     def epsilon_at(self, delta: float) -> float:
-        """Return the epsilon of this fit at another `delta`, an upper bound.
+        """Return an upper bound on the epsilon of this fit at another `delta`.
 
         Parameters
         ----------
         delta : float in [0, 1)
-            Probability that the guarantee leaves open.
+            The delta of (epsilon, delta)-differential privacy.
 
         Returns
         -------
         epsilon : float
-            Infinite at delta 0, unless every loss is bounded.
+            Infinite at delta 0, unless the privacy loss is bounded.
         """
         return accountant.epsilon(self.event, delta)
 
     def delta_at(self, epsilon: float) -> float:
-        """Return the delta of this fit at another `epsilon`, an upper bound.
+        """Return an upper bound on the delta of this fit at another `epsilon`.
 
         Parameters
         ----------
@@ -146,7 +146,7 @@ class Certificate(ReadsJson):
 
     @property
     def is_private(self) -> bool:
-        """bool : whether there is a guarantee; not where epsilon is infinite."""
+        """bool : whether there is a guarantee; False if epsilon is infinite."""
         return self.epsilon < math.inf
 
     @property
@@ -159,7 +159,7 @@ class Certificate(ReadsJson):
 
     @property
     def assumed(self) -> tuple[str, ...]:
-        """tuple of str : what the guarantee rests on and cannot be checked here."""
+        """tuple of str : the unverified assumptions behind the guarantee."""
         return of_fit(self)
 
     @cached_property
@@ -170,7 +170,7 @@ class Certificate(ReadsJson):
         return accountant.account(self.event, self.epsilon)
 
     def __add__(self, other: object) -> Certificate:
-        """Return the certificate of both fits on the same rows; see `dpsk.accounting.total`."""
+        """Return the certificate of both fits on the same rows, as `total` does."""
         if not isinstance(other, Certificate):
             return NotImplemented
         return total((self, other)).verify()
@@ -182,9 +182,9 @@ class Certificate(ReadsJson):
     def __le__(self, other: object) -> bool:
         """Return whether this guarantee is at least as strong at every epsilon.
 
-        That of the events, not of the declared budgets: the delta here is nowhere above that
-        of the other, which need not be the case one way or the other. Compared exactly where all
-        releases are Gaussian, and else at 33 epsilons.
+        The guarantees compared are those of the events, not the declared budgets: delta here is at
+        most that of the other at every epsilon. Two certificates may be incomparable. The
+        comparison is exact if all releases are Gaussian; otherwise it is made at 33 epsilons.
         """
         return dominates(self, other) if isinstance(other, Certificate) else NotImplemented
 
@@ -193,15 +193,15 @@ class Certificate(ReadsJson):
         return dominates(other, self) if isinstance(other, Certificate) else NotImplemented
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a dictionary of plain JSON types, undone by `from_dict`.
+        """Return a dictionary of plain JSON types, which `from_dict` reads.
 
-        The guarantee comes first, in words. An infinite epsilon is the string "inf", as JSON
-        has no such number.
+        The guarantee comes first, in words. An infinite epsilon becomes the string "inf", as JSON
+        has no infinity.
 
         Returns
         -------
         data : dict
-            Of plain JSON types.
+            The fields, the guarantee in words, and derived values.
         """
         values = {"guarantee": self.guarantee,
                   **{f.name: getattr(self, f.name) for f in fields(self)}}
@@ -219,7 +219,7 @@ class Certificate(ReadsJson):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Certificate:
-        """Rebuild a certificate from what `to_dict` returned, and verify it.
+        """Rebuild a certificate from the result of `to_dict`, and verify it.
 
         Parameters
         ----------
@@ -229,7 +229,7 @@ class Certificate(ReadsJson):
         Returns
         -------
         certificate : Certificate
-            With equal fields.
+            A certificate with the same fields.
 
         Raises
         ------
@@ -245,7 +245,7 @@ class Certificate(ReadsJson):
         require(isinstance(data["versions"], dict), "versions", data["versions"], "a dictionary")
         values["versions"] = tuple(data["versions"].items())
         certificate = cls(**values).verify()
-        # Older ones were rounded to the nearest; the numbers themselves are verified.
+        # Older versions rounded to nearest in words; the numbers themselves are verified.
         nearest = f"({certificate.epsilon:g}, {certificate.delta:.3g})-differential privacy"
         require(data["guarantee"] in (certificate.guarantee, nearest), "guarantee",
                 data["guarantee"],
@@ -257,10 +257,10 @@ class Certificate(ReadsJson):
         return certificate
 
     def verify(self) -> Certificate:
-        """Return this certificate if what it states follows from its events.
+        """Return this certificate if its statements follow from its events.
 
-        The events stand for what was released; the noise multiplier and the bounds that were
-        enforced are those of the fit, and only their types can be checked here.
+        The events describe the releases. The noise multiplier and the enforced bounds come from
+        the fit, and only their types can be checked here.
 
         Returns
         -------
@@ -270,8 +270,8 @@ class Certificate(ReadsJson):
         Raises
         ------
         ValueError
-            If a field has the wrong type or range, or if `delta` at `epsilon` is below what
-            follows from the events: 1 at every finite epsilon, where one of them has no noise.
+            If a field has the wrong type or range, or if `delta` is below the delta of the events
+            at `epsilon`. An event without noise has delta 1 at every finite epsilon.
         """
         for name, (holds, rule) in FIELD_RULES.items():
             value = getattr(self, name)
@@ -286,7 +286,7 @@ class Certificate(ReadsJson):
         try:
             follows = self.accounting.delta
         except ArithmeticError:
-            # Counts or numbers too large to be priced: nothing is shown.
+            # The accountant overflows, so no guarantee is shown.
             follows = 1.0
         if not follows <= self.delta * _OTHER_MACHINES:
             raise ValueError(f"delta={self.delta!r} at epsilon={self.epsilon!r}: the events give "
@@ -333,7 +333,7 @@ class Certificate(ReadsJson):
 
 
 def library_versions(**own: str) -> tuple[tuple[str, str], ...]:
-    """Return (name, version) pairs of what a result depends on."""
+    """Return (name, version) pairs of the software that a result depends on."""
     return (*own.items(), ("numpy", np.__version__), ("scipy", scipy.__version__),
             ("python", platform.python_version()))
 

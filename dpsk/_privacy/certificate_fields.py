@@ -44,34 +44,34 @@ __all__ = [
 ]
 
 RELATION = "replace-one: data sets of n rows that differ in one row, changed arbitrarily"
-#: The relation where rows are in groups, whose number n is.
+#: The relation for groups of rows, where n is the number of groups.
 GROUP_RELATION = ("replace-one: data sets of n groups of rows that differ in one group, changed "
                   "arbitrarily, its number of rows included")
-#: Of folds that did not follow from indices alone.
+#: Assumption about folds that were not computed from row indices alone.
 HANDED_OVER = ("which rows are in which fold, as given; it is an unverified assumption that no "
                "value of a row decided this")
-#: What is learnt of the columns of a table with groups, and from which rows.
+#: Public fact of fits that learn about columns from one row of each group.
 ONE_ROW_EACH = "which row stands for its group: chosen by public randomness, not by its values"
-#: What a sum over groups rests on: which rows are a group is data, and is not kept.
+#: Assumption of a sum with groups: group membership is private data, which is not kept.
 SAME_GROUPS = ("unverified assumption: groups are the same people in all of these fits; if they "
                "differ in one fit, this total does not hold")
-#: The public facts of anything that fits several models, before the first of them is fitted.
+#: Public facts of meta-estimators, known before the first of their models is fitted.
 FACTS_OF_WHOLES = (
     "number of rows and of columns, their names, and dtypes with the categories that these hold",
     "all parameters, those of parts included, and their public random draws")
 
-#: The least exact first.
+#: How noise was added, the least exact arithmetic first.
 ARITHMETIC = {
     "float": "float: noise and sums in floating point, an idealization of real arithmetic",
     "snapped": "snapped: steps in float64; the result and its noise on a grid",
     "grid": "grid: sums over rows are exact; results and noise are multiples of a power of two",
 }
-#: What stands for an infinite epsilon in JSON.
+#: The string for an infinite epsilon in JSON.
 _NO_BUDGET = "inf"
 
 
 def facts_of_wholes(grouped: bool) -> list[str]:
-    """Return `FACTS_OF_WHOLES`, of groups of rows where these are protected."""
+    """Return `FACTS_OF_WHOLES`, with groups of rows if `grouped`."""
     size, *others = FACTS_OF_WHOLES
     return [size.replace("rows", "groups of rows", 1) if grouped else size, *others]
 
@@ -85,8 +85,8 @@ class Enforced:
     name : str
     value : float or list
     origin : {"declared", "default", "derived", "released"}
-        Given by the user, a constant default, implied by other bounds, or learnt from the rows by
-        a release of this fit. "default" for a bound on targets reads "default, not declared".
+        Given by the user, a constant default, implied by other bounds, or learned from the rows by
+        a private release of this fit. Default bounds on targets read "default, not declared".
     how : str
     """
 
@@ -97,7 +97,7 @@ class Enforced:
 
 
 class AsJson:
-    """Mixin of results that are written as JSON, by their `to_dict`."""
+    """Mixin of results that are written as JSON through `to_dict`."""
 
     if TYPE_CHECKING:
         def to_dict(self) -> dict[str, Any]: ...
@@ -108,18 +108,18 @@ class AsJson:
         Parameters
         ----------
         **kwargs : dict
-            For `json.dumps`, such as ``indent=2``.
+            Passed to `json.dumps`, such as ``indent=2``.
 
         Returns
         -------
         text : str
-            JSON.
+            The JSON.
         """
         return json.dumps(self.to_dict(), **kwargs)
 
 
 class ReadsJson(AsJson):
-    """Mixin of certificates, which are also read from JSON and verified, by their `from_dict`."""
+    """Mixin of certificates, which `from_dict` also reads from JSON and verifies."""
 
     if TYPE_CHECKING:
         @classmethod
@@ -137,18 +137,17 @@ class ReadsJson(AsJson):
         Returns
         -------
         certificate : object
-            With equal fields.
+            A certificate with the same fields.
 
         Raises
         ------
         ValueError
-            If the text has other keys, or values that do not follow from what it lists as
-            released.
+            If the text has other keys, or values that do not follow from its events.
         """
         try:
             return cls.from_dict(from_text(text))
         except (ArithmeticError, RecursionError) as error:
-            # Numbers beyond those of doubles, and lists in lists in lists.
+            # Numbers beyond the range of doubles, or lists nested too deeply.
             raise ValueError(f"text: holds no certificate: {error}.") from None
 
 
@@ -168,7 +167,7 @@ def _are_versions(value: Any) -> bool:
     return _all_of(tuple)(value) and all(len(pair) == 2 and _all_of(str)(pair) for pair in value)
 
 
-#: What can be said of each field by itself.
+#: The check of each single field, and its rule in words.
 FIELD_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "epsilon": (lambda v: (_is_number(v) and v > 0) or (isinstance(v, float) and v == math.inf),
                 "a finite number > 0, or inf where nothing is private"),
@@ -206,7 +205,7 @@ def check_accounting(stated: dict[str, Any], follows: dict[str, Any]) -> None:
     for name, value in follows.items():
         same = stated[name] == value
         if isinstance(value, float) and _is_number(stated[name]) and name != "epsilon":
-            # Another machine or version of the accountant may take another grid.
+            # Another machine or version of the accountant may use another grid.
             same = math.isclose(stated[name], value, rel_tol=1e-2)
         require(same, f"accounting[{name!r}]", stated[name],
                  f"{value!r}, which follows from the events")
@@ -218,13 +217,14 @@ def same_keys(name: str, data: object, keys: Collection[str]) -> None:
 
 
 def written_epsilon(epsilon: float) -> float | str:
-    """Return epsilon as JSON can hold it."""
+    """Return epsilon as a JSON value; infinity becomes a string."""
     return epsilon if epsilon != math.inf else _NO_BUDGET
 
 
 def read_epsilon(epsilon: object) -> Any:
-    """Return epsilon from what JSON held; only its own word stands for infinity."""
+    """Return epsilon from its JSON value; only the string "inf" means infinity."""
     if isinstance(epsilon, float) and epsilon == math.inf:
+        # A string is no valid epsilon, so JSON's own Infinity is refused.
         return _NO_BUDGET
     return math.inf if isinstance(epsilon, str) and epsilon == _NO_BUDGET else epsilon
 
@@ -239,9 +239,9 @@ def require(ok: bool, name: str, value: object, rule: str) -> None:
 
 
 def from_text(text: str) -> Any:
-    """Return what JSON text holds; a ValueError where a key is there twice.
+    """Return the content of JSON text; a ValueError if a key is repeated.
 
-    A reader may see the first of them, and this program the last.
+    Some readers would take the first of two equal keys, and this program the last.
     """
     return json.loads(text, object_pairs_hook=_once)
 
@@ -253,13 +253,13 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def printable(text: str) -> str:
-    """Return text in one line, as a name could otherwise print lines or hide some."""
+    """Escape unprintable characters, with which a name could add or hide lines."""
     return text if text.isprintable() else "".join(
         each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def html_table(title: str, lines: Iterable[tuple[str, str]]) -> str:
-    """Return a table of names and texts, as notebooks show it."""
+    """Return an HTML table of names and texts, for notebooks."""
     rows = "".join(f"<tr><th style='text-align:left;vertical-align:top'>{html.escape(name)}"
                    f"</th><td style='text-align:left'>{html.escape(text)}</td></tr>"
                    for name, text in lines)
@@ -267,7 +267,7 @@ def html_table(title: str, lines: Iterable[tuple[str, str]]) -> str:
 
 
 def rounded_up(number: float, digits: int) -> str:
-    """Return a number as text of a few digits that is not below it."""
-    # Sums in floating point stand slightly above the decimals that they are sums of.
+    """Return a number as text, rounded up to a few digits."""
+    # A floating-point sum may be slightly above the decimal sum; that excess is not rounded up.
     number *= 1.0 - 1e-12
     return f"{float(Context(digits, ROUND_CEILING).create_decimal_from_float(number)):.{digits}g}"

@@ -1,4 +1,4 @@
-"""Certificates of several fits on the same rows: what they cost together, and which costs less."""
+"""Sums and comparisons of certificates of fits on the same rows."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 __all__ = ["dominates", "n_fits", "total"]
 
-#: Between the names of what a sum is of.
+#: Separator of names in the certificate of several fits.
 _AND = " + "
-#: Where curves that have no closed form are compared, in epsilon.
+#: Epsilons at which privacy profiles without a closed form are compared.
 _POINTS = np.geomspace(1e-2, 1e2, 33)
 
 
 def total(certificates: Sequence[Any]) -> Any:
-    """Return what several certificates for the same rows state together.
+    """Return the joint certificate of several fits on the same rows.
 
     Parameters
     ----------
@@ -36,14 +36,14 @@ def total(certificates: Sequence[Any]) -> Any:
     Returns
     -------
     certificate : Certificate
-        Its delta is the sum of theirs, and its epsilon follows from all events there.
-
-        That of groups says that they are taken to be the same people in all fits.
+        Its delta is the sum of their deltas. Its epsilon is composed from all events at that
+        delta, and is at most the sum of their epsilons. With groups, it states the assumption
+        that groups are the same people in all fits.
 
     Raises
     ------
     ValueError
-        If they are for different relations, or their deltas add up to 1 or more.
+        If they have different neighboring relations, or their deltas add up to 1 or more.
     """
     first = certificates[0]
     if len(certificates) == 1:
@@ -58,11 +58,11 @@ def total(certificates: Sequence[Any]) -> Any:
                          "there is no guarantee; fit with smaller ones.")
     event = Composed(tuple(each.event for each in certificates))
     assumed = (FIXED, SAME_GROUPS) if first.relation == GROUP_RELATION else (FIXED,)
-    # What they add up to without a look at events is never exceeded; infinite without noise.
+    # The sum of epsilons is never exceeded either (basic composition); infinite without noise.
     epsilon = min(accountant.epsilon(event, delta), sum(each.epsilon for each in certificates))
     return replace(
         first, epsilon=max(epsilon, math.ulp(1.0)), delta=delta, event=event,
-        # The weakest noise of all, 0 where one fit has none.
+        # The smallest noise multiplier, 0 if one fit has no noise.
         noise_multiplier=min(each.noise_multiplier for each in certificates),
         estimator=_AND.join(each.estimator for each in certificates),
         solver=_AND.join(each.solver for each in certificates),
@@ -71,18 +71,18 @@ def total(certificates: Sequence[Any]) -> Any:
         released=_joined(certificates, "released"),
         noise_source="; ".join(dict.fromkeys(each.noise_source for each in certificates)),
         reproducible=any(each.reproducible for each in certificates),
-        # What is least exact says how exact all is.
+        # The least exact arithmetic of all fits.
         arithmetic=min((each.arithmetic for each in certificates), key=list(ARITHMETIC).index),
         versions=_joined(certificates, "versions"))
 
 
 def n_fits(certificate: Any) -> int:
-    """Return of how many fits a certificate is the sum."""
+    """Return the number of fits that a certificate covers."""
     return len(certificate.estimator.split(_AND))
 
 
 def dominates(one: Any, other: Any) -> bool:
-    """Return whether one certificate has at most the delta of another at every epsilon."""
+    """Return whether `one` has at most the delta of `other` at every epsilon."""
     if one.relation != other.relation:
         return False
     first, second = accountant.merge(one.event), accountant.merge(other.event)
@@ -97,9 +97,9 @@ def dominates(one: Any, other: Any) -> bool:
 
 
 def _joined(certificates: Sequence[Any], name: str) -> tuple[Any, ...]:
-    """Return what stands in a field of all certificates, each line once."""
+    """Return the entries of a field of all certificates, each once."""
     lines: list[Any] = []
     for each in certificates:
-        # Bounds may be lists, which have no hash.
+        # Values of bounds may be lists, which have no hash.
         lines.extend(line for line in getattr(each, name) if line not in lines)
     return tuple(lines)

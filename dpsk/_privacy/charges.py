@@ -1,4 +1,4 @@
-"""Lines of the ledger of a budget: the price of a fit, its day, and what it takes as public."""
+"""Charges for fits, which are the lines of the ledger of a budget."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Charge:
     Attributes
     ----------
     name : str
-        Of the estimator.
+        Name of the estimator.
     event : Event
-        What it declared.
+        The event that the fit declared.
     date : str
-        The day on which it was charged, in UTC, as ``"2026-01-31"``; empty where the ledger does
-        not say it.
+        The day on which it was charged, in UTC, as ``"2026-01-31"``; empty if the ledger does
+        not record it.
     public : tuple of str
-        What the fit takes as public, as far as it follows before the first draw.
+        Public facts of the fit, as far as they are known before the first draw.
     of_groups : bool
         Whether the fit protects groups of rows.
     reproducible : bool
@@ -46,24 +46,24 @@ class Charge:
     reproducible: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record of a ledger, which begins with the event."""
+        """Return the ledger record, which begins with the event."""
         return {"event": self.event.to_dict(), "name": self.name, "date": self.date,
                 "public": list(self.public), "of_groups": self.of_groups,
                 "reproducible": self.reproducible}
 
     @classmethod
     def from_dict(cls, data: Any, of_groups: bool = False) -> Charge:
-        """Rebuild a charge from its record; a ValueError if it is none.
+        """Rebuild a charge from its record, or raise a ValueError.
 
-        Only name and event have to be there: a record whose end was cut has no more. `of_groups`
-        holds where the record does not say it: a budget of groups has admitted nothing else.
+        Only name and event are required, as a truncated record has no more. `of_groups` is used if
+        the record does not state it: a budget for groups admits only fits with groups.
         """
         require(isinstance(data, dict) and "event" in data and "name" in data, "charge", data,
                 "a dictionary with an event and a name")
         name, date, public = data["name"], data.get("date", ""), data.get("public", [])
         require(isinstance(public, list) and all(type(each) is str for each in public), "public",
                 public, "a list of strings")
-        # A ledger is read before every charge, so it is read fast.
+        # The ledger is read before every charge, so the checks have to be fast.
         require(type(name) is type(date) is str, "name and date", (name, date), "strings")
         flags = data.get("of_groups", of_groups), data.get("reproducible", False)
         require(type(flags[0]) is type(flags[1]) is bool, "of_groups and reproducible", flags,
@@ -74,13 +74,13 @@ class Charge:
 def today() -> str:
     """Return the day in UTC.
 
-    No finer: the time between two charges is that of a fit, and that of a search tells how many
-    candidates it ran, which is secret.
+    Times of day would be a leak. The time between two charges is the duration of a fit, and that
+    of a search reveals how many candidates it ran, which is secret.
     """
     return time.strftime("%Y-%m-%d", time.gmtime())
 
 
 def made_today(name: str, event: Event, public: Iterable[str] = (), *, of_groups: bool = False,
                reproducible: bool = False) -> Charge:
-    """Return the charge for a fit of today."""
+    """Return the charge for a fit that is made today."""
     return Charge(name, event, today(), tuple(public), of_groups, reproducible)

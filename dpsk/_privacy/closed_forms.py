@@ -1,4 +1,4 @@
-r"""Closed forms: what releases of known law cost.
+r"""Closed forms: privacy costs of common mechanisms.
 
 **Gaussian.** A release that is :math:`\mu`-GDP satisfies, exactly and tightly,
 
@@ -7,45 +7,46 @@ r"""Closed forms: what releases of known law cost.
 
 Since :math:`e^{\varepsilon} \varphi(b) = \varphi(a)`, both terms share the factor
 :math:`\varphi(a)` and the difference is one of Mills ratios: nothing overflows, and the
-logarithm stays exact far below the smallest double (Balle and Wang 2018, Theorem 8; Dong, Roth
+logarithm stays accurate far below the smallest double (Balle and Wang 2018, Theorem 8; Dong, Roth
 and Su 2022, Corollary 1).
 
-**Pure.** Of T releases with loss at most :math:`\varepsilon_0`, the tightest bound that knows
-nothing else is that of randomized response (Kairouz, Oh and Viswanath 2015, Theorem 3.3):
+**Pure.** For T releases with loss at most :math:`\varepsilon_0`, the tightest bound without
+further knowledge is that of randomized response (Kairouz, Oh and Viswanath 2015, Theorem 3.3):
 
 .. math:: \delta(\varepsilon) = \sum_k \binom{T}{k}
           \frac{[e^{(T-k)\varepsilon_0} - e^{\varepsilon + k \varepsilon_0}]_+}
                {(1 + e^{\varepsilon_0})^T} .
 
-**Bounded range.** The exponential mechanism at :math:`\varepsilon_0`, and equally the largest of
-scores with Gumbel noise, has a loss in an interval :math:`[t - \varepsilon_0, t]` whose place t
-depends on the pair of data sets (Durfee and Rogers 2019; Dong, Durfee and Rogers 2020). The worst
-loss takes the two ends only: an event has probability :math:`a` on one data set and :math:`b` on
-the other, with :math:`\mathrm{logit}\, b = \mathrm{logit}\, a - \varepsilon_0`. Its trade-off
-curve has one vertex, so it lies above that of N(0, 1) against N(mu, 1) exactly if :math:`\mu \ge
-\Phi^{-1}(a) - \Phi^{-1}(b) = h(x) - h(x - \varepsilon_0)` with :math:`x = \mathrm{logit}\, a` and
-:math:`h = \Phi^{-1} \circ \mathrm{expit}`.
+**Bounded range.** The exponential mechanism at :math:`\varepsilon_0` is the same as choosing the
+largest score after adding Gumbel noise. Its loss is in an interval :math:`[t - \varepsilon_0, t]`,
+whose position t depends on the pair of data sets (Durfee and Rogers 2019; Dong, Durfee and Rogers
+2020). The worst-case loss takes only the two end points: an event has probability :math:`a` on one
+data set and :math:`b` on the other, with :math:`\mathrm{logit}\, b = \mathrm{logit}\, a -
+\varepsilon_0`. The trade-off curve of this pair has one vertex. It therefore lies above that of
+N(0, 1) against N(mu, 1) exactly if :math:`\mu \ge \Phi^{-1}(a) - \Phi^{-1}(b) = h(x) - h(x -
+\varepsilon_0)` with :math:`x = \mathrm{logit}\, a`, :math:`h = \Phi^{-1} \circ \mathrm{expit}`.
 
-The right side is largest at :math:`x = \varepsilon_0 / 2`. As `h` is odd, it suffices that
-:math:`h'` falls in :math:`|x|`. With :math:`y = h(x) > 0`, :math:`h' = \Phi (1 - \Phi) /
-\varphi` falls exactly if :math:`G(y) = y \Phi (1 - \Phi) + \varphi (1 - 2 \Phi) < 0`. Now
-:math:`G' = \Phi (1 - \Phi) - 2 \varphi^2` and :math:`G'' = \varphi (1 - 2 \Phi + 4 y
-\varphi)`, whose bracket is 0 at 0, rises up to :math:`y = 1 / \sqrt 2` and falls to -1 beyond.
-So :math:`G'` rises from :math:`1/4 - 1/\pi < 0`, then falls to its limit 0: it is negative,
-then positive. Hence `G` falls from 0, then rises to its limit 0, and is negative.
+The right side is largest at :math:`x = \varepsilon_0 / 2`. Since `h` is odd, it suffices that
+:math:`h'` decreases in :math:`|x|`. With :math:`y = h(x) > 0`, :math:`h' = \Phi (1 - \Phi) /
+\varphi` decreases exactly if :math:`G(y) = y \Phi (1 - \Phi) + \varphi (1 - 2 \Phi) < 0`. Its
+derivatives are :math:`G' = \Phi (1 - \Phi) - 2 \varphi^2` and :math:`G'' = \varphi (1 - 2 \Phi + 4
+y \varphi)`. The bracket in :math:`G''` is 0 at 0, rises up to :math:`y = 1 / \sqrt 2` and falls to
+-1 beyond. So :math:`G'` rises from :math:`1/4 - 1/\pi < 0`, then falls to its limit 0: it is
+negative, then positive. Hence `G` falls from 0, then rises to its limit 0, and is negative.
 
-**Dominated.** With the loss at most :math:`U = K + c \rho`, rho a Rayleigh variable of density
-:math:`\rho e^{-\rho^2/2}` under the data set that the loss is taken of, :math:`\delta(\varepsilon)
-\le E (1 - e^{\varepsilon - U})_+`. By parts, with :math:`r = (\varepsilon - K)/c \ge 0`,
+**Dominated.** Let the loss be at most :math:`U = K + c \rho`, where rho is a Rayleigh variable of
+density :math:`\rho e^{-\rho^2/2}` under the data set from which the output is drawn. Then
+:math:`\delta(\varepsilon) \le E (1 - e^{\varepsilon - U})_+`. Integration by parts, with
+:math:`r = (\varepsilon - K)/c \ge 0`, gives
 
 .. math:: E (1 - e^{\varepsilon - U})_+ = c \int_r^\infty e^{c (r - \rho) - \rho^2/2} d\rho
           = c \sqrt{2\pi}\, e^{c r + c^2/2}\, \Phi(-(r + c)) .
 
-**Rounding.** `ROUNDING` covers the special functions, and stands in every bound to the private
-side; a sum of many terms has one more factor, which grows with them. The Gaussian delta comes as
-it is, since it is solved for as well: its event multiplies.
+**Rounding.** `ROUNDING` covers the error of the special functions and moves every bound to the
+private side. Sums of many terms have a larger factor, which grows with their number.
+`gaussian_delta` has no factor, since it is also solved for; its event applies the factor.
 
-Everywhere mu >= 0 is the distance of two unit normals, epsilon >= 0 a loss, delta a probability.
+Here mu >= 0 is the distance of two unit normals, epsilon >= 0 is a loss, delta is a probability.
 """
 
 from __future__ import annotations
@@ -77,16 +78,16 @@ _SQRT_HALF_PI = math.sqrt(math.pi / 2)
 _LOG_SQRT_2PI = math.log(2 * math.pi) / 2
 _SMALL_MU = 0.01
 _UNDERFLOW = -40.0
-#: Squares of longer distances overflow.
+#: Squares of a mu above this may overflow.
 _LONG_MU = 1e100
-#: Ranges of a loss from which on its mu is bounded.
+#: Width of a loss range from which a bound replaces the exact mu.
 _LONG_RANGE = 1000.0
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(5)
 _NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
 
 
 def gaussian_log_delta(mu: float, epsilon: float) -> float:
-    """Natural logarithm of the smallest delta of a mu-GDP release; ``-inf`` at ``mu = 0``.
+    """Return the log of the least delta of a mu-GDP release; ``-inf`` at ``mu = 0``.
 
     The relative error of delta is below 1e-11; below the smallest double it is an upper bound.
     """
@@ -98,10 +99,10 @@ def gaussian_log_delta(mu: float, epsilon: float) -> float:
     if a < _UNDERFLOW:
         return -a * a / 2 - math.log(2)
     if mu < _SMALL_MU:
-        # a difference of nearby Mills ratios R, as the integral of -R' = 1 - x R > 0
+        # The difference of nearby Mills ratios R is the integral of -R' = 1 - x R > 0.
         x = -a + mu * _NODES
         drop = mu * float(_WEIGHTS @ (1 - x * _SQRT_HALF_PI * erfcx(x / _SQRT2)))
-        # The integral is at most 1 where the product leaves no digit.
+        # If rounding makes the drop 0, mu bounds it, as the integrand is at most 1.
         return -a * a / 2 - _LOG_SQRT_2PI + math.log(drop or mu)
     if a <= 0:
         gap = float(erfcx(-a / _SQRT2)) - float(erfcx(-b / _SQRT2))
@@ -110,11 +111,11 @@ def gaussian_log_delta(mu: float, epsilon: float) -> float:
 
 
 def _places(mu: float, epsilon: Any) -> tuple[Any, Any]:
-    """Return a and b of the module, a to the last bits also where its two terms cancel."""
+    """Return a and b of the module docstring, with a accurate under cancellation."""
     ratio = epsilon / mu
     if not 1.0 < mu < _LONG_MU:
         return mu / 2 - ratio, -mu / 2 - ratio
-    # a = (mu^2 - 2 epsilon) / (2 mu), the square in two doubles (Dekker 1971).
+    # a = (mu^2 - 2 epsilon) / (2 mu), with the square in two doubles (Dekker 1971).
     split = 134217729.0 * mu
     high = split - (split - mu)
     low, square = mu - high, mu * mu
@@ -123,14 +124,14 @@ def _places(mu: float, epsilon: Any) -> tuple[Any, Any]:
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
-    """Smallest delta at `epsilon` of a release that is mu-GDP, in [0, 1]."""
+    """Return the smallest delta at `epsilon` of a mu-GDP release, in [0, 1]."""
     return min(1.0, math.exp(gaussian_log_delta(mu, epsilon)))
 
 
 def gaussian_deltas(mu: float, losses: FloatArray) -> FloatArray:
-    """Smallest deltas of a mu-GDP release, mu > 0, at an array of losses of either sign.
+    """Return the smallest deltas of a mu-GDP release at losses of either sign, mu > 0.
 
-    Relative errors are below 1e-11; below zero the curve is that of the other direction.
+    Relative errors are below 1e-11. Deltas at negative losses follow from the reversed pair.
     """
     epsilon = np.abs(losses)
     a, b = _places(mu, epsilon)
@@ -146,7 +147,7 @@ def gaussian_deltas(mu: float, losses: FloatArray) -> FloatArray:
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
-    """Smallest epsilon at `delta` of a mu-GDP release, rounded up by about 1e-12 of it.
+    """Return the smallest epsilon at `delta` of a mu-GDP release, rounded up by 1e-12.
 
     Infinite for ``delta = 0`` unless ``mu = 0``.
     """
@@ -168,15 +169,15 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
 @lru_cache(maxsize=256)
 def gaussian_mu(epsilon: float, delta: float) -> float:
-    """Largest mu whose release satisfies (`epsilon`, `delta`), rounded down by about 1e-12.
+    """Return the largest mu within (`epsilon`, `delta`), rounded down by about 1e-12.
 
-    Infinite at an infinite epsilon, which is no budget.
+    It is infinite at an infinite epsilon, which means no budget.
     """
     if epsilon == math.inf:
         return math.inf
     target = math.log(delta)
     tail = math.sqrt(-2 * target)
-    # both are private: by the normal tail, and by delta(epsilon) <= delta(0)
+    # Both values are private: by the normal tail, and by delta(epsilon) <= delta(0).
     low = max(2 * epsilon / (math.sqrt(tail**2 + 2 * epsilon) + tail),
               math.sqrt(2 * math.pi) * delta * (1 - 1e-12))
     high = 2 * low
@@ -196,7 +197,7 @@ def _pushed(root: float, passes: Callable[[float], bool], step: float) -> float:
 
 
 def pure_delta(epsilon0: float, count: int, epsilon: float) -> float:
-    """Upper bound on delta for `count` releases of loss at most `epsilon0`; see the module."""
+    """Bound the delta of `count` releases of loss at most `epsilon0`; see the module."""
     if count * epsilon0 <= epsilon:
         return 0.0
     flips = np.arange(count + 1)
@@ -207,8 +208,8 @@ def pure_delta(epsilon0: float, count: int, epsilon: float) -> float:
 
 
 def _binomial(count: int, epsilon0: float) -> FloatArray:
-    # P(k flips), flip probability 1/(1 + e^epsilon0); log-ratios summed away from the
-    # mode keep the relative error of every term at rounding level, then the sum is one
+    # P(k flips), with flip probability 1/(1 + e^epsilon0). Summing log-ratios away from the
+    # mode keeps the relative error of every term at rounding level; then normalize to one.
     k = np.arange(count)
     ratios = np.log((count - k) / (k + 1.0)) - epsilon0
     mode = int(np.searchsorted(-ratios, 0.0))
@@ -219,10 +220,10 @@ def _binomial(count: int, epsilon0: float) -> FloatArray:
 
 
 def bounded_range_mu(epsilon: float) -> float:
-    r"""Return the mu of one choice, :math:`2 \Phi^{-1}(1 / (1 + e^{-\varepsilon_0 / 2}))`.
+    r"""Return the mu of one bounded-range choice, rounded up.
 
-    `epsilon` > 0 is the width of the range of its loss. About 0.627 of it where that is small;
-    rounded up.
+    It is :math:`2 \Phi^{-1}(1 / (1 + e^{-\varepsilon_0 / 2}))`, where :math:`\varepsilon_0 > 0`
+    (`epsilon`) is the width of the loss range: about 0.627 times `epsilon` if that is small.
 
     Examples
     --------
@@ -241,9 +242,10 @@ def bounded_range_mu(epsilon: float) -> float:
 
 
 def bounded_range_epsilon(mu: float) -> float:
-    r"""Return the range of a mu-GDP choice, :math:`2 \log (\Phi(\mu / 2) / \Phi(-\mu / 2))`.
+    r"""Return the width of the loss range that costs `mu`.
 
-    Of large ones what `bounded_range_mu` bounds by `mu`.
+    It is :math:`2 \log (\Phi(\mu / 2) / \Phi(-\mu / 2))`. If this is large, it is the inverse of
+    the bound in `bounded_range_mu`.
     """
     if mu < 1.0:
         # Near one half the logarithms would cancel.
@@ -253,7 +255,7 @@ def bounded_range_epsilon(mu: float) -> float:
 
 
 def bounded_range_width(mu: float) -> float:
-    """Return the range that the loss of a choice may have at the price of `mu`, rounded down.
+    """Return the width of the loss range that costs `mu`, rounded down.
 
     Examples
     --------
@@ -264,12 +266,12 @@ def bounded_range_width(mu: float) -> float:
 
 
 def dominated_delta(offset: float, slope: float, epsilon: float) -> float:
-    """Upper bound on delta for one loss of at most K (`offset`) + c (`slope`) rho."""
+    """Return a bound on delta for a loss of at most K (`offset`) + c (`slope`) rho."""
     from_edge = (epsilon - offset) / slope
     start = max(from_edge, 0.0)
     above = slope * _mills(start + slope) * math.exp(-0.5 * start * start)
     if from_edge < 0:
-        # Every loss exceeds epsilon: 1 - e^(epsilon - K) E e^(-c Rho).
+        # All values of K + c rho exceed epsilon: 1 - e^(epsilon - K) E e^(-c rho).
         gap = epsilon - offset
         above = -math.expm1(gap) + math.exp(gap) * above
     return min(1.0, above * ROUNDING)

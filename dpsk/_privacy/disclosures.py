@@ -1,4 +1,4 @@
-"""Releases that may tell all of a row: rarely, or always."""
+"""Events that may reveal a row completely: with small probability, or always."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ __all__ = ["Disclosure", "NotPrivate", "gaussian"]
 class Disclosure(Elementary):
     """A release that reveals a row with probability at most `delta`, else nothing.
 
-    Beside other releases it adds to their delta: of what they and it release together
-    ``delta + (1 - delta) d`` is the delta, with d that of the others.
+    Composed with other releases of delta d, the total delta is ``delta + (1 - delta) d``.
 
     Parameters
     ----------
     delta : float in [0, 1]
-        The probability.
+        The disclosure probability.
 
     See Also
     --------
-    NotPrivate : A release that may tell all, always.
+    NotPrivate : A release without noise.
 
     Examples
     --------
@@ -43,7 +42,7 @@ class Disclosure(Elementary):
 
     @property
     def pure_epsilon(self) -> float:
-        """float : infinite, unless it never happens."""
+        """float : infinite, or 0 if `delta` is 0."""
         return math.inf if self.delta > 0 else 0.0
 
     def simplified(self) -> Elementary | None:
@@ -51,7 +50,7 @@ class Disclosure(Elementary):
 
     @classmethod
     def merged(cls, counts: Counts) -> Parts:
-        # One for all: that one of them happens.
+        # One event for all: the probability that at least one of them happens.
         counts = list(counts)
         if len(counts) == 1 and counts[0][1] == 1:
             return tuple(counts)
@@ -60,25 +59,25 @@ class Disclosure(Elementary):
         return ((cls(min(1.0, -math.expm1(never) * ROUNDING)), 1),) if counts else ()
 
     def closed_form(self, count: int, epsilon: float) -> tuple[float, str] | None:
-        # Whatever the epsilon.
+        # The bound is the same at every epsilon.
         ((event, _),) = self.merged([(self, count)])
         return event.delta, "closed form"  # type: ignore[attr-defined]  # it is one of these
 
     @property
     def loss_variance(self) -> float:
-        """float : none, where it does not happen."""
+        """float : 0, the variance of the loss without a disclosure."""
         return 0.0
 
 
 @dataclass(frozen=True)
 class NotPrivate(Elementary):
-    """A release without noise, which may tell all of a row.
+    """A release without noise, which may reveal a row completely.
 
-    No budget holds it: its delta is 1 at every finite epsilon.
+    No budget admits it: its delta is 1 at every finite epsilon.
 
     See Also
     --------
-    Disclosure : A release that rarely tells all.
+    Disclosure : A release that reveals a row with small probability.
 
     Examples
     --------
@@ -90,10 +89,9 @@ class NotPrivate(Elementary):
     protects = False
 
     def closed_form(self, count: int, epsilon: float) -> tuple[float, str] | None:
-        # Whatever the epsilon.
         return 1.0, "no noise"
 
 
 def gaussian(mu: float) -> Elementary:
-    """Return the event of Gaussian noise that costs `mu`; infinite where there is none."""
+    """Return the event of a mu-GDP release; an infinite `mu` means no noise."""
     return Gaussian(mu) if mu < math.inf else NotPrivate()

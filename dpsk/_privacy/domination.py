@@ -1,17 +1,18 @@
-r"""The least mu of a Gaussian release that tells at least as much as another event.
+r"""The smallest mu whose Gaussian release dominates another event.
 
-Of an event with the curve :math:`\delta(\varepsilon)`, a chance d is taken apart: a pair with the
-curve :math:`v = (\delta - d)_+ / (1 - d)` that with probability d tells all has a curve at least
-as high. With :math:`a = e^\varepsilon` curves are convex in a, so between two points where v is
-known it is below their chord, a line :math:`T - t a`. The Gaussian curve of mu is the largest of
-the lines :math:`\Phi(\Phi^{-1}(s) + \mu) - s a`, so it is above the chord, everywhere, if
+Let an event have the privacy profile :math:`\delta(\varepsilon)`, and set a disclosure of
+probability d aside. A pair with the profile :math:`v = (\delta - d)_+ / (1 - d)` that also reveals
+everything with probability d has a profile at least as high. Profiles are convex functions of
+:math:`a = e^\varepsilon`. Between two points where v is known it is therefore below their chord, a
+line :math:`T - t a`. The Gaussian profile of mu is the largest of the lines
+:math:`\Phi(\Phi^{-1}(s) + \mu) - s a`, so it is above the chord everywhere if
 
 .. math:: \mu \ge \Phi^{-1}(T) - \Phi^{-1}(t) .
 
-It is as well where it has the left value of v at the right end, since curves do not rise. The
-chord that asks for most is cut in two until that costs little. Curves hold for both orders of any
-two neighbors, so that those at negative epsilons follow. By Blackwell's theorem the event can
-then be simulated from the Gaussian release.
+The interval is also covered if the Gaussian profile at its right end is at least v at its left
+end, since profiles do not increase. The interval that needs the largest mu is bisected until that
+gains little. A profile holds for both orders of any two neighbors, so negative epsilons follow. By
+Blackwell's theorem the event can then be simulated from the Gaussian release.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["covering_mu", "is_covered"]
 
-#: How an interval of epsilons is cut at first, how often more, and how much may be lost by it.
+#: First number of chords, most bisections after that, and the factor of mu that may be lost.
 _FIRST_CHORDS, _MOST_CHORDS, _CLOSE = 8, 64, 1.001
 #: Covers the rounding of quantiles.
 _ROUNDING = 1 + 1e-9
@@ -42,14 +43,15 @@ _ROUNDING = 1 + 1e-9
 
 @lru_cache(maxsize=256)
 def covering_mu(event: Event, chance: float, enough: float = 0.0) -> float:
-    """Return a mu that stands for an event but for a chance to tell all; infinite if none does.
+    """Return a mu that dominates an event, with a disclosure; infinite if none does.
 
     Parameters
     ----------
     event : Event
     chance : float
+        The disclosure probability.
     enough : float
-        Whatever is found to be at most that need not be made smaller.
+        A mu of at most this is not refined further.
     """
     end = accountant.epsilon(event, chance)
     if not math.isfinite(end):
@@ -59,11 +61,11 @@ def covering_mu(event: Event, chance: float, enough: float = 0.0) -> float:
         return max(0.0, (accountant.delta(event, epsilon) * ROUNDING - chance) / (1.0 - chance))
 
     if not end:
-        # The chance covers all of it, but for rounding.
+        # The disclosure covers the whole event, up to rounding.
         return _least_mu(0.0, curve(0.0))
 
     def chord(low: float, high: float, at_low: float, at_high: float) -> tuple[float, ...]:
-        # The one that asks for most is the first of a heap.
+        # The heap is ordered by negative mu, so the chord that needs the largest mu is first.
         return -_mu_above(low, high, at_low, at_high), low, high, at_low, at_high
 
     ends = np.linspace(0.0, end, _FIRST_CHORDS + 1).tolist()
@@ -85,7 +87,7 @@ def covering_mu(event: Event, chance: float, enough: float = 0.0) -> float:
 
 
 def is_covered(event: Event, mu: float, chance: float) -> bool:
-    """Return whether an event tells no more than a mu-GDP release beside a chance to tell all."""
+    """Return whether a mu-GDP release with a disclosure dominates an event."""
     releases = accountant.merge(event)
     left = chance * ROUNDING - releases.chance
     if left < 0 or not releases.is_private:
@@ -102,7 +104,7 @@ def is_covered(event: Event, mu: float, chance: float) -> bool:
 
 
 def _mu_above(low: float, high: float, at_low: float, at_high: float) -> float:
-    """Return a mu of which the curve is above the chord between two points."""
+    """Return a mu whose profile covers every profile through two points, between them."""
     flat = _least_mu(high, at_low)
     width = math.exp(low) * math.expm1(high - low) if high < 700 else math.inf
     level = (at_low - at_high) / width if width < math.inf else 0.0
@@ -113,7 +115,7 @@ def _mu_above(low: float, high: float, at_low: float, at_high: float) -> float:
 
 
 def _least_mu(epsilon: float, delta: float) -> float:
-    """Return the least mu of which the delta at epsilon reaches `delta`, rounded up."""
+    """Return the smallest mu whose delta at `epsilon` is at least `delta`, rounded up."""
     if delta >= 1.0:
         return math.inf
     return gaussian_mu(epsilon, delta) * _ROUNDING if delta > 0 else 0.0

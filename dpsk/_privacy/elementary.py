@@ -1,7 +1,7 @@
-"""Releases of one kind each, stated as frozen facts.
+"""Elementary events: one release of one kind each, as frozen dataclasses.
 
-An elementary event owns all that its kind is known by: what it simplifies to, its loss, its closed
-forms; `Elementary` says what the accountant asks.
+The class of an event defines its simplification, its loss distribution and its closed forms.
+`Elementary` is the interface that the accountant uses.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["Counts", "Dominated", "Elementary", "Event", "Gaussian", "Parts", "Pure",
            "SampledGaussian", "finite", "require"]
 
-#: The most noise over a sensitivity whose law is computed; more is counted as so much.
+#: Largest noise multiplier in a loss distribution; a larger one is reduced to it.
 _MOST_NOISE = 1e100
 
-#: The least random part of a loss whose law is computed; less is counted as so much.
+#: Smallest slope in a loss distribution; a smaller one is raised to it.
 _LEAST_SLOPE = 1e-12
 
 
@@ -34,12 +34,12 @@ class Event:
     """A release, or several; subclasses are frozen dataclasses of public numbers."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a dictionary of plain JSON types, undone by `event_from_dict`.
+        """Return a dictionary of plain JSON types, which `event_from_dict` reads.
 
         Returns
         -------
         data : dict
-            With the kind and every field.
+            The kind and every field.
         """
         names = fields(self)  # type: ignore[arg-type]  # subclasses are dataclasses
         values = {f.name: _plain(getattr(self, f.name)) for f in names}
@@ -47,13 +47,13 @@ class Event:
 
 
 class Elementary(Event):
-    """One release of one kind; a new kind is one subclass in this module.
+    """One release of one kind; every kind is one subclass.
 
-    What is defined here holds for any release with a loss law.
+    The defaults here are valid for any release with a privacy loss distribution.
     """
 
     if TYPE_CHECKING:
-        # Kinds give a constant or a property.
+        # Subclasses define a constant or a property.
         @property
         def protects(self) -> bool: ...
         @property
@@ -61,26 +61,26 @@ class Elementary(Event):
         @property
         def inclusion_probability(self) -> float: ...
     else:
-        #: Whether noise hides anything: False of `NotPrivate` alone.
+        #: Whether the release has noise.
         protects = True
-        #: Loss that is never exceeded.
+        #: Upper bound on the privacy loss.
         pure_epsilon = math.inf
-        #: Chance that the release reads a given row at all.
+        #: Probability that the release reads a given row.
         inclusion_probability = 1.0
 
     def simplified(self) -> Elementary | None:
-        """Return the plainest event of the same loss; None if nothing is released.
+        """Return the simplest event of the same loss; None if nothing is released.
 
         Returns
         -------
         event : Event or None
-            Priced alike.
+            An event with the same privacy cost.
         """
         return self
 
     @classmethod
     def merged(cls, counts: Counts) -> Parts:
-        """Return simplified (event, count) pairs of this kind that stand for `counts`.
+        """Return simplified (event, count) pairs that replace `counts`.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class Elementary(Event):
         Returns
         -------
         pairs : tuple of (Event, int)
-            Priced alike.
+            Pairs with the same privacy cost, or a larger one.
         """
         return tuple(counts)
 
@@ -107,7 +107,7 @@ class Elementary(Event):
         Returns
         -------
         bound : (float, str) or None
-            The bound on delta and what it is called; None where there is no closed form.
+            The bound on delta and the name of its method; None if there is no closed form.
         """
         return None
 
@@ -117,38 +117,38 @@ class Elementary(Event):
         Returns
         -------
         law : object
-            With the tail and the discretization that the accountant asks for.
+            A `LossLaw`, which the accountant discretizes.
         """
         raise NotImplementedError(f"{type(self).__name__}.loss_law")
 
     @property
     def loss_variance(self) -> float:
-        """float : about the variance of the loss; the first guess of a search, no more."""
+        """float : approximate variance of the loss, only for the first guess of a search."""
         raise NotImplementedError(f"{type(self).__name__}.loss_variance")
 
 
-#: Elementary releases and how often each is made.
+#: Elementary events and the count of each.
 Parts: TypeAlias = tuple[tuple[Elementary, int], ...]
-#: The same of one kind, which a kind merges.
+#: Elementary events of one kind and the count of each, before they are merged.
 Counts: TypeAlias = "Iterable[tuple[Any, int]]"
 
 
 @dataclass(frozen=True)
 class Gaussian(Elementary):
-    """A release that is mu-GDP: no easier to tell apart than N(0, 1) from N(mu, 1).
+    """A mu-GDP release: no easier to distinguish than N(0, 1) from N(mu, 1).
 
-    Gaussian noise of standard deviation s on a sum in which a replaced row moves at most D, in l2
-    norm, has mu = D / s: 2 C / s where rows are clipped to norm C.
+    Let a replaced row move a sum by at most D in l2 norm. Gaussian noise of standard deviation s
+    on the sum has mu = D / s, which is 2 C / s if rows are clipped to norm C.
 
     Parameters
     ----------
     mu : float
-        >= 0; 0 where nothing is released.
+        >= 0; 0 if nothing is released.
 
     See Also
     --------
     SampledGaussian : Noise on the sum of a random sample of rows.
-    Pure : A loss that is bounded.
+    Pure : A release with a bounded loss.
 
     References
     ----------
@@ -173,7 +173,7 @@ class Gaussian(Elementary):
 
     @classmethod
     def merged(cls, counts: Counts) -> Parts:
-        # One for all: squares of mu add.
+        # One event for all, as squares of mu add up.
         mu = math.hypot(*(event.mu * math.sqrt(count) for event, count in counts))
         return ((cls(min(mu, sys.float_info.max)), 1),) if mu > 0 else ()
 
@@ -183,13 +183,13 @@ class Gaussian(Elementary):
         return min(1.0, bound), "closed form"
 
     def loss_law(self) -> LossLaw:
-        # N(0, 1) against N(mu, 1), in the units of `NormalMixture`, whose squares do not
-        # overflow: less noise is easier to tell.
+        # N(0, 1) against N(mu, 1), in the units of `NormalMixture`. A tiny mu is raised, so that
+        # squares do not overflow; that only raises the cost.
         return NormalMixture(1.0, 2 / max(self.mu, 2 / _MOST_NOISE))
 
     @property
     def loss_variance(self) -> float:
-        """float : the variance."""
+        """float : the variance of the loss."""
         return self.mu**2
 
 
@@ -199,7 +199,7 @@ class SampledGaussian(Elementary):
 
     Every row enters independently with probability `sampling_rate`; the clipped sum
     gets noise of standard deviation `noise_multiplier` times the clip norm.
-    Dominated by ``(1-q) N(0, z^2) + q N(1, z^2)`` against its mirror image.
+    The dominating pair is ``(1-q) N(0, z^2) + q N(1, z^2)`` and its mirror image.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ class SampledGaussian(Elementary):
     See Also
     --------
     Gaussian : Noise on the sum of all rows.
-    Repeated : So many releases of one kind.
+    Repeated : Several releases of one kind.
 
     Examples
     --------
@@ -245,12 +245,12 @@ class SampledGaussian(Elementary):
         return self if self.sampling_rate > 0 else None
 
     def loss_law(self) -> LossLaw:
-        # The pair of the class.
+        # The dominating pair of the class docstring.
         return NormalMixture(self.sampling_rate, min(self.noise_multiplier, _MOST_NOISE))
 
     @property
     def loss_variance(self) -> float:
-        """float : that of the likelihood ratio."""
+        """float : the variance of the likelihood ratio."""
         return ((2 * self.sampling_rate) ** 2
                 * math.sinh(min(600.0, self.noise_multiplier**-2)))
 
@@ -269,7 +269,7 @@ class Pure(Elementary):
 
     See Also
     --------
-    Dominated : A loss that is bounded by a random one.
+    Dominated : A release whose loss has a random bound.
     BestOf : The best of a random number of runs.
 
     Examples
@@ -297,7 +297,7 @@ class Pure(Elementary):
         return pure_delta(self.epsilon, count, epsilon), "optimal composition"
 
     def loss_law(self) -> LossLaw:
-        # Randomized response, the worst of its loss.
+        # Randomized response is the worst case of a bounded loss.
         return TwoPoint(self.epsilon)
 
     @property
@@ -310,9 +310,9 @@ class Pure(Elementary):
 class Dominated(Elementary):
     """A release of privacy loss at most ``offset + slope Rho``, in both directions.
 
-    `Rho` is the length of a standard normal vector in a plane, a Rayleigh variable, under the
-    data set that the loss is taken of. Bounds the minimizer of an objective with a random
-    linear term, which is not a Gaussian mechanism.
+    `Rho` is a Rayleigh variable, the length of a standard normal vector in a plane, under the data
+    set from which the output is drawn. The event bounds objective perturbation: the minimizer of
+    an objective with a random linear term, which is not a Gaussian mechanism.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ class Dominated(Elementary):
 
     See Also
     --------
-    Pure : Where nothing is added to the offset.
+    Pure : The case of slope 0.
 
     Examples
     --------
@@ -342,25 +342,25 @@ class Dominated(Elementary):
 
     @property
     def pure_epsilon(self) -> float:
-        """float : the offset if nothing is added to it, else infinite."""
+        """float : the offset if the slope is 0, else infinite."""
         return math.inf if self.slope > 0 else self.offset
 
     def simplified(self) -> Elementary | None:
         return self if self.slope > 0 else Pure(self.offset).simplified()
 
     def closed_form(self, count: int, epsilon: float) -> tuple[float, str] | None:
-        # The exact mean for one release; none for several.
+        # The exact expectation for one release; none for several.
         if count > 1:
             return None
         return dominated_delta(self.offset, self.slope, epsilon), "closed form"
 
     def loss_law(self) -> LossLaw:
-        # The bound on the loss, taken for the loss; a larger one where digits end.
+        # The bound is taken as the loss. A tiny slope is raised, which only raises the cost.
         return RayleighBound(self.offset, max(self.slope, _LEAST_SLOPE))
 
     @property
     def loss_variance(self) -> float:
-        """float : without the offset, twice the variance."""
+        """float : at least twice the variance of the bound."""
         return self.slope**2
 
 

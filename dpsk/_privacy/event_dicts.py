@@ -1,4 +1,4 @@
-"""Events as dictionaries of plain types, and back."""
+"""Reading of events from dictionaries of plain types."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 __all__ = ["ELEMENTARY", "event_from_dict"]
 
-#: The kinds of elementary events with a price.
+#: The kinds of elementary events with noise.
 ELEMENTARY = elementary_kinds()
 _EVENTS: dict[str, Any] = {cls.__name__: cls for cls in (*ELEMENTARY, NotPrivate, Repeated,
                                                          Composed)}
 
 
 def event_from_dict(data: dict[str, Any]) -> Event:
-    """Rebuild an event from the dictionary its `to_dict` made.
+    """Rebuild an event from the dictionary that its `to_dict` returned.
 
     Raises
     ------
     ValueError
-        If it has another kind, other fields, or values out of range.
+        If the kind is unknown, fields differ, or values are out of range.
     """
     require(isinstance(data, dict), "event", data, "a dictionary")
     kwargs = dict(data)

@@ -1,9 +1,9 @@
-"""Releases of a mechanism, stated as frozen facts.
+"""Events: frozen descriptions of the releases of a mechanism.
 
-An event says how much one release can tell about one row, under the replace-one
+An event says how much one release can reveal about one row, under the replace-one
 relation and with ``n`` public. Events are never redefined: a better bound for a
-release is a new event. Those of one release are elementary; those here hold other events. Only
-the accountant turns several into (epsilon, delta).
+release is a new event. Elementary events describe one release; the events here hold other
+events. Only the accountant converts events to (epsilon, delta).
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ _FRACTION = re.compile(r"\d+\.\d+(?:e[-+]?\d+)?|\d+e[-+]?\d+")
 
 @dataclass(frozen=True)
 class Repeated(Event):
-    """The same kind of release, `count` times, chosen adaptively.
+    """`count` releases of one kind, chosen adaptively.
 
-    Only their kind, numbers and noise are fixed beforehand.
+    Only their kind, count and noise are fixed in advance.
 
     Parameters
     ----------
     event : Event
-        What is released each time.
+        The event of each release.
     count : int
-        How often, >= 0.
+        Number of releases, >= 0.
 
     See Also
     --------
@@ -72,18 +72,18 @@ class Repeated(Event):
 
 @dataclass(frozen=True)
 class Composed(Event):
-    """Several releases on the same rows, each free to depend on the earlier ones.
+    """Several releases on the same rows, each of which may depend on the earlier ones.
 
-    Only their kinds, numbers and noise are fixed beforehand.
+    Only their kinds, counts and noise are fixed in advance.
 
     Parameters
     ----------
     events : tuple of Event
-        What is released, in any order.
+        The events of the releases, in any order.
 
     See Also
     --------
-    compose : Makes one of events and certificates.
+    compose : Combine events and certificates into one event.
     Repeated : Releases of one kind.
 
     Examples
@@ -109,7 +109,7 @@ def tally(event: Event) -> Counter[Elementary]:
 
 
 def written(event: Event) -> str:
-    """Return `event` for people: how many releases of each kind, numbers to four digits."""
+    """Return `event` as text: the number of releases of each kind, with four digits."""
     plain = " + ".join(f"{count} x {each!r}" for each, count in tally(event).items())
     return _FRACTION.sub(lambda number: f"{float(number[0]):.4g}", plain)
 
@@ -130,7 +130,6 @@ def _tally(event: Event, times: int, counts: Counter[Elementary]) -> None:
 
 
 def elementary_kinds() -> tuple[type[Elementary], ...]:
-    """Return the kinds of elementary events with a price, in the order in which they are merged.
-    """
+    """Return the kinds of elementary events with noise, in the order of merging."""
     return tuple(kind for kind in Elementary.__subclasses__()
                  if kind.protects)  # type: ignore[truthy-function]  # a constant of most

@@ -1,13 +1,15 @@
-r"""Filters: what may still be released when earlier answers decide what is released next.
+r"""Privacy filters: budgets for releases that depend on earlier results.
 
-A filter fixes what it counts before the first release. An event has a price, a few numbers that
-do not decrease, and is admitted while sums stay within the limits.
+A filter fixes the quantities that it counts before the first release. The price of an event is
+its privacy cost: a number >= 0 for each quantity. The filter admits an event while sums of prices
+stay within its limits.
 
 **Gaussian.** Admit while :math:`\sum \mu_i^2 \le \mu_B^2` and :math:`\sum \delta_i \le \delta_D`,
-with :math:`\mu_B` the largest mu of delta at most :math:`\delta_B` beside a chance of
-:math:`\delta_D` to tell all (Smith and Thakurta 2022; Koskela, Tobaben and Honkela 2023). A pure
-release is randomized response, of :math:`\mu = 2 \Phi^{-1}(e^\varepsilon / (1 + e^\varepsilon))`.
-Any other event costs a chance and the least mu that covers it beside that (`domination`).
+where :math:`\mu_B` is the largest mu that satisfies :math:`(\varepsilon_B, \delta_B)` with a
+disclosure of probability :math:`\delta_D` (Smith and Thakurta 2022; Koskela, Tobaben and Honkela
+2023). A pure release is dominated by randomized response, of :math:`\mu = 2
+\Phi^{-1}(e^\varepsilon / (1 + e^\varepsilon))`. Any other event costs a disclosure probability,
+and the smallest mu that dominates it together with that disclosure (see `domination`).
 
 **Renyi.** At one order :math:`\alpha`, admit while the sum of Renyi divergences is at most
 :math:`r`, with
@@ -15,13 +17,13 @@ Any other event costs a chance and the least mu that covers it beside that (`dom
 .. math:: \varepsilon_B = r + \log\frac{\alpha - 1}{\alpha}
           - \frac{\log \delta_B + \log \alpha}{\alpha - 1}
 
-(Feldman and Zrnic 2021, for the filter; Canonne, Kamath and Steinke 2020, Proposition 12, for what
-it is worth). The order is the best one for Gaussian releases.
+(Feldman and Zrnic 2021, for the filter; Canonne, Kamath and Steinke 2020, Proposition 12, for the
+conversion). The order is the best one for Gaussian releases.
 
 **Pure.** Admit while the sum of epsilons is at most :math:`\varepsilon_B`.
 
-Losses of plans that were chosen adaptively are never added up as distributions: that is no filter
-in general.
+Privacy loss distributions of adaptively chosen plans are never composed, since that is not a valid
+filter in general.
 """
 
 from __future__ import annotations
@@ -46,51 +48,51 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "RUNS_CHANCE", "SEARCH_CHANCE", "Filter", "GaussianFilter", "Price",
            "PureFilter", "RenyiFilter", "open_filter"]
 
-#: So much of the additive share goes to one release that is neither Gaussian nor pure.
+#: A release that is neither Gaussian nor pure takes 1 / `_ONE_OF` of the disclosure limit.
 _ONE_OF = 16
-#: The part of it that runs of one search may take, and all that a search takes.
+#: Fractions of the limit for the runs of one hyperparameter search, and for all of the search.
 RUNS_CHANCE = 1 / 64
 SEARCH_CHANCE = 1 / _ONE_OF + RUNS_CHANCE
-#: Sums in floating point may be that far off, which `ROUNDING` covers; prices that are solved for
-#: so far, which is taken off what is left.
+#: Relative slack for sums in floating point, which `ROUNDING` covers, and for epsilons that are
+#: solved for, which is taken off the remaining budget.
 _SLACK, _SOLVED = 1e-15, 1e-11
 _ORDERS = (1.0 + 1e-3, 1e6)
 _MOST_NODES = 2_000_000
 
 
-#: One number a unit of the filter.
+#: One number per unit of the filter.
 Price: TypeAlias = tuple[float, ...]
 
 
 class Filter:
-    """The part that all filters share: prices are added, and held against limits."""
+    """Base class of filters: adds prices and compares the sums with limits."""
 
-    #: What the numbers of a price are called.
+    #: The names of the numbers in a price.
     units: ClassVar[tuple[str, ...]] = ()
-    #: How far a price may be off that an epsilon was solved for.
+    #: Relative slack taken off the limits in `left`, as its epsilon is solved for.
     solved: ClassVar[float] = _SOLVED
 
     if TYPE_CHECKING:
-        # Filters give a text or a property.
+        # Subclasses define a string or a property.
         @property
         def remedy(self) -> str: ...
         def as_one(self, price: Price, delta: float) -> float: ...
 
     def left(self, spent: Price, delta: float) -> float:
-        """Return the largest epsilon of one Gaussian release at delta that is still admitted.
+        """Return the largest epsilon at `delta` of one more Gaussian release.
 
-        Of a pure one, where delta is 0.
+        For a pure budget, it is that of one more pure release.
         """
         return self.as_one(tuple(max(0.0, limit * (1.0 - self.solved) - one) for limit, one in zip(
             self.limits, spent, strict=True)), delta)
 
     @property
     def limits(self) -> Price:
-        """Return what sums of prices may reach, a tuple of floats."""
+        """Return the limits on the sums of prices, a tuple of floats."""
         raise NotImplementedError
 
     def _part(self, event: Elementary, count: int) -> Price:
-        """Return the price of so many releases of one kind, in normal form."""
+        """Return the price of `count` releases of one kind, in normal form."""
         raise NotImplementedError
 
     def price(self, event: Event) -> Price:
@@ -98,12 +100,12 @@ class Filter:
         return _price(self, event)
 
     def admits(self, spent: Price, price: Price) -> bool:
-        """Return whether a price is within what is left beside `spent`."""
+        """Return whether a price is within the budget that remains after `spent`."""
         return all(one + other <= limit * (1.0 + _SLACK)
                    for one, other, limit in zip(spent, price, self.limits, strict=True))
 
     def refusal(self, event: Event) -> str:
-        """Return why an event has no price here, with a remedy."""
+        """Return why the filter cannot price an event, with a remedy."""
         if not accountant.merge(event).is_private:
             return ("it has no noise (NotPrivate), as with epsilon=inf, so it is not private and "
                     "no budget can hold it; give a finite epsilon, or fit to public rows outside "
@@ -115,14 +117,14 @@ class Filter:
 
 @dataclass(frozen=True)
 class GaussianFilter(Filter):
-    """Squares of mu, and chances to tell all.
+    """Filter on sums of squared mu and of disclosure probabilities.
 
     Parameters
     ----------
     epsilon, delta : float
         The budget.
     disclosure : float
-        The part of delta for chances to tell all.
+        The part of delta for disclosure probabilities.
     """
 
     epsilon: float
@@ -133,26 +135,26 @@ class GaussianFilter(Filter):
 
     @property
     def limits(self) -> Price:
-        """Return mu^2 of the budget, and the additive share."""
+        """Return mu^2 and the disclosure probability of the budget."""
         mu = accountant.mu_beside(self.epsilon, self.delta, self.disclosure)
         return mu**2, self.disclosure
 
     @property
     def remedy(self) -> str:
-        """Return what takes other releases."""
+        """Return which budget admits other releases."""
         return ("kind='gaussian' with disclosure=0; open the budget with disclosure=0.1 * delta, "
                 "or with kind='renyi'")
 
     def as_one(self, price: Price, delta: float) -> float:
-        """Return the epsilon of one Gaussian release of that price at delta."""
+        """Return the epsilon at `delta` of one Gaussian release of this price."""
         return accountant.epsilon(Gaussian(math.sqrt(price[0])), delta) if price[0] > 0 else 0.0
 
     def _part(self, event: Elementary, count: int) -> Price:
         if isinstance(event, Gaussian):
-            # A power would raise where a product overflows.
+            # ``mu**2`` would raise an error on overflow.
             return count * (event.mu * event.mu), 0.0
         if isinstance(event, Disclosure):
-            # Of a delta of 0 nothing can be shown.
+            # A budget with disclosure=0 cannot admit it.
             return 0.0, count * event.delta if self.disclosure else math.inf
         if isinstance(event, Pure):
             return count * bounded_range_mu(2.0 * event.epsilon)**2, 0.0
@@ -164,7 +166,7 @@ class GaussianFilter(Filter):
 
 @dataclass(frozen=True)
 class RenyiFilter(Filter):
-    """Renyi divergences at one order.
+    """Filter on the sum of Renyi divergences at one order.
 
     Parameters
     ----------
@@ -181,25 +183,25 @@ class RenyiFilter(Filter):
 
     @classmethod
     def best(cls, epsilon: float, delta: float) -> RenyiFilter:
-        """Return the filter at the order that leaves most to Gaussian releases."""
+        """Return the filter at the order that admits the most Gaussian releases."""
         low, high = (math.log(order - 1.0) for order in _ORDERS)
         found = minimize_scalar(lambda x: -_renyi_limit(epsilon, delta, 1.0 + math.exp(x))
                                 / (1.0 + math.exp(x)), bounds=(low, high), method="bounded")
-        # So few digits that every version of the search finds them.
+        # Rounded, so that every version of the search finds the same order.
         return cls(epsilon, delta, float(f"{1.0 + math.exp(found.x):.4g}"))
 
     @property
     def limits(self) -> Price:
-        """Return the divergence of the budget."""
+        """Return the limit on the sum of divergences."""
         return (max(0.0, _renyi_limit(self.epsilon, self.delta, self.order)),)
 
     @property
     def remedy(self) -> str:
-        """Return what takes other releases."""
+        """Return which budget admits other releases."""
         return ("kind='renyi'; open the budget with kind='gaussian' and disclosure=0.1 * delta")
 
     def as_one(self, price: Price, delta: float) -> float:
-        """Return the epsilon of one Gaussian release of that price at delta."""
+        """Return the epsilon at `delta` of one Gaussian release of this price."""
         mu = math.sqrt(2.0 * price[0] / self.order)
         return accountant.epsilon(Gaussian(mu), delta) if mu else 0.0
 
@@ -215,7 +217,7 @@ class RenyiFilter(Filter):
 
 @dataclass(frozen=True)
 class PureFilter(Filter):
-    """Losses that are never exceeded, for a budget of delta 0.
+    """Filter on the sum of pure epsilons, for a budget of delta 0.
 
     Parameters
     ----------
@@ -231,11 +233,11 @@ class PureFilter(Filter):
 
     @property
     def limits(self) -> Price:
-        """Return epsilon of the budget."""
+        """Return the epsilon of the budget."""
         return (self.epsilon,)
 
     def as_one(self, price: Price, delta: float) -> float:
-        """Return the epsilon of one release of that price, at any delta."""
+        """Return the epsilon of one release of this price, at any delta."""
         return price[0]
 
     def _part(self, event: Elementary, count: int) -> Price:
@@ -265,7 +267,7 @@ def _price(of: Filter, event: Event) -> Price:
 
 
 def _renyi_limit(epsilon: float, delta: float, order: float) -> float:
-    """Return the divergence at an order that is worth (epsilon, delta)."""
+    """Return the largest divergence at an order that implies (epsilon, delta)."""
     return (epsilon - math.log1p(-1.0 / order)
             + (math.log(delta) + math.log(order)) / (order - 1.0))
 
@@ -277,18 +279,18 @@ def _response_divergence(epsilon: float, order: float) -> float:
 
 
 def _sampled_divergence(event: SampledGaussian, order: float) -> float:
-    r"""Return an upper bound on the Renyi divergence of a noisy sum of a Poisson sample.
+    r"""Return a bound on the Renyi divergence of a noisy sum of a Poisson sample.
 
-    Of :math:`(1-q) N(0, z^2) + q N(1, z^2)` from its mirror image; the other way is the same.
-    The integrand is a sum of normal densities times a bounded analytic factor, so the trapezoid
-    rule errs by less than is added.
+    It is that of :math:`(1-q) N(0, z^2) + q N(1, z^2)` from its mirror image, which is the same in
+    both directions. The integrand is a sum of normal densities times a bounded analytic factor, so
+    the trapezoidal rule has an error below the slack that is added.
     """
     q, z = event.sampling_rate, event.noise_multiplier
     if q == 0:
         return 0.0
-    # The largest values are between 0 and 2 order - 1, where the mean of P^order / Q^(order-1) is.
+    # The integrand is largest between 0 and 2 order - 1, the mean of P^order / Q^(order-1).
     width = 2.0 * order + 24.0 * z + 2.0
-    # Zeros of the mixtures lie pi z^2 off the line, which the step must resolve as well.
+    # Complex zeros of the mixtures are pi z^2 off the real line, which the step must resolve too.
     nodes = math.ceil(40.0 * width / min(z, z * z))
     if nodes > _MOST_NODES:
         return math.inf

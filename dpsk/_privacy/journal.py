@@ -1,16 +1,15 @@
-"""A file of records that only grows, which processes may share and a crash does not spoil.
+"""An append-only file of records, shared by processes and safe against crashes.
 
-Every record is a line: a checksum over the line before and this text, a space, the text. One lock
-spans reading, deciding, appending and flushing to the disk. A last line that lost only its end of
-line, as in a copy that was cut, counts as any other. A last line that lost more is `torn`: whoever
-reads says what it stands for, and the next record takes its place. Any other line that is not as
-its checksum says ends everything, as what has been spent is then unknown. So does a file without
-lines that is not empty: it is nobody's to overwrite.
+Every record is a line: a checksum, a space and the text. The checksum covers the previous checksum
+and the text. One lock is held while reading, deciding, appending and flushing to the disk. A last
+line without its end of line, as in a truncated copy, counts as complete. A last line that lost
+more is `torn`: the reader decides what it stands for, and the next record replaces it. Any other
+line that does not match its checksum is an error, as the consumed budget is then unknown. A
+nonempty file without a valid line is also an error, and is never overwritten.
 
-Locks are those of `flock`. Where a file system has none, nothing is read and nothing written.
-Where it pretends to have them (some network mounts keep them to one machine), two processes may
-append at once: both lines are kept, the second does not follow from the first, and everything
-ends there.
+Locks are those of `flock`. On a file system without locks, nothing is charged. Some network mounts
+grant locks that hold on one machine only. Two processes may then append at once: both lines are
+kept, the second does not match its checksum, and every later use is an error.
 """
 
 from __future__ import annotations
@@ -29,27 +28,27 @@ if TYPE_CHECKING:
 try:
     import fcntl
 except ImportError:
-    # Windows has locks of another name.
+    # Windows has other locks.
     fcntl = None  # type: ignore[assignment]  # the module is missing there
     import msvcrt
 
 __all__ = ["Journal"]
 
 _DIGITS = 32
-#: What to do about a file that the system does not let this process have.
+#: Remedies if the system denies access to the file.
 _MAKE = ("the file of a budget cannot be made in its folder; give the path of a folder that this "
          "user may write in")
 _WRITE = ("this user may not read and write the file of the budget, without which nothing is "
           "charged or drawn; have its owner run chmod on it, run as its owner, or move it off a "
           "read-only file system. To read it alone is enough for python -m dpsk.verify")
 _READ = "this user may not read the file of the budget; have its owner run chmod a+r on it"
-#: Seconds until whoever waits for a lock is told, and those between tries until then: short
-#: first, as a charge takes milliseconds.
+#: Seconds of waiting for a lock before the warning, and the first and the longest pause between
+#: tries. Pauses start short, as a charge takes milliseconds.
 _PATIENCE, _FIRST_PAUSE, _LAST_PAUSE = 5.0, 0.001, 0.02
 
 
 class Journal:
-    """Records at a path.
+    """Append-only file of records at a path.
 
     Parameters
     ----------
@@ -60,8 +59,8 @@ class Journal:
         self.path = os.fspath(path)
 
     def create(self) -> bool:
-        """Make the file, to outlast a crash of the machine; return whether there was none."""
-        # A link may be made before its file.
+        """Create the file so that it survives a crash; return False if it exists."""
+        # A symbolic link may exist before its target.
         path = os.path.realpath(self.path)
         try:
             os.close(_opened(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, _MAKE))
@@ -77,29 +76,29 @@ class Journal:
 
     @contextmanager
     def locked(self) -> Iterator[Pages]:
-        """Hold the lock; gives the `Pages`, whose records are those of now.
+        """Hold the lock and yield the `Pages`, with the current records.
 
         Raises
         ------
         FileNotFoundError
-            If there is no such file.
+            If the file does not exist.
         OSError
             If its file system has no locks.
         ValueError
-            If a record is not as it was written.
+            If a record does not match its checksum.
         """
         while True:
             with self._locked_handle() as handle:
-                # Another file may have taken its place while this one was waited for.
+                # Another file may have replaced this one during the wait.
                 if os.path.samestat(os.fstat(handle), os.stat(self.path)):
                     yield Pages(handle, self.path)
                     return
 
     @contextmanager
     def read(self) -> Iterator[Pages]:
-        """Give the `Pages` as they are, to whoever may read the file and not write it.
+        """Yield the current `Pages` without the lock, for which read access is enough.
 
-        A line that is being written meanwhile is torn.
+        A line that another process is writing at that moment is torn.
         """
         handle = _opened(self.path, os.O_RDONLY, _READ)
         try:
@@ -109,28 +108,28 @@ class Journal:
 
     @contextmanager
     def _locked_handle(self) -> Iterator[int]:
-        """Hold the lock of the file that is at the path now."""
+        """Hold the lock of the file that is now at the path."""
         handle = _opened(self.path, os.O_RDWR | os.O_APPEND, _WRITE)
         try:
             _lock(handle, self.path)
             try:
                 yield handle
             finally:
-                # The end of the process gives the lock back as well; closing alone does not,
-                # where a child was forked meanwhile.
+                # The end of the process releases the lock too. Closing the file does not, if a
+                # child process was forked in between.
                 _unlock(handle)
         finally:
             os.close(handle)
 
 
 class Pages:
-    """The records of a file that is locked.
+    """The records of a journal file.
 
     Attributes
     ----------
     records : list of str
     torn : str or None
-        What is there of the text of a last line that is not whole.
+        The remaining text of an incomplete last line.
     """
 
     def __init__(self, handle: int, path: str) -> None:
@@ -156,7 +155,7 @@ class Pages:
         self._ends_inside = bool(tail) and self.torn is None
 
     def _takes(self, line: bytes) -> bool:
-        """Keep the record of a line; return whether the line is whole."""
+        """Store the record of a line; return whether the line matches its checksum."""
         digest, _, record = line.partition(b" ")
         expected = _checksum(self._digests[-1], record)
         if digest != expected:
@@ -167,16 +166,16 @@ class Pages:
 
     @property
     def mark(self) -> tuple[int, bytes]:
-        """(int, bytes) : what says how far these pages go, and of what."""
+        """(int, bytes) : the number of records, and the checksum of the last one."""
         return len(self.records), self._digests[-1]
 
     @property
     def checksum(self) -> str:
-        """str : that of the last line, which stands for all lines."""
+        """str : checksum of the last line, which covers all lines."""
         return self._digests[-1].decode()
 
     def hold(self, mark: tuple[int, bytes]) -> bool:
-        """Return whether these pages are those of a mark, or go on from them."""
+        """Return whether these pages equal the pages of a mark, or extend them."""
         count, digest = mark
         return count < len(self._digests) and self._digests[count] == digest
 
@@ -196,7 +195,7 @@ class Pages:
         self.records.append(record)
 
     def _extend(self, line: bytes) -> None:
-        """Write a line at the end of the file; leave nothing of it where that fails."""
+        """Write a line at the end of the file; remove it again if that fails."""
         left = line
         try:
             while left:
@@ -206,8 +205,8 @@ class Pages:
             raise
 
     def _replace_torn(self, line: bytes) -> None:
-        """Write a line over a torn one, which tells of a charge until then."""
-        # A handle that appends writes nowhere else.
+        """Write a line over a torn one, which stands for a charge until then."""
+        # A handle for appending writes only at the end of the file.
         handle = _opened(self._path, os.O_RDWR, _WRITE)
         try:
             os.lseek(handle, self._end, os.SEEK_SET)
@@ -220,7 +219,7 @@ class Pages:
 
 
 def _opened(path: str, flags: int, remedy: str) -> int:
-    """Return a handle of a file; where the system forbids it, an OSError with a remedy."""
+    """Return a file handle; raise an OSError with a remedy if access is denied."""
     try:
         return os.open(path, flags | getattr(os, "O_BINARY", 0), 0o600)
     except OSError as error:
@@ -230,7 +229,7 @@ def _opened(path: str, flags: int, remedy: str) -> int:
 
 
 def _read(handle: int) -> bytes:
-    """Return all that a file holds."""
+    """Return the content of a file."""
     os.lseek(handle, 0, os.SEEK_SET)
     parts = []
     while part := os.read(handle, 1 << 20):
@@ -239,12 +238,12 @@ def _read(handle: int) -> bytes:
 
 
 def _checksum(previous: bytes, record: bytes) -> bytes:
-    # Chained, so that no line is lost or moved unseen but the last ones.
+    # Checksums are chained, so that any lost or moved line is detected, except lost last lines.
     return hashlib.sha256(previous + b" " + record).hexdigest()[:_DIGITS].encode()
 
 
 def _lock(handle: int, path: str) -> None:
-    """Wait for the only lock on a file; an OSError where there are no locks."""
+    """Wait for the exclusive lock on a file; raise an OSError without locks."""
     if fcntl is not None:
         try:
             if not _lock_soon(handle):
@@ -260,14 +259,14 @@ def _lock(handle: int, path: str) -> None:
         try:
             msvcrt.locking(handle, msvcrt.LK_LOCK, 1)
         except OSError:
-            # It gives up after ten tries, one a second.
+            # LK_LOCK gives up after ten tries, one per second.
             _warn_of_lock(path)
             continue
         return
 
 
 def _lock_soon(handle: int) -> bool:
-    """Return whether the lock was got before whoever waits is to be told."""
+    """Return whether the lock was acquired before the warning is due."""
     until, pause = time.monotonic() + _PATIENCE, _FIRST_PAUSE
     while True:
         try:
@@ -290,6 +289,6 @@ def _warn_of_lock(path: str) -> None:
 
 
 def _unlock(handle: int) -> None:
-    """Give the lock back; on Windows, which forks nothing, closing does."""
+    """Release the lock; on Windows, which has no fork, closing the file does."""
     if fcntl is not None:
         fcntl.flock(handle, fcntl.LOCK_UN)

@@ -1,4 +1,4 @@
-"""The record of what a fit has released, held against what it declared."""
+"""Ledger of a fit: its releases, checked against the plan declared before them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["GroupLedger", "Ledger"]
 
 
 class Ledger:
-    """Charge releases against a plan: all that one row may pay, declared before the first draw."""
+    """Charges of a fit against its plan, the most that any one row may be charged."""
 
     def __init__(self, plan: Event) -> None:
         self.plan = plan
@@ -24,12 +24,12 @@ class Ledger:
     def charge(self, event: Elementary, count: int = 1) -> None:
         """Record `count` releases of the elementary `event`, before they are drawn.
 
-        A RuntimeError if the plan holds fewer of them; nothing is recorded then.
+        It raises a RuntimeError, and records nothing, if the plan has fewer of them left.
         """
-        # Hashing an event takes longer than the rest, so it is looked up as seldom as can be.
+        # Hashing an event is the slowest step, so there are as few lookups as possible.
         left = self._left[event] - count
         if left < 0 and not event.protects and event in self._left:
-            # What tells all may do so again: there is no price to add up.
+            # A release without noise may be repeated, as there is no privacy cost to add up.
             left = 0
         if left < 0 or (self._groups and left < self._most_in_a_group(event)):
             raise _not_declared(event)
@@ -38,11 +38,11 @@ class Ledger:
     def groups(self, count: int) -> list[GroupLedger]:
         """Return a ledger for each of `count` disjoint groups of rows.
 
-        A row is in one group at most. It pays for what all rows answered together and for the
-        answers of its own group, not for those of others (parallel composition). So each group
-        has what is left of the whole plan to itself. That groups are disjoint, and that an
-        answer charged to a group reads the rows of no other, is for the oracle to see to. If there
-        are groups already, a row is in one of each kind and pays for both: a RuntimeError.
+        A row is in at most one group. It is charged for queries on all rows and for queries on its
+        own group, but not for those on other groups (parallel composition). So each group may use
+        the whole remaining plan. The oracle must ensure that groups are disjoint, and that a query
+        charged to a group reads no other rows. Splitting rows that are in groups already raises a
+        RuntimeError, as a row would be charged in a group of each split.
         """
         if self._groups:
             raise RuntimeError("The rows are in groups already, which others may overlap; a fit "
@@ -52,7 +52,7 @@ class Ledger:
 
     @property
     def spent(self) -> Composed:
-        """Event : the most that any one row has paid, release by release."""
+        """Event : the largest charge to any one row, event by event."""
         charged = tally(self.plan)
         charged.subtract(self._left)
         for event in charged:
@@ -64,14 +64,14 @@ class Ledger:
 
 
 class GroupLedger:
-    """Charges of one disjoint group of rows; `left` is what the whole ledger has left."""
+    """Charges of one disjoint group of rows; `left` is the remaining plan of the fit."""
 
     def __init__(self, left: Counter[Elementary]) -> None:
         self._left = left
         self.spent: Counter[Elementary] = Counter()
 
     def charge(self, event: Elementary, count: int = 1) -> None:
-        """Record releases that read the rows of this group only; as `Ledger.charge`."""
+        """Record releases that read only rows of this group, as `Ledger.charge` does."""
         if self.spent[event] + count > self._left[event]:
             raise _not_declared(event)
         self.spent[event] += count

@@ -1,8 +1,9 @@
-"""Declarations: from a noise multiplier to everything that a fit will release.
+"""Declarations: from a noise multiplier to the event of everything in a fit.
 
-A declaration is a frozen dataclass of public numbers. The accountant prices it, the ledger holds
-the fit to it. Neighboring tables differ by one row that is replaced: a term of a sum moves
-inside a ball of radius C, from one point to another, hence by at most ``REPLACE_ONE * C``.
+A declaration is a frozen dataclass of public numbers. The accountant computes its privacy cost,
+and the ledger enforces it during the fit. Neighboring tables differ by one row that is replaced.
+A clipped term of a sum then moves between two points of a ball of radius C, hence by at most
+``REPLACE_ONE * C``.
 """
 
 from __future__ import annotations
@@ -30,22 +31,22 @@ if TYPE_CHECKING:
 __all__ = ["BestRuns", "Declaration", "ExponentialChoices", "Framed", "NoisySums", "choice_event"]
 
 
-#: What a fit will release, as a function of its noise multiplier.
+#: The event of everything that a fit releases, as a function of its noise multiplier.
 Declaration: TypeAlias = "Callable[[float], Event]"
 
 
 @dataclass(frozen=True)
 class NoisySums:
-    """The declaration of noisy sums of clipped rows of one kind.
+    """Declaration of noisy sums of clipped rows, all of one kind.
 
     Parameters
     ----------
     batches : FullBatch or PoissonBatches
-        Which rows a sum is over.
+        Plan of the rows that each sum reads.
     count : int
-        How many sums there are at most.
+        Largest number of sums.
     ratio : float
-        Their noise multiplier over that of the fit.
+        Noise multiplier of the sums divided by that of the fit.
     """
 
     batches: FullBatch | PoissonBatches
@@ -56,29 +57,29 @@ class NoisySums:
         return Repeated(self.release(noise_multiplier), self.count)
 
     def release(self, noise_multiplier: float) -> Elementary:
-        """Return what one sum costs."""
+        """Return the event of one sum."""
         return self.batches.release(self.ratio * noise_multiplier)
 
 
 def choice_event(width: float, pure: bool = False) -> Elementary:
-    """Event of one choice, whose loss is in an interval of a `width`: pure, or as Gaussian.
+    """Return the event of one choice whose loss range has a `width`.
 
-    It is both.
+    The choice is both pure and mu-GDP; `pure` selects how it is counted.
     """
     return Pure(width) if pure else Gaussian(bounded_range_mu(width))
 
 
 @dataclass(frozen=True)
 class ExponentialChoices:
-    """The declaration of `count` choices by the exponential mechanism.
+    """Declaration of `count` choices by the exponential mechanism.
 
-    The noise multiplier is the scale of the Gumbel noise on a score over half of what it moves.
+    The noise multiplier is the scale of the Gumbel noise over half the sensitivity of a score.
 
     Parameters
     ----------
     count : int
     pure : bool
-        Whether a choice counts as pure epsilon or as Gaussian; it is both.
+        Whether a choice is counted as pure epsilon or as Gaussian; it satisfies both.
     """
 
     count: int
@@ -88,27 +89,27 @@ class ExponentialChoices:
         return Repeated(self.release(noise_multiplier), self.count)
 
     def release(self, noise_multiplier: float) -> Elementary:
-        """Return what one choice costs."""
+        """Return the event of one choice."""
         return choice_event(2.0 * REPLACE_ONE / noise_multiplier, self.pure)
 
 
 @dataclass(frozen=True)
 class BestRuns:
-    """The declaration of the best of a geometric number of runs.
+    """Declaration of the best of a geometric number of runs.
 
     Parameters
     ----------
     mean_runs : float
-        1 is a run for sure, of which none is chosen.
+        Mean number of runs; 1 is a single run without selection.
     chance : float
-        That a run tells all of a row beside its mu, which is the inverse of the noise multiplier.
+        Disclosure probability of a run. Its mu is the inverse of the noise multiplier.
     """
 
     mean_runs: float
     chance: float
 
     def run(self, noise_multiplier: float) -> Event:
-        """Return what one run costs."""
+        """Return the event of one run."""
         event = Gaussian(1.0 / noise_multiplier)
         return Composed((event, Disclosure(self.chance))) if self.chance else event
 
@@ -119,7 +120,7 @@ class BestRuns:
 
 @dataclass(frozen=True)
 class Framed:
-    """The declaration of `first` events, then of the solver's plan, then of `last` events."""
+    """Declaration of `first` events, then the solver's plan, then `last` events."""
 
     first: tuple[Event, ...]
     plan: Declaration

@@ -1,4 +1,4 @@
-r"""How far one row can move the result of a noiseless computation.
+r"""Sensitivity of noiseless computations to one row.
 
 A full-batch gradient step on a mean loss whose per-sample gradients have norm at most
 :math:`L` moves by at most :math:`2 \eta L / n` when one row is replaced. If each step is
@@ -25,7 +25,7 @@ import math
 __all__ = ["REPLACE_ONE", "contraction", "effective_steps", "gradient_descent_sensitivity",
            "minimizer_sensitivity"]
 
-#: How far replacing one row moves a term of a sum, over the bound on its norm.
+#: Largest move of a term of a sum when one row is replaced, over the bound on its norm.
 REPLACE_ONE = 2.0
 
 
@@ -39,18 +39,18 @@ def contraction(step: float, strong_convexity: float, smoothness: float) -> floa
 
 def gradient_descent_sensitivity(*, lipschitz: float, n_samples: int, step: float, n_steps: int,
                                  smoothness: float, strong_convexity: float) -> float:
-    r"""Distance between two runs of :math:`T` (`n_steps`) gradient steps on neighboring data.
+    r"""Largest distance between gradient descent runs on neighboring data.
 
-    The objective is a mean of `n_samples` convex losses plus
-    :math:`(\alpha/2) \|\theta\|^2`; projections and proximal steps of convex functions
-    are allowed, since they are nonexpansive.
+    Each run makes :math:`T` (`n_steps`) steps. The objective is a mean of `n_samples` convex
+    losses plus :math:`(\alpha/2) \|\theta\|^2`; projections and proximal steps of convex
+    functions are allowed, since they are nonexpansive.
 
     Returns
     -------
     float
         :math:`2 L T \eta / n` for :math:`\alpha = 0`;
         :math:`(2L/(n\alpha)) (1 - (1 - \eta\alpha)^T)` for
-        :math:`\eta \le 2/(\beta + 2\alpha)`; beyond that step the series with the
+        :math:`\eta \le 2/(\beta + 2\alpha)`; for larger steps the series with the
         constant of `contraction`.
 
     Raises
@@ -85,8 +85,8 @@ def minimizer_sensitivity(*, lipschitz: float, n_samples: int, strong_convexity:
                           tolerance: float = 0.0) -> float:
     r"""Distance between approximate minimizers, :math:`2L/(n\alpha) + 2\tau/\alpha`.
 
-    The objective's gradient at the point returned has norm at most `tolerance`, certified on every
-    data set.
+    On every data set, the gradient of the objective at the returned point must have norm at most
+    `tolerance` (:math:`\tau`).
     """
     _require_positive(lipschitz=lipschitz, n_samples=n_samples,
                       strong_convexity=strong_convexity)
@@ -95,16 +95,16 @@ def minimizer_sensitivity(*, lipschitz: float, n_samples: int, strong_convexity:
 
 
 def effective_steps(contraction: float, steps: int) -> float:
-    r"""Number of full-price noisy steps that the last iterate alone costs.
+    r"""Number of noisy steps that cost as much as releasing only the last iterate.
 
-    Every noiseless map has the Lipschitz constant :math:`c` (`contraction`) in [0, 1].
+    Every noiseless step has the Lipschitz constant :math:`c` (`contraction`) in [0, 1].
 
     Returns
     -------
     float
         :math:`(1 - c^T)(1 + c) / ((1 + c^T)(1 - c))`, which tends to :math:`T` as
-        :math:`c \to 1`. With a shift :math:`s` and noise :math:`\tau` a step, the last
-        iterate is :math:`\mu`-GDP with :math:`\mu = (s/\tau)` times its square root.
+        :math:`c \to 1`. With a shift :math:`s` and noise :math:`\tau` per step, the last
+        iterate is :math:`\mu`-GDP with :math:`\mu = (s/\tau)` times the square root of this.
 
     Examples
     --------

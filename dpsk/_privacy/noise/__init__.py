@@ -1,1 +1,1 @@
-"""The only randomness: streams, samplers, and the grids that noise is rounded to."""
+"""All random draws: streams, samplers, and the grids to which noise is rounded."""

@@ -1,4 +1,4 @@
-"""Public draws: they hide nothing of the rows, so a seed, or a text, may repeat them."""
+"""Public randomness, which protects no data, so a seed or a text may repeat it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["PublicDraws", "public_normals", "public_permutation", "public_unifor
 
 
 class PublicDraws:
-    """A stream of public draws, keyed by an int or a NoiseSeed; fresh with None."""
+    """Stream of public draws, keyed by an int or a NoiseSeed; fresh with None."""
 
     def __init__(self, random_state: RandomState, *context: object) -> None:
         self._stream = open_stream(public_seed(random_state), partial(_key, context))
@@ -37,21 +37,21 @@ class PublicDraws:
         return _uniforms(self._stream, count)
 
     def choices(self, weights: FloatArray, chosen: IntArray) -> IntArray:
-        """Return a place for each of some rows of `weights`, in proportion to them.
+        """Draw a column of `weights` for each chosen row, in proportion to its weights.
 
         Parameters
         ----------
         weights : ndarray of shape (m, k)
-            Not negative, with a positive sum in every row.
+            Weights >= 0, with a positive sum in every row.
         chosen : ndarray of int, shape (n,)
-            The row of every draw.
+            The row of each draw.
 
         Returns
         -------
         places : ndarray of int, shape (n,)
         """
         ends = np.cumsum(weights, axis=1)
-        # One search for all: row i has the interval [i, i + 1).
+        # One search serves all draws: row i has the interval [i, i + 1).
         ends /= ends[:, -1:]
         ends[:, -1] = 1.0
         rows, places = weights.shape
@@ -61,9 +61,9 @@ class PublicDraws:
 
 
 def public_permutation(random_state: RandomState, purpose: str, count: int) -> IntArray:
-    """Return a permutation of ``0 .. count - 1``, keyed by an int or a NoiseSeed; fresh with None.
+    """Return a permutation of ``0 .. count - 1``, keyed as `PublicDraws` are.
 
-    It is drawn apart from what rows hold.
+    It does not depend on the content of rows.
     """
     return random_permutation(_stream(random_state, purpose, count), count)
 
@@ -74,7 +74,7 @@ def public_uniforms(random_state: RandomState, purpose: str, count: int) -> Floa
 
 
 def public_normals(purpose: str, seed: int, shape: Shape) -> FloatArray:
-    """Return standard normals that follow from a text, an int and a shape only."""
+    """Return standard normals that depend on a text, an int and a shape only."""
     key = hashlib.sha256(f"public {purpose} {seed} {shape}".encode()).digest()
     return standard_normal(KeyedStream(key[:16]), shape)
 

@@ -1,6 +1,6 @@
-"""The noise that leaves with an answer.
+"""Samplers of the noise that is added to query results.
 
-Each function draws float64 noise of a `shape` from an EntropyStream or a KeyedStream, and keeps
+Each function draws float64 noise of a `shape` from an EntropyStream or a KeyedStream, and stores
 nothing.
 """
 
@@ -30,7 +30,7 @@ def standard_normal(stream: Stream, shape: Shape) -> FloatArray:
     normal distribution function, so the tails are as finely resolved as the center.
     """
     noise = np.empty(int(np.prod(shape)))
-    # In parts that stay in the cache.
+    # Work in parts that stay in the cache.
     for start in range(0, len(noise), _PART):
         part = noise[start:start + _PART]
         signs, halves = signed_uniforms(stream, len(part))
@@ -41,7 +41,7 @@ def standard_normal(stream: Stream, shape: Shape) -> FloatArray:
 def laplace(stream: Stream, shape: Shape) -> FloatArray:
     """Draw independent Laplace variables of scale 1, density ``exp(-|z|) / 2``.
 
-    A fair sign times an exponential whose both ends are resolved to 53 significant bits.
+    They are a fair sign times an exponential, with both tails resolved to 53 significant bits.
     """
     count = int(np.prod(shape))
     signs, _ = signed_uniforms(stream, count)
@@ -53,8 +53,9 @@ def laplace(stream: Stream, shape: Shape) -> FloatArray:
 def gamma_norm(stream: Stream, shape: Shape) -> FloatArray:
     r"""Draw one vector, with a density proportional to :math:`\exp(-\|z\|_2)`.
 
-    A uniform direction times a Gamma(d) length, ``d = prod(shape)``. Times `scale` and added to a
-    vector of l2 sensitivity `Delta` it is ``Pure(Delta / scale)``, by the triangle inequality.
+    It is a uniform direction times a Gamma(d) length, ``d = prod(shape)``. Multiplied by `scale`
+    and added to a vector of l2 sensitivity `Delta`, it is ``Pure(Delta / scale)``, by the triangle
+    inequality.
     """
     direction = standard_normal(stream, shape)
     length = np.linalg.norm(direction)
@@ -76,10 +77,10 @@ def gumbel(stream: Stream, shape: Shape) -> FloatArray:
 
 
 def symmetric_normal(stream: Stream, shape: Shape) -> FloatArray:
-    """Draw a symmetric matrix of normals, or a stack of such, one draw a pair.
+    """Draw symmetric matrices of normals, with one draw for each pair of entries.
 
-    Standard deviation 1 on the diagonal and ``sqrt(1/2)`` beside it: in an orthonormal basis of
-    the symmetric matrices, independent standard normals.
+    Standard deviations are 1 on the diagonal and ``sqrt(1/2)`` off it. In an orthonormal basis of
+    the symmetric matrices these are independent standard normals.
     """
     noise = standard_normal(stream, shape)
     upper = np.triu(noise, 1)
@@ -90,6 +91,6 @@ def symmetric_normal(stream: Stream, shape: Shape) -> FloatArray:
 
 
 def _turn(noise: FloatArray, signs: WordArray) -> None:
-    """Turn the sign of doubles over where the highest bit of `signs` is set, in place."""
+    """Flip the sign of doubles in place where the highest bit of `signs` is set."""
     bits = noise.view(np.uint64)
     np.bitwise_xor(bits, signs, out=bits)

@@ -1,4 +1,4 @@
-"""Seeds: what an estimator's ``random_state`` rules of the public draws, and of the noise."""
+"""Seeds: how ``random_state`` controls public draws and noise."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ NOT_PRIVATE = "not private for anyone who knows the seed"
 class NoiseSeed:
     """A seed that repeats a fit, its noise included: for tests and research only.
 
-    An int as ``random_state`` rules public draws, and wrappers such as bagging set one on
-    every member and publish it; the noise stays fresh. Repeatable noise must be asked for in
-    so many words, with ``random_state=NoiseSeed(0)``. It is then a function of the seed, the
+    An int as ``random_state`` controls public draws only, and the noise stays fresh. Wrappers such
+    as bagging set an int on every member and publish it. Repeatable noise must be requested
+    explicitly, with ``random_state=NoiseSeed(0)``. The noise is then a function of the seed, the
     parameters and the rows: somebody who knows the seed can test a guess of the whole table.
 
     Parameters
     ----------
     seed : int
-        At least 0, of any size.
+        Integer >= 0, of any size.
 
     Raises
     ------
@@ -36,7 +36,7 @@ class NoiseSeed:
 
     See Also
     --------
-    dpsk.Certificate : Says of a fit whether its noise repeats.
+    dpsk.Certificate : States whether the noise of a fit repeats.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class NoiseSeed:
     def __post_init__(self) -> None:
         if not _is_seed(self.seed):
             raise ValueError(f"seed={self.seed!r}: must be an int >= 0.")
-        # A scalar of NumPy's would print its type.
+        # A NumPy scalar would print its type.
         object.__setattr__(self, "seed", int(self.seed))
 
     def __repr__(self) -> str:
@@ -69,7 +69,7 @@ class NoiseSeed:
         return f"{self!r}: {NOT_PRIVATE}"
 
 
-#: What an estimator may be given: None, an int for public draws only, or a NoiseSeed.
+#: Values of ``random_state``: None, an int for public draws only, or a NoiseSeed.
 RandomState: TypeAlias = "int | NoiseSeed | None"
 
 
@@ -89,11 +89,11 @@ def check_random_state(value: Any) -> RandomState:
 
 
 def public_seed(random_state: Any) -> NoiseSeed | None:
-    """Return what keys the public draws: an int as a NoiseSeed of it, or None."""
+    """Return the key of the public draws: a NoiseSeed, also for an int, or None."""
     whole = isinstance(random_state, Integral)
     return NoiseSeed(random_state) if whole else random_state
 
 
 def noise_seed(random_state: RandomState) -> NoiseSeed | None:
-    """Return what keys the noise: a NoiseSeed, or None, as an int says nothing of it."""
+    """Return the key of the noise: a NoiseSeed, or None, as an int does not set it."""
     return random_state if isinstance(random_state, NoiseSeed) else None

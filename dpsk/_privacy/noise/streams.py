@@ -1,7 +1,7 @@
-"""Streams of random bits, and the draws of indices made from them.
+"""Streams of random bits, and random indices drawn from them.
 
-A stream is opened inside one fit and dropped with it: nothing random is ever kept on
-an estimator, so clones, pickles, forks and workers cannot replay each other's noise.
+A stream is opened inside one fit and dropped at its end. No random state is ever kept on an
+estimator, so clones, pickles, forks and workers cannot replay each other's noise.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ __all__ = ["EntropyStream", "KeyedStream", "Stream", "exponentials", "geometric"
 
 _BLOCK = 1 << 16
 _KEY_BYTES = 48
-#: Words of one call: OpenSSL counts bytes in 31 bits.
+#: Largest number of words per call, as OpenSSL counts bytes in 31 bits.
 _MOST_WORDS = 1 << 24
 _HIGHEST = np.uint64(1 << 63)
 
 
 class Stream(Protocol):
-    """Independent uniform words, which never come twice."""
+    """Source of independent uniform words, each of which is used once."""
 
     @property
     def reproducible(self) -> bool:
-        """Whether somebody who knows the seed has the same words."""
+        """Whether somebody who knows the seed can repeat the words."""
 
     @property
     def description(self) -> str:
-        """Where the words are from."""
+        """Source of the words, for certificates."""
 
     def words(self, count: int) -> WordArray:
         """Return `count` independent uniform 64-bit words."""
 
 
 class EntropyStream:
-    """Words from OpenSSL's generator, keyed anew by the operating system, or straight from it."""
+    """Words from OpenSSL's generator, reseeded by the OS, or from the OS directly."""
 
     reproducible = False
     description = ("operating-system entropy, drawn inside the fit" if ssl is None else
@@ -61,7 +61,7 @@ class EntropyStream:
 
     def __init__(self) -> None:
         if ssl is not None:
-            # It knows a forked process by its number only, which containers and time repeat.
+            # OpenSSL detects a fork by process id only, which containers and time repeat.
             ssl.RAND_add(os.urandom(_KEY_BYTES), float(_KEY_BYTES))
 
     def words(self, count: int) -> WordArray:
@@ -73,7 +73,7 @@ class EntropyStream:
 
 
 class KeyedStream:
-    """A counter-based stream (Philox) under a secret 128-bit key, the first 16 bytes of `key`."""
+    """Counter-based stream (Philox) under a secret key, the first 16 bytes of `key`."""
 
     reproducible = True
     description = ("NoiseSeed: Philox stream keyed by HMAC-SHA256 of the seed over method, "
@@ -88,17 +88,17 @@ class KeyedStream:
 
 
 def open_stream(seed: NoiseSeed | None, context: Callable[[], Iterable[bytes]]) -> Stream:
-    """Open the stream of one fit: operating-system entropy without a `seed`, else a keyed one.
+    """Open the stream of one fit: fresh entropy without a `seed`, else a keyed stream.
 
-    `context` returns what the fit is about as an iterable of bytes (method, hyper-parameters,
-    content of the rows). It is hashed into the key, so that one seed in two folds or two
-    candidates gives unrelated streams, and called only where there is a seed.
+    `context` returns the inputs of the fit as an iterable of bytes (method, hyperparameters,
+    content of the rows). They are hashed into the key, so that one seed gives unrelated streams in
+    two folds or two candidates. `context` is called only if there is a seed.
     """
     if seed is None:
         return EntropyStream()
     digest = hmac.new(str(seed.seed).encode(), digestmod=hashlib.sha256)
     for part in context():
-        # Each part goes in under its length, so that no two contexts run together.
+        # Each part is hashed after its length, so that different contexts cannot look the same.
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
     return KeyedStream(digest.digest())
@@ -110,7 +110,7 @@ def signed_uniforms(stream: Stream, count: int) -> tuple[WordArray, FloatArray]:
     Returns
     -------
     signs : ndarray of uint64, shape (count,)
-        The sign in the highest bit, where doubles have theirs; all other bits are zero.
+        The sign in the highest bit, the sign bit of doubles; all other bits are zero.
     halves : ndarray of float64, shape (count,)
     """
     words = stream.words(count)
@@ -141,18 +141,18 @@ def random_index(stream: Stream, stop: int) -> int:
 
 
 def geometric(stream: Stream, probability: float) -> int:
-    """Draw how many independent trials it takes to succeed once; `probability` in (0, 1]."""
+    """Draw the number of trials up to the first success; `probability` in (0, 1]."""
     if probability == 1:
         return 1
-    # The whole part of an exponential; its tail has 53 significant bits.
+    # The integer part of an exponential, whose tail has 53 significant bits.
     return 1 + int(exponentials(stream, 1)[0] / -np.log1p(-probability))
 
 
 def random_permutation(stream: Stream, count: int) -> IntArray:
     """Draw a permutation of ``0 .. count - 1``: the order of independent words.
 
-    Two equal words, of chance ``count^2 / 2^65``, keep their order. Nothing rests on the law:
-    a split of rows needs only to be drawn apart from what the rows hold.
+    Equal words, of probability ``count^2 / 2^65``, keep their order. Privacy does not depend on
+    the distribution: a split of rows only has to be independent of the content of rows.
     """
     return np.argsort(stream.words(count), kind="stable")
 
@@ -162,13 +162,13 @@ def poisson_batches(stream: Stream, n_samples: int, sampling_rate: float,
     """Draw `count` Poisson samples of rows.
 
     Every row enters every batch independently with probability `sampling_rate` in (0, 1). The gaps
-    between chosen rows are geometric, so a batch costs time in its own size, not in
+    between chosen rows are geometric, so the time of a batch grows with its own size, not with
     `n_samples`.
 
     Yields
     ------
     indices : ndarray of int64, shape (size of the batch,)
-        Increasing. Its size is secret, like its content.
+        Increasing. The size of a batch is secret, like its content.
     """
     per_block = int(max(1, min(count, _BLOCK // max(1.0, sampling_rate * n_samples))))
     for start in range(0, count, per_block):
@@ -188,7 +188,7 @@ def _chosen_trials(stream: Stream, trials: int, probability: float) -> IntArray:
     last = -1
     while last < trials - 1:
         size = int((mean if not pieces else 0) + 6 * np.sqrt(mean) + 16)
-        # A gap past the end is as good as the end: keeps the sum inside int64.
+        # Gaps past the end are cut to `trials`, which keeps the sum inside int64.
         gaps = np.minimum(exponentials(stream, size) / rate, float(trials)).astype(np.int64) + 1
         positions = last + np.cumsum(gaps)
         pieces.append(positions)

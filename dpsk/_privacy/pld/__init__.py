@@ -1,1 +1,1 @@
-"""Privacy-loss distributions: of one release, composed, and the tilt that keeps digits."""
+"""Privacy loss distributions: of one release, of compositions, and under a tilt."""

@@ -1,4 +1,4 @@
-r"""Composition of privacy-loss distributions by a tilted Fourier transform.
+r"""Composition of privacy loss distributions by a tilted Fourier transform.
 
 Write M for the moment generating function of the total loss under P. Under the tilted law
 :math:`r(l) \propto P(l) e^{\theta l}`
@@ -52,11 +52,11 @@ class LossBound:
     Attributes
     ----------
     delta : float
-        The bound; 1 wherever anything on the way was not finite.
+        The bound; 1 if an intermediate result was not finite.
     fft : float
         Part of it that covers the transform's error.
     step : float
-        Grid step; 0 if none was needed.
+        Grid spacing; 0 if no grid was needed.
     """
 
     delta: float
@@ -65,17 +65,18 @@ class LossBound:
 
 
 _NOTHING_SHOWN = LossBound(1.0, 0.0, 0.0)
-#: Covers the rounding of a sum of distances.
+#: Covers the rounding of a sum of total variation distances.
 _SUMMED = 1.0 + 1e-9
 
 
 def loss_bound(counts: Parts, epsilon: float, *, tail: float, coarsen: float = 1.0) -> LossBound:
     """Bound the delta of several releases at one epsilon >= 0, as a `LossBound`.
 
-    `counts` are pairs (Event, int) of elementary releases; at most a mass of `tail` is put at
-    infinite loss. `coarsen` multiplies the grid step; the bound stays a bound. It is no more than
-    the sum of the distances of all pairs, which holds at any epsilon and is what counts where so
-    few rows are sampled that a grid as fine as most losses has no room for the largest.
+    `counts` are pairs (Event, int) of elementary events. A mass of at most `tail` is moved to an
+    infinite loss. `coarsen` multiplies the grid spacing; the result is still a bound. It is at
+    most the sum of the total variation distances of all pairs, which bounds delta at any epsilon.
+    That sum is used at tiny sampling rates, where a grid fine enough for most losses cannot reach
+    the largest.
     """
     laws = [(event.loss_law(), count) for event, count in counts]
     releases = sum(count for _, count in counts)
@@ -94,7 +95,7 @@ def _bound(laws: Sequence[tuple[LossLaw, int]], releases: int, epsilon: float, t
     largest = [law.largest_loss(tail) for law, _ in laws]
     reach = sum(loss * count for loss, (_, count) in zip(largest, laws, strict=True))
     if reach <= epsilon:
-        # only a loss beyond its own largest can lift the total above epsilon
+        # the total exceeds epsilon only if one loss exceeds its own largest value
         return LossBound(releases * tail, 0.0, 0.0)
     sketch = Sketch(laws, tail)
     theta = sketch.tilt(epsilon)
@@ -112,13 +113,13 @@ def _bound(laws: Sequence[tuple[LossLaw, int]], releases: int, epsilon: float, t
 
 
 def _aligned(step: float, epsilon: float) -> float:
-    # the chords touch the curve at grid points: make epsilon one where that costs little
+    # chords touch the curve at grid points, so make epsilon a grid point where that costs little
     return epsilon / math.ceil(epsilon / step) if epsilon > step / 8 else step
 
 
 @dataclass(frozen=True)
 class _Total:
-    """Releases discretized on one grid: the step, how many, and (grid, count) a kind."""
+    """Releases on one grid: its spacing, their number, and (grid, count) per kind."""
 
     step: float
     releases: int
@@ -126,8 +127,8 @@ class _Total:
 
     def delta(self, epsilon: float, theta: float, bottom: float, top: float,
               theta_top: float) -> tuple[float, float]:
-        """Bound on delta under tilt `theta` in a window, and its part for the transform."""
-        # Where the digits of a law end nothing is shown.
+        """Return a bound on delta under tilt `theta`, and its part for the transform."""
+        # Without any finite loss on the grid, only a delta of 1 is shown.
         if not all(grid.infinite < 1 for grid, _ in self.grids):
             return 1.0, 0.0
         infinite = -math.expm1(sum(count * math.log1p(-grid.infinite)
@@ -135,7 +136,7 @@ class _Total:
         last = sum(count * (len(grid.masses) // 2) for grid, count in self.grids)
         first = max(-last, math.floor(bottom / self.step))
         if theta > 0:
-            # mass between epsilon and a window above it would wrap to a smaller weight
+            # else mass between epsilon and a window above it would wrap to a smaller weight
             first = min(first, math.floor(epsilon / self.step))
         stop = min(last, math.ceil(top / self.step))
         length = min(next_fast_len(max(stop - first + 1, 2), real=True), _LONGEST_TRANSFORM)
@@ -156,14 +157,14 @@ class _Total:
         return 1 + 1e-9 + 16 * _UNIT * self.releases
 
     def _transform_error(self, length: int) -> float:
-        # l2 error of the law: that of one transform, times the number of factors
+        # l2 error of the law: the error of one transform times the number of factors
         return 8 * _UNIT * self.releases * math.log2(length + 1)
 
     def _log_moment(self, theta: float) -> float:
         return sum(count * _tilted(grid, theta)[1] for grid, count in self.grids)
 
     def _tilted_law(self, theta: float, first: int, length: int) -> tuple[FloatArray, float]:
-        # law of the total loss at step * (first, ..., first + length - 1), aliased
+        # distribution of the total loss at step * (first, ..., first + length - 1), aliased
         log_abs = np.zeros(length // 2 + 1)
         log_base, factors = 0.0, []
         for grid, count in self.grids:
@@ -174,7 +175,7 @@ class _Total:
             log_abs += count * log_one
             factors.append((transform, log_one, count))
         total = np.zeros(length // 2 + 1, dtype=complex)
-        # frequencies below e^-90 vanish beside the error that is added anyway
+        # frequencies below e^-90 are negligible compared with the error that is added
         alive = ~(log_abs <= -90)
         phase = sum(count * np.angle(transform[alive]) for transform, _, count in factors)
         total[alive] = np.exp(log_abs[alive] + 1j * phase)

@@ -1,10 +1,11 @@
-r"""Curves of a privacy profile through points, and the loss law that has such a curve.
+r"""Privacy profiles through points, and the loss distributions that have them.
 
-In :math:`a = e^\varepsilon \ge 0` the profile :math:`H_a(P \| Q)` is convex, 1 at 0, and of a
-release that is priced in both directions :math:`H_a = 1 - a + a H_{1/a}`. So the lower convex hull
-of points that bound it is a bound between them too. Its corners are the losses of a pair that has
-this curve: one at `a` has the mass of Q by which the slope grows there, `a` times that of P, and
-what is left at the end is a loss without end ("connect the dots").
+In :math:`a = e^\varepsilon \ge 0` the profile :math:`H_a(P \| Q)` is convex and 1 at 0. For a
+release that is accounted in both directions, :math:`H_a = 1 - a + a H_{1/a}`. So the lower convex
+hull of points that bound the profile also bounds it between them. The corners of the hull are the
+losses of a pair with this profile. At a corner `a` the mass of Q is the increase of the slope
+there, and the mass of P is `a` times that. The value at the last point is the mass of an infinite
+loss ("connect the dots").
 
 References
 ----------
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LONGEST", "CurveLaw", "convex_points", "reach"]
 
-#: Losses from which on a curve is not looked at.
+#: Largest loss at which a profile is evaluated.
 LONGEST = 600.0
-#: Mass of losses that count as without end where a distance is asked for.
+#: Mass of losses that count as infinite in a total variation distance.
 _FAR = 1e-15
 _POINTS = 320
 #: Covers the rounding of differences of slopes.
@@ -40,9 +41,9 @@ _ROUNDING = 1 + 1e-9
 
 
 def reach(delta: Callable[[float], float], tail: float) -> float:
-    """Return an epsilon, at most 600, from which on ``delta(epsilon)`` is at most `tail`.
+    """Return an epsilon, at most 600, where ``delta(epsilon)`` is at most `tail`.
 
-    Where a delta has a floor above that, one that is nearly on it.
+    If delta never falls to `tail`, it is an epsilon where delta is near its smallest value.
     """
     floor = delta(LONGEST)
     target = max(tail, floor * (1 + 1e-6))
@@ -56,7 +57,7 @@ def reach(delta: Callable[[float], float], tail: float) -> float:
 
 
 def convex_points(losses: FloatArray, deltas: FloatArray) -> FloatArray:
-    """Return the corners (a, delta) of the hull of points and of their mirror images, from a = 0.
+    """Return corners (a, delta), from a = 0, of the hull of points and mirror images.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ def _hull(x: FloatArray, y: FloatArray) -> FloatArray:
     for point in zip(x.tolist(), y.tolist(), strict=True):
         while len(corners) > 1 and _above(corners[-2], corners[-1], point):
             corners.pop()
-        # No curve rises: rounding may.
+        # A profile never increases, but rounding may make it.
         corners.append((point[0], min(point[1], corners[-1][1] if corners else 1.0)))
     return np.array(corners).T
 
@@ -91,21 +92,21 @@ def _above(first: tuple[float, float], middle: tuple[float, float],
 
 @dataclass(frozen=True)
 class CurveLaw:
-    """The law of a loss whose curve runs through points of a function of arrays of epsilons."""
+    """Loss distribution whose privacy profile runs through points of `curve`."""
 
     curve: Callable[[FloatArray], FloatArray]
 
     def total_variation(self) -> float:
-        """Distance of the pair: what all losses above 0 are worth."""
+        """Total variation distance of the pair: delta at an epsilon of 0."""
         losses, masses, infinite = _atoms(self.curve, _FAR)
         return float(masses @ -np.expm1(-np.maximum(losses, 0.0))) + infinite
 
     def largest_loss(self, tail: float) -> float:
-        """Loss above which there is none but one without end, of mass `tail` at most."""
+        """Largest finite loss; above it there is only an infinite one."""
         return float(_atoms(self.curve, tail)[0][-1])
 
     def nodes(self, tail: float) -> tuple[FloatArray, FloatArray]:
-        """Masses and losses but that without end."""
+        """Masses and losses, without the infinite loss."""
         losses, masses, _ = _atoms(self.curve, tail)
         return masses, losses
 
@@ -125,7 +126,7 @@ class CurveLaw:
 @lru_cache(maxsize=64)
 def _atoms(bound: Callable[[FloatArray], FloatArray],
            tail: float) -> tuple[FloatArray, FloatArray, float]:
-    """Return the losses, their masses under P, and the mass of a loss without end."""
+    """Return the losses, their masses under P, and the mass of an infinite loss."""
     losses = np.linspace(0.0, reach(lambda loss: bound(np.array([loss]))[0], tail), _POINTS)
     a, curve = convex_points(losses, bound(losses))
     slopes = np.append(np.diff(curve) / np.diff(a), 0.0)

@@ -1,14 +1,14 @@
-r"""Privacy-loss distributions of single releases, on a grid, never understated.
+r"""Privacy loss distributions of single releases, on a grid, as upper bounds.
 
 For a pair :math:`(P, Q)` the loss is :math:`L = \log(P/Q)`. In a grid cell
 :math:`[l_i, l_i + h]` holding mass :math:`p` of P and :math:`m` of Q, the mass
 
 .. math:: (p - m e^{l_i}) / (1 - e^{-h})
 
-moves to the upper end and the rest of :math:`p` to the lower. This keeps both masses and
+moves to the upper end and the rest of :math:`p` to the lower. This preserves both masses and
 replaces the convex curve :math:`a \mapsto H_a(P \| Q)` by its chords, which lie above it.
 `NormalMixture` and `TwoPoint` are their own mirror images, so their cells below zero are those
-above it with P and Q exchanged. `RayleighBound` bounds both directions by one law.
+above it with P and Q exchanged. `RayleighBound` bounds both directions by one distribution.
 
 References
 ----------
@@ -39,7 +39,7 @@ _RULES = ((0.02, np.polynomial.legendre.leggauss(4)),
 
 @dataclass(frozen=True)
 class LossGrid:
-    """Masses of P, shape (2 K + 1,), on ``step * (-K, ..., K)``, and that of an infinite loss."""
+    """Masses of P, shape (2 K + 1,), on ``step * (-K, ..., K)``, and at infinity."""
 
     step: float
     masses: FloatArray
@@ -47,16 +47,16 @@ class LossGrid:
 
 
 class LossLaw(Protocol):
-    """The law of the privacy loss of one release, that an accountant composes."""
+    """Privacy loss distribution of one release, which an accountant composes."""
 
     def total_variation(self) -> float:
-        """Distance of the pair: delta at an epsilon of 0, or a bound on it."""
+        """Total variation distance of the pair (delta at epsilon 0), or a bound on it."""
 
     def largest_loss(self, tail: float) -> float:
         """Loss above which a mass of at most `tail` lies."""
 
     def nodes(self, tail: float) -> tuple[FloatArray, FloatArray]:
-        """Masses and losses of a rule that leaves out at most `tail`."""
+        """Masses and losses of a quadrature rule that omits a mass of at most `tail`."""
 
     def grid(self, step: float, tail: float) -> LossGrid:
         """Discretize on multiples of `step`."""
@@ -73,7 +73,7 @@ class NormalMixture:
     z: float
 
     def total_variation(self) -> float:
-        """Distance of the pair, which differs in the part of weight q alone."""
+        """Total variation distance of the pair, which differs in the part of weight q."""
         return self.q * math.erf(math.sqrt(0.5) / self.z)
 
     def largest_loss(self, tail: float) -> float:
@@ -81,14 +81,14 @@ class NormalMixture:
         return float(self._loss(np.array(1 + self.z * math.sqrt(-2 * math.log(tail)))))
 
     def nodes(self, tail: float) -> tuple[FloatArray, FloatArray]:
-        """Masses and losses of a trapezoidal rule that leaves out at most `tail`."""
+        """Masses and losses of a trapezoidal rule that omits a mass of at most `tail`."""
         reach = 1 + self.z * math.sqrt(-2 * math.log(tail))
         x = np.linspace(-reach, reach, int(min(20_000, 3 + 10 * reach / self.z)))
         loss = np.copysign(self._loss(np.abs(x)), x)
         return self._density(x) * (x[1] - x[0]), loss
 
     def grid(self, step: float, tail: float) -> LossGrid:
-        """Discretize on multiples of `step`, up to a loss that a mass of `tail` may exceed."""
+        """Discretize on multiples of `step`, up to a loss exceeded with mass `tail`."""
         size = max(1, math.ceil(self.largest_loss(tail) / step))
         edges = self._inverse(step * np.arange(size + 1))
         upper, lower, rise, fall = self._cells(edges, step)
@@ -107,7 +107,7 @@ class NormalMixture:
         return LossGrid(step, masses, infinite)
 
     def _cells(self, edges: FloatArray, step: float) -> FloatArray:
-        # masses of P and Q a cell, and the integrals of P - Q e^{l} and of Q - P e^{-l-h}
+        # masses of P and Q per cell, and the integrals of P - Q e^{l} and of Q - P e^{-l-h}
         widths = np.diff(edges) / self.z
         out = np.empty((4, len(widths)))
         pending = np.ones(len(widths), dtype=bool)
@@ -190,12 +190,12 @@ class NormalMixture:
 
 @dataclass(frozen=True)
 class TwoPoint:
-    """Randomized response: loss ``+-epsilon``, > 0, with odds ``exp(epsilon)``."""
+    """Randomized response: losses ``+-epsilon``, > 0, with odds ``exp(epsilon)``."""
 
     epsilon: float
 
     def total_variation(self) -> float:
-        """Distance of the pair."""
+        """Total variation distance of the pair."""
         return math.tanh(0.5 * self.epsilon)
 
     def largest_loss(self, tail: float) -> float:
@@ -227,17 +227,17 @@ class TwoPoint:
 
 @dataclass(frozen=True)
 class RayleighBound:
-    """The loss ``offset + slope Rho`` with density ``r exp(-r^2 / 2)`` of Rho.
+    """The loss ``offset + slope Rho``, where Rho has density ``r exp(-r^2 / 2)``.
 
-    The law of a bound on the loss under P, in either direction. Together with a Q of density
-    ``exp(-loss)``, the rest of whose mass is where P has none, it is a pair that dominates.
+    It bounds the loss under P in either direction. Let Q have density ``exp(-loss)`` relative to
+    P, and the rest of its mass where P has none. Then P and Q are a dominating pair.
     """
 
     offset: float
     slope: float
 
     def total_variation(self) -> float:
-        """Bound on the distance of the pair: the mean of what is positive of the loss."""
+        """Bound on the total variation distance: the mean of the positive loss."""
         return min(1.0, max(self.offset, 0.0) + self.slope * math.sqrt(0.5 * math.pi))
 
     def largest_loss(self, tail: float) -> float:
@@ -245,7 +245,7 @@ class RayleighBound:
         return self.offset + self.slope * math.sqrt(-2 * math.log(tail))
 
     def nodes(self, tail: float) -> tuple[FloatArray, FloatArray]:
-        """Masses and losses of a trapezoidal rule that leaves out at most `tail`."""
+        """Masses and losses of a trapezoidal rule that omits a mass of at most `tail`."""
         r = np.linspace(0.0, math.sqrt(-2 * math.log(tail)), 400)
         return r * np.exp(-0.5 * r**2) * (r[1] - r[0]), self.offset + self.slope * r
 
@@ -254,7 +254,7 @@ class RayleighBound:
         size = max(1, math.ceil(self.largest_loss(tail) / step))
         edges = np.maximum(step * np.arange(size + 1) - self.offset, 0.0) / self.slope
         survival = np.exp(-0.5 * edges**2)
-        # Differences of the exponents lose no relative accuracy far out.
+        # Differences of the exponents lose no relative accuracy in the far tail.
         mass = survival[:-1] * -np.expm1(-0.5 * np.diff(edges) * (edges[:-1] + edges[1:]))
         rise = self._rise(edges, mass, step)
         masses = np.zeros(2 * size + 1)
@@ -263,7 +263,7 @@ class RayleighBound:
         return LossGrid(step, masses, float(survival[-1]))
 
     def _rise(self, edges: FloatArray, mass: FloatArray, step: float) -> FloatArray:
-        # the chord where a cell is narrow for the quadrature, all terms positive; else all of it
+        # the chord in cells narrow enough for the quadrature, all terms positive; else all mass
         widest, rule = _RULES[-1]
         left, half = edges[:-1], np.diff(edges) / 2
         low = step * np.arange(len(mass))

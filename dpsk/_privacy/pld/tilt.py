@@ -1,4 +1,4 @@
-"""The total privacy loss, roughly: enough to choose the tilt, the grid and the window.
+"""Approximate total privacy loss, to choose the tilt, the grid and the window.
 
 Any tilt, grid and window give a valid bound, so nothing here has to be exact.
 """
@@ -29,8 +29,7 @@ _FINEST_CAP = 2e-5
 class Sketch:
     """Moments of the total loss under an exponential tilt, from quadrature nodes.
 
-    `laws` are pairs of a kind of release and how often it is made; the nodes may leave out a mass
-    of `tail`.
+    `laws` are pairs of a loss distribution and its count; the nodes may omit a mass of `tail`.
     """
 
     def __init__(self, laws: Sequence[tuple[LossLaw, int]], tail: float) -> None:
@@ -71,12 +70,12 @@ class Sketch:
         return theta
 
     def step(self, epsilon: float, theta: float, deviation: float) -> float:
-        """Grid step whose chords raise delta by a fraction of about 1e-3 at most.
+        """Grid spacing whose chords raise delta by a fraction of at most about 1e-3.
 
         A chord over a cell of width h turns a loss at distance x from a grid point into
         two, adding a variance below ``min(h^2 / 4, h x)``; under the tilt a variance v
-        raises the logarithm of delta by about ``theta^2 v / 2``. Where few losses are large
-        the tail is steeper than theta tells; a fraction of epsilon then limits the step.
+        raises the logarithm of delta by about ``theta^2 v / 2``. If few losses are large, the tail
+        is steeper than theta suggests; a fraction of epsilon then limits the spacing.
         """
         coarsest = min(_COARSEST_STEP, max(epsilon * _EPSILON_FRACTION, _FINEST_CAP))
         allowed = _DELTA_EXCESS / (theta**2 + deviation**-2)
@@ -85,7 +84,7 @@ class Sketch:
         step = 2.0 * _COARSEST_STEP
         added = math.inf
         while added > allowed and step > 1e-12:
-            # a ladder, so that the step does not move with every small change of the noise
+            # discrete values, so that the step does not move with every small change of the noise
             step /= math.sqrt(2)
             added = sum(count * float(weight @ np.minimum(step**2 / 4, step * distance))
                         for weight, distance, count in tilted)
