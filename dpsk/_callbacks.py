@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dpsk._charging import paying
 from dpsk._data.errors import quietly
 from dpsk._progress import watching
+from dpsk._warnings import apart, whole_fit
 
 if TYPE_CHECKING:
     from typing import Any
@@ -67,8 +68,11 @@ class TakesCallbacks(
 
 
 def private_fit(function):
-    """Return a `fit` that tells callbacks how far it is, with floating-point errors off."""
-    quiet = quietly(function)
+    """Return a `fit` that tells callbacks how far it is, with floating-point errors off.
+
+    It leaves a whole model, or what there was before.
+    """
+    quiet = quietly(whole_fit(function))
     if CallbackSupportMixin is None:
         return quiet
 
@@ -111,7 +115,7 @@ def _telling(estimator):
 @contextmanager
 def _apart():
     """Take what a callback fits for a fit of its own, to be paid for and told of by itself."""
-    with paying(None), watching(None):
+    with paying(None), watching(None), apart():
         yield
 
 

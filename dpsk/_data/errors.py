@@ -11,6 +11,7 @@ import numpy as np
 from scipy import special
 from sklearn.exceptions import DataConversionWarning
 
+from dpsk._warnings import muted, warn
 from dpsk.exceptions import BudgetExceededError
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _warn_again(caught: list[Any]) -> None:
     for warning in caught:
         if issubclass(warning.category, DataConversionWarning) or \
                 _SAFE_WARNING.match(str(warning.message)):
-            warnings.warn(warning.message, stacklevel=4)
+            warn(str(warning.message), warning.category, stacklevel=4)
 
 
 def _public_form(what: str, error: Any) -> tuple[type[Any], str]:
@@ -114,7 +115,7 @@ def _public_form(what: str, error: Any) -> tuple[type[Any], str]:
 def without_warnings(function: Callable[..., Any], *args: Any,
                      **kwargs: Any) -> Any:
     """Call ``function(*args, **kwargs)`` with warnings off, as they may depend on the rows."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), muted():
         warnings.simplefilter("ignore")
         return function(*args, **kwargs)
 

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from dpsk._warnings import warn
 from dpsk.exceptions import PrivacyWarning
 
 __all__ = ["ShowsMetrics", "table_of_estimates", "told_scores"]
@@ -45,8 +46,8 @@ def told_scores(estimates):
     found = dict(estimates)
     hidden = [name for name, score in found.items() if np.isnan(score.value)]
     if hidden:
-        warnings.warn(f"scores: {', '.join(hidden)} are NaN, as noise hides them; use a larger "
-                      "epsilon, or more rows.", PrivacyWarning, stacklevel=3)
+        warn(f"scores: {', '.join(hidden)} are NaN, as noise hides them; use a larger "
+             "epsilon, or more rows.", PrivacyWarning, stacklevel=3)
     return found
 
 

@@ -12,6 +12,7 @@ from scipy.special import ndtri
 
 from dpsk._defaults.evaluation import LOSS_REACH, LOSS_WEIGHT, ORDER, WIDTHS, WIDTHS_SHARE
 from dpsk._parameters import check_real
+from dpsk._warnings import warn
 from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics import _curves
 from dpsk.metrics._curve_table import CurveTable
@@ -372,7 +373,7 @@ class ScoreTable(CurveTable):
         if (share <= _MANY_TIES or share - 2.0 * np.std(
                 _curves.tied_pairs(self._draws(), held)) <= _MANY_TIES):
             return 0.0 if public else share
-        warnings.warn(
+        warn(
             f"{what}: scores crowd into few bins, by the noisy counts, so that it is known "
             "roughly only; give bins= edges where scores are, such as [-0.2, -0.1, 0.0, 0.1], or "
             "score_range= a range that they fill, or None where they are no probabilities; "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from dpsk._data.errors import quietly
 from dpsk._data.source import Rows
 from dpsk._mechanism.core import Statistic, mu_of
 from dpsk._statistics.column_sums import moment_noise, noisy_column_sums
+from dpsk._warnings import warn
 from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics._table import REACH
 from dpsk.statistics._plan import entry_bound, within
@@ -269,9 +269,9 @@ class Moments:
         """Return the Estimate of what is known, and NaN where the count is hidden."""
         hidden = np.isnan(self._safe_counts())
         if hidden.any():
-            warnings.warn("noise hides how many numbers a column holds, so its statistic is not "
-                          "known, and NaN; use more rows, or a larger epsilon.", PrivacyWarning,
-                          stacklevel=4)
+            warn("noise hides how many numbers a column holds, so its statistic is not "
+                 "known, and NaN; use more rows, or a larger epsilon.", PrivacyWarning,
+                 stacklevel=4)
         found = [np.where(hidden, np.nan, middle + scale * each) for each in (value, low, high)]
         bounds = [np.broadcast_to(end, hidden.shape) for end in bounds]
         return estimated(self.columns, np.clip(found[0], *bounds), *found[1:], bounds,
