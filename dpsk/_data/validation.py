@@ -1,7 +1,5 @@
 """Rows as a caller hands them over, to arrays that a fit or a prediction may use."""
 
-import warnings
-
 import numpy as np
 from sklearn import config_context
 from sklearn.utils import check_array
@@ -10,6 +8,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 from dpsk._data.columns import refuse_dates, refuse_twins
 from dpsk._data.errors import discreetly
 from dpsk._data.structure import check_structure, without_duplicates
+from dpsk._warnings import muted
 
 __all__ = ["FLOATS", "check_block", "check_in_memory", "check_next_rows", "check_part",
            "check_prediction_rows", "check_public_rows", "check_rows", "check_unlabeled_rows",
@@ -157,8 +156,7 @@ def _columns_without_numbers(X):
         kind = getattr(dtype, "name", None) or type(dtype).__name__
         column = X.iloc[:, place] if hasattr(X, "iloc") else X[name]
         try:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
+            with muted(), np.errstate(all="ignore"):
                 np.asarray(column, dtype=np.float64)
         except Exception:  # whatever an entry raises
             found.append(f"column {name!r} ({kind})")

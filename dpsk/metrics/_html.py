@@ -1,12 +1,11 @@
 """Estimates and evaluations as notebooks show them."""
 
 import html
-import warnings
 from functools import partial
 
 import numpy as np
 
-from dpsk._warnings import warn
+from dpsk._warnings import muted, warn
 from dpsk.exceptions import PrivacyWarning
 
 __all__ = ["ShowsMetrics", "table_of_estimates", "told_scores"]
@@ -31,8 +30,7 @@ class ShowsMetrics:
         """Yield names and estimates of the metrics that are one number."""
         for name in filter(partial(hasattr, self), _METRICS):
             try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", PrivacyWarning)
+                with muted():
                     found = getattr(self, name)()
             except ValueError:
                 # Of scores that are no probabilities, or targets without bounds.

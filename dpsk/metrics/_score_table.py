@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,7 +11,7 @@ from scipy.special import ndtri
 
 from dpsk._defaults.evaluation import LOSS_REACH, LOSS_WEIGHT, ORDER, WIDTHS, WIDTHS_SHARE
 from dpsk._parameters import check_real
-from dpsk._warnings import warn
+from dpsk._warnings import muted, warn
 from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics import _curves
 from dpsk.metrics._curve_table import CurveTable
@@ -353,8 +352,7 @@ class ScoreTable(CurveTable):
         found = estimate(lambda counts: metric(at(counts)))
         if np.all(least == most) or np.any(np.isnan(found.value)):
             return found
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrivacyWarning)
+        with muted():
             sides = [estimate(lambda counts, some=some: metric(mixed(counts, *some)))
                      for some in ((least, most), (most, least))]
         return enclosing(found, *sides)
