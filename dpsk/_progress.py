@@ -63,11 +63,13 @@ def opened_progress(name: str, total: int, verbose: int) -> Progress:
 @contextmanager
 def watching(watcher: Callable[..., Any] | None) -> Iterator[None]:
     """Tell `watcher(name, total)()` of every answer that is asked for inside; None: nobody."""
-    token = _WATCHER.set(watcher)
+    before = _WATCHER.get()
+    # Inside, as an interrupt may come once it is set.
     try:
+        _WATCHER.set(watcher)
         yield
     finally:
-        _WATCHER.reset(token)
+        _WATCHER.set(before)
 
 
 def without_callbacks(estimator: Any) -> Any:

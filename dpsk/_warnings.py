@@ -81,11 +81,11 @@ def warn(message: str, category: type[Warning], stacklevel: int = 2) -> None:
     if fit is not None and fit.is_muted:
         return
     if fit is None or not fit.is_charged:
-        token = _SPEAKS.set(True)
         try:
+            _SPEAKS.set(True)
             warnings.warn(message, category, stacklevel=stacklevel + 1)
         finally:
-            _SPEAKS.reset(token)
+            _SPEAKS.set(False)
     elif (message, category) not in fit.waiting:
         fit.waiting.append((message, category))
 
@@ -130,8 +130,8 @@ def muted() -> Iterator[None]:
     others = _MUTED.setdefault(os.getpid(), set())
     _stand_first()
     with _as(_CURRENT, fit):
-        others.add(fit)
         try:
+            others.add(fit)
             yield
         finally:
             others.discard(fit)
@@ -153,11 +153,13 @@ def apart() -> Any:
 
 @contextmanager
 def _as(variable: ContextVar[_Of], value: _Of) -> Iterator[None]:
-    token = variable.set(value)
+    before = variable.get()
+    # Inside, as an interrupt may come once it is set.
     try:
+        variable.set(value)
         yield
     finally:
-        variable.reset(token)
+        variable.set(before)
 
 
 def _stand_first() -> None:
