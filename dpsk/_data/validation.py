@@ -7,7 +7,12 @@ from sklearn.utils.validation import _num_samples, validate_data
 
 from dpsk._data.columns import refuse_dates, refuse_twins
 from dpsk._data.errors import discreetly
-from dpsk._data.structure import check_structure, without_duplicates
+from dpsk._data.structure import (
+    check_structure,
+    check_target_cells,
+    refuse_masked,
+    without_duplicates,
+)
 from dpsk._warnings import muted
 
 __all__ = ["FLOATS", "check_block", "check_in_memory", "check_next_rows", "check_part",
@@ -51,6 +56,7 @@ def refuse_source(what, X):
 
 def count_rows(name, X):
     """Return the number of rows for the fit of `name`; a ValueError where they are too few."""
+    refuse_masked("X", X)
     n_samples = discreetly("X", _num_samples, X)
     if n_samples < 2:
         raise ValueError(f"Found array with {n_samples} sample(s) (shape={getattr(X, 'shape', ())}"
@@ -120,6 +126,8 @@ def _validated(what, estimator, X, *y, **checks):
     refuse_source(rows, X)
     check_structure(rows, X)
     refuse_dates(X)
+    for each in y:
+        check_target_cells(each, checks.get("y_numeric", False))
     try:
         with config_context(array_api_dispatch=False):
             return discreetly(what, validate_data, estimator, X, *y, **checks)

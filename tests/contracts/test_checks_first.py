@@ -13,6 +13,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn import config_context
+from sklearn.base import is_regressor
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk import (
@@ -149,6 +151,23 @@ def test_columns_that_a_table_does_not_have_cost_nothing(name, argument):
     assert_free(call, f"{name} {argument}={value}")
     # Nothing releases what it knows no column for.
     assert tried(call)[0] is not None or argument.rpartition("__")[2] == "n_components"
+
+
+@pytest.mark.covering(most=14)
+@pytest.mark.parametrize("name", [name for name, call in sorted(CALLS.items())
+                                  if call.is_estimator])
+def test_what_is_missing_is_no_number(name):
+    """Behind a mask is what somebody has taken out; a date that is missing is a large number."""
+    call = CALLS[name]
+    made = call.make()
+    # Some look at no targets.
+    looked_at = {*call.given, "sample_weight"} - {
+        "y" for _ in range(not get_tags(made).target_tags.required)}
+    for argument, what, value in bad_values(call):
+        dates = what in ("NaT", "NaT in list") and (argument == "rewards" or is_regressor(made))
+        if argument in looked_at and (what == "masked" or dates):
+            with pytest.raises((TypeError, ValueError), match=r"mask|date|NaN|terminal"):
+                call.changed(argument, value)()
 
 
 @pytest.mark.covering(most=8)
