@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dpsk._charging import paying
 from dpsk._data.errors import quietly
 from dpsk._progress import watching
+from dpsk._warnings import apart, whole_fit
 
 if TYPE_CHECKING:
     from typing import Any
@@ -67,8 +68,11 @@ class TakesCallbacks(
 
 
 def private_fit(function):
-    """Return a `fit` that reports to callbacks, with NumPy's floating-point errors ignored."""
-    quiet = quietly(function)
+    """Return a `fit` that reports to callbacks, with NumPy's floating-point errors ignored.
+
+    It leaves a whole model, or the estimator as it was before.
+    """
+    quiet = quietly(whole_fit(function))
     if CallbackSupportMixin is None:
         return quiet
 
@@ -111,7 +115,7 @@ def _telling(estimator):
 @contextmanager
 def _apart():
     """Treat a fit inside a callback as a separate fit, charged and reported on its own."""
-    with paying(None), watching(None):
+    with paying(None), watching(None), apart():
         yield
 
 

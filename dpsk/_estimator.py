@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
@@ -27,15 +26,11 @@ from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk._problem import Budget
 from dpsk._solvers import NOISELESS, SOLVERS
 from dpsk._solvers.base import NAMED_OPTIONS
-from dpsk.exceptions import PrivacyWarning
 
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["DPEstimator", "warn_of_weak_budget"]
-
-#: Fits warn of a delta above this or above 1/n, so of the default 1/n**2 if n < 32.
-_WEAK_DELTA = 1e-3
+__all__ = ["DPEstimator"]
 
 
 class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
@@ -219,7 +214,6 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
         theta, rest : ndarray of float64
             The model's parameters, and the additional ones of a saddle loss.
         """
-        warn_of_weak_budget(problem, "row" if rows.groups is None else "group")
         fitted = fit_private(self._method(), problem, name, self._build_solver(name),
                              rows.with_weight_bound(problem.weight_bound), stages,
                              random_state=self.random_state, verbose=self.verbose,
@@ -245,22 +239,6 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
 @cache
 def _names_of_parameters(kind):
     return BaseEstimator._get_param_names.__func__(kind)
-
-
-def warn_of_weak_budget(problem, unit=None):
-    """Warn if a fit is not private, or if its delta is too large for the number of rows."""
-    delta, n_samples = problem.delta, problem.n_samples
-    unit = unit or problem.unit
-    if not problem.is_private:
-        warnings.warn("epsilon=inf: no noise is added, so the fit is not private; set a finite "
-                      "epsilon before anything of it is shown.", PrivacyWarning, stacklevel=2)
-        return
-    if delta > min(_WEAK_DELTA, 1.0 / n_samples):
-        warnings.warn(
-            f"the fit, or a part of it, has a delta of {delta:.6g}, which is weak for "
-            f"n={n_samples} {unit}s. Delta is roughly the probability that the bound by epsilon "
-            f"fails for a {unit}; set delta to at most "
-            f"{_WEAK_DELTA:g} and well below 1/n, such as 1e-6.", PrivacyWarning, stacklevel=2)
 
 
 def _plain(value):

@@ -28,9 +28,14 @@ from dpsk._privacy.noise.streams import open_stream, random_index
 from dpsk._privacy.plans import Framed
 from dpsk._progress import opened_progress
 from dpsk._version import __version__
+from dpsk._warnings import is_part, warn
+from dpsk.exceptions import PrivacyWarning
 
 __all__ = ["Fitted", "Method", "certify", "check_holdout", "fit_private", "opened_stream",
-           "run_private"]
+           "run_private", "warn_of_weak_budget"]
+
+#: A delta above it, or above 1/n, is warned of; the default of 1/n**2 is where n < 32.
+_WEAK_DELTA = 1e-3
 
 
 @dataclass(frozen=True)
@@ -107,6 +112,7 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
     -------
     fitted : Fitted
     """
+    warn_of_weak_budget(problem, "row" if rows.groups is None else "group")
     check_requirements(name, given, problem)
     solver = given.configured(problem)
     check_holdout(name, solver, rows.holdout)
@@ -198,8 +204,9 @@ def run_private(method, name, budget, mechanism, rows, data, *, random_state, ve
         Result of the mechanism.
     certificate : Certificate
     """
-    noise_multiplier, event = _calibrated(mechanism, budget)
     # A warning may be raised as an error, so it comes before any budget is charged.
+    warn_of_weak_budget(budget)
+    noise_multiplier, event = _calibrated(mechanism, budget)
     mechanism.forewarn(rows, noise_multiplier)
     session, stream = opened_stream(method, (budget, name), rows, event,
                                     f", noise multiplier {noise_multiplier:.6g}",
@@ -242,6 +249,23 @@ def certify(method, name, budget, *, event=None, noise_multiplier=1.0, source=("
         noise_source=description if budget.is_private else "none", reproducible=reproducible,
         arithmetic=arithmetic, relation=relation,
         versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__))
+
+
+def warn_of_weak_budget(budget, unit=None):
+    """Warn if a fit is not private, or if its delta is too large for the number of rows.
+
+    A fit of several parts warns once, because the budget of a part is not its guarantee.
+    """
+    delta, n_samples, unit = budget.delta, budget.n_samples, unit or budget.unit
+    if is_part():
+        return
+    if not budget.is_private:
+        warn("epsilon=inf: no noise is added, so the fit is not private; set a finite epsilon "
+             "before anything of it is shown.", PrivacyWarning)
+    elif delta > min(_WEAK_DELTA, 1.0 / n_samples):
+        warn(f"the fit has a delta of {delta:.6g}, which is weak for n={n_samples} {unit}s. Delta "
+             f"is roughly the probability that the bound by epsilon fails for a {unit}; set delta "
+             f"to at most {_WEAK_DELTA:g} and well below 1/n, such as 1e-6.", PrivacyWarning)
 
 
 def _relation_of(grouped):

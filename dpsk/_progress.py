@@ -63,11 +63,13 @@ def opened_progress(name: str, total: int, verbose: int) -> Progress:
 @contextmanager
 def watching(watcher: Callable[..., Any] | None) -> Iterator[None]:
     """Call ``watcher(name, total)()`` for every answer inside the block; None: no watcher."""
-    token = _WATCHER.set(watcher)
+    before = _WATCHER.get()
+    # Set inside the try block, because an interrupt may follow immediately.
     try:
+        _WATCHER.set(watcher)
         yield
     finally:
-        _WATCHER.reset(token)
+        _WATCHER.set(before)
 
 
 def without_callbacks(estimator: Any) -> Any:

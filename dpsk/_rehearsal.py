@@ -69,12 +69,14 @@ def rehearse(estimator: Any, X: Any, y: Any, **fit_params: Any) -> Event | None:
         return None
     # Callbacks are not told of a rehearsal.
     copy = without_callbacks(clone(estimator))
-    token = _REHEARSING.set(lasts := [True])
+    before, lasts = _REHEARSING.get(), [True]
+    # Inside, as an interrupt may come once it is set.
     try:
+        _REHEARSING.set(lasts)
         without_warnings(copy.fit, X, y, **fit_params)
     except _Ready as ready:
         return ready.event
     finally:
         lasts.clear()
-        _REHEARSING.reset(token)
+        _REHEARSING.set(before)
     return None

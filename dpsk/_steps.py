@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpsk._charging import Carried, admit, is_alone, paid_for, stating
-from dpsk._fit import certify, opened_stream
+from dpsk._fit import certify, opened_stream, warn_of_weak_budget
 from dpsk._mechanism.core import Priced, Share
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
@@ -65,6 +65,7 @@ class Steps:
 
     def __init__(self, method, budget, chance, *, random_state, verbose, public=(),
                  is_seeded=False):
+        warn_of_weak_budget(budget)
         self._method, self._budget = method, budget
         self._facts = {"public": public, "reproducible": (
             is_seeded or noise_seed(random_state) is not None)}

@@ -253,6 +253,7 @@ _BAD_ROWS = {
     "mixed": pd.DataFrame({"a": X[:, 0], "b": LABELS.astype(str), "c": X[:, 2]}),
     "categories": pd.DataFrame({"a": X[:, 0], "b": pd.Categorical(LABELS), "c": X[:, 2]}),
     "gaps": pd.DataFrame({"a": X[:, 0], "b": [None, *X[1:, 1]], "c": X[:, 2]}),
+    "masked": np.ma.array(X, mask=X > 1.0),
     "late nan": np.vstack([X[:-1], [np.nan] * N_COLUMNS]),
     "dates in frame": pd.DataFrame({"a": X[:, 0], "b": X[:, 1].astype("M8[s]"), "c": X[:, 2]}),
 }
@@ -268,10 +269,14 @@ _BAD_TARGETS = {
     "fractions": lambda y: y + 0.5, "mixed": lambda y: np.array([*y[1:].tolist(), "x"], object),
     "missing": lambda y: np.array([*y[1:].tolist(), None], object), "late": lambda y: np.append(
         y[:-1], 7), "scalar": lambda y: 1.0, "series": pd.Series, "list": lambda y: y.tolist(),
+    "masked": lambda y: np.ma.array(y, mask=np.arange(len(y)) == 3), "NaT": lambda y: np.where(
+        np.arange(len(y)) == 3, np.datetime64("NaT"), y.astype("M8[s]")),
+    "NaT in list": lambda y: [np.datetime64("NaT"), *y[1:].astype("M8[s]")],
     "lonely": lambda y: np.where(np.arange(len(y)) == 5, 1, 0)}
 _BAD_WEIGHTS = {
     "right": WEIGHTS, "shorter": WEIGHTS[:-1], "nan": np.where(GROUPS, WEIGHTS, np.nan),
     "inf": np.where(GROUPS, WEIGHTS, np.inf), "negative": -WEIGHTS, "zeros": 0.0 * WEIGHTS,
+    "masked": np.ma.array(WEIGHTS, mask=WEIGHTS > np.median(WEIGHTS)),
     "one huge": np.where(np.arange(N_ROWS), WEIGHTS, 1e39), "huge": np.full(N_ROWS, 1e39),
     "half of the range": np.full(N_ROWS, 3e38), "tiny": np.full(N_ROWS, 1e-46),
     "subnormal": np.full(N_ROWS, 1e-310), "enormous": np.full(N_ROWS, 1e308),

@@ -37,7 +37,7 @@ _LAYERS = {"_budgeted": 11.5, "_estimator": 2, "_mixins": 2, "_ranged": 2.5, "_s
            "_typing": 13, **dict.fromkeys((
                "_fragments", "_fragments_of_fits", "_tool_fragments"), 12.5), **dict.fromkeys((
                "_docs", "_output", "_version", "_progress", "_origin", "_delegation",
-               "_deprecation", "_drawing", "exceptions"), 12)}
+               "_deprecation", "_drawing", "_warnings", "exceptions"), 12)}
 _ESTIMATORS, _SHARED = 1, {
     "additive": {"linear_model", "preprocessing"}, "tree": {"preprocessing"},
     "ensemble": {"additive", "preprocessing", "tree"},

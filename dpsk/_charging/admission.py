@@ -23,6 +23,7 @@ from dpsk._charging.threads import this_thread
 from dpsk._charging.unfinished import Unfinished, mark, under_way, unmark
 from dpsk._privacy.charges import made_today
 from dpsk._rehearsal import is_rehearsed, stop_rehearsal
+from dpsk._warnings import note_charge
 from dpsk.exceptions import BudgetExceededError, PrivacyWarning
 
 if TYPE_CHECKING:
@@ -286,6 +287,7 @@ def admit(name: str, event: Event, *, carried: Carried | None = None,
             prepaid.use(name, event)
         for account, each in zip(due, pages, strict=True):
             account.write(each, charge)
+    note_charge()
     return Admission(name, paid | set(accounts), None if prepaid is None else prepaid.answers)
 
 

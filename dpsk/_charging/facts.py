@@ -19,12 +19,13 @@ _STATED: ContextVar[tuple[tuple[str, ...], tuple[tuple[str, str], ...]]] = Conte
 @contextmanager
 def stating(*facts: str, instead: Iterable[tuple[str, str]] = ()) -> Iterator[None]:
     """Let charges of this thread state more facts, and the second of two words for the first."""
-    before, others = _STATED.get()
-    token = _STATED.set(((*before, *facts), (*others, *instead)))
+    before = _STATED.get()
+    # Inside, as an interrupt may come once it is set.
     try:
+        _STATED.set(((*before[0], *facts), (*before[1], *instead)))
         yield
     finally:
-        _STATED.reset(token)
+        _STATED.set(before)
 
 
 def stated(public: Iterable[str]) -> tuple[str, ...]:

@@ -158,8 +158,10 @@ def current() -> Prepaid | None:
 @contextmanager
 def paying(prepaid: Prepaid | None) -> Iterator[None]:
     """Let fits of this thread that bring nothing be paid so; None: each is charged for itself."""
-    token = _CURRENT.set(prepaid)
+    before = _CURRENT.get()
+    # Inside, as an interrupt may come once it is set.
     try:
+        _CURRENT.set(prepaid)
         yield
     finally:
-        _CURRENT.reset(token)
+        _CURRENT.set(before)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from functools import wraps
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import numpy as np
 from scipy import special
 from sklearn.exceptions import DataConversionWarning
 
+from dpsk._warnings import heard, muted, warn
 from dpsk.exceptions import BudgetExceededError
 
 if TYPE_CHECKING:
@@ -49,7 +49,9 @@ _SAFE = re.compile("|".join([
     r"int too large to convert to float",
     r"'<' not supported between instances of '\w+' and '\w+'",
 ]))
-_SAFE_WARNING = re.compile(r"X (does not have|has) (valid )?feature names, but ")
+_SAFE_WARNINGS = {
+    re.compile(r"X (does not have|has) (valid )?feature names, but "): UserWarning,
+    re.compile(r"A column-vector y was passed when a 1d array was "): DataConversionWarning}
 _RESHAPE = (" Reshape your data either using array.reshape(-1, 1) if your data has a single "
             "feature or array.reshape(1, -1) if it contains a single sample.")
 _NUMBERS = "; {what} must be numeric."
@@ -71,8 +73,7 @@ def discreetly(what: str, function: Callable[..., Any], *args: Any, **kwargs: An
     text that is withheld, becomes a ValueError. `what` names the argument in it, such as "X".
     """
     try:
-        with np.errstate(all="ignore"), warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with np.errstate(all="ignore"), heard() as texts:
             result = function(*args, **kwargs)
     except BudgetExceededError:
         # Names, prices and remedies alone.
@@ -80,18 +81,18 @@ def discreetly(what: str, function: Callable[..., Any], *args: Any, **kwargs: An
     except Exception as error:
         kind, message = _public_form(what, error)
     else:
-        _warn_again(caught)
+        _warn_again(texts)
         return result
     # Raised outside the handler, so that the original is not attached as context.
     raise kind(message)
 
 
-def _warn_again(caught: list[Any]) -> None:
+def _warn_again(texts: list[str]) -> None:
     """Repeat the warnings whose text speaks of shapes and names only, and drop the others."""
-    for warning in caught:
-        if issubclass(warning.category, DataConversionWarning) or \
-                _SAFE_WARNING.match(str(warning.message)):
-            warnings.warn(warning.message, stacklevel=4)
+    for text in texts:
+        for safe, category in _SAFE_WARNINGS.items():
+            if safe.match(text):
+                warn(text, category, stacklevel=4)
 
 
 def _public_form(what: str, error: Any) -> tuple[type[Any], str]:
@@ -114,8 +115,7 @@ def _public_form(what: str, error: Any) -> tuple[type[Any], str]:
 def without_warnings(function: Callable[..., Any], *args: Any,
                      **kwargs: Any) -> Any:
     """Call ``function(*args, **kwargs)`` with warnings off, as they may depend on the rows."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with muted():
         return function(*args, **kwargs)
 
 

@@ -13,16 +13,17 @@ if TYPE_CHECKING:
 
     from dpsk._typing import AnyArray, FloatArray, IntArray
 
-__all__ = ["check_structure", "without_duplicates"]
+__all__ = ["check_structure", "check_target_cells", "refuse_masked", "without_duplicates"]
 
 
 def check_structure(what: str, X: Any) -> None:
     """Refuse a sparse matrix whose indices point outside of it, into foreign memory.
 
-    Compiled code trusts the arrays of a matrix, and anyone may overwrite them. Anything but a
-    sparse matrix is left to others. `what` names it in the ValueError, which carries no data
+    Compiled code trusts the arrays of a matrix, and anyone may overwrite them. Anything else, but
+    for masked entries, is left to others. `what` names it in the ValueError, which carries no data
     value.
     """
+    refuse_masked(what, X)
     if not sparse.issparse(X):
         return
     if X.ndim != 2:
@@ -35,6 +36,24 @@ def check_structure(what: str, X: Any) -> None:
     if not sound:
         raise ValueError(f"{what} could not be read: its arrays do not describe a sparse matrix "
                          "of numbers of its shape; build it anew from indices inside of it.")
+
+
+def refuse_masked(what: str, values: Any) -> None:
+    """Raise a ValueError where entries are masked: what is behind the mask would count."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError(f"{what} is a masked array, whose mask would be lost; leave out rows "
+                         "with masked entries, or mark what is missing as NaN, such as by "
+                         "'.astype(float).filled(np.nan)'.")
+
+
+def check_target_cells(y: Any, is_numeric: bool) -> None:
+    """Raise a ValueError where targets are masked, or are dates that would count as numbers."""
+    refuse_masked("y", y)
+    first = y[0] if isinstance(y, (list, tuple)) and y else y
+    dtype = getattr(first, "dtype", None)
+    if is_numeric and getattr(dtype, "kind", "O") in "mM":
+        raise ValueError(f"y is of {dtype}, and not of numbers; convert it, such as to days since "
+                         "a public date, and leave out rows without one.")
 
 
 def without_duplicates(X: Any) -> Any:

@@ -1,7 +1,5 @@
 """Rows as a caller hands them over, to arrays that a fit or a prediction may use."""
 
-import warnings
-
 import numpy as np
 from sklearn import config_context
 from sklearn.utils import check_array
@@ -9,7 +7,13 @@ from sklearn.utils.validation import _num_samples, validate_data
 
 from dpsk._data.columns import refuse_dates, refuse_twins
 from dpsk._data.errors import discreetly
-from dpsk._data.structure import check_structure, without_duplicates
+from dpsk._data.structure import (
+    check_structure,
+    check_target_cells,
+    refuse_masked,
+    without_duplicates,
+)
+from dpsk._warnings import muted
 
 __all__ = ["FLOATS", "check_block", "check_in_memory", "check_next_rows", "check_part",
            "check_prediction_rows", "check_public_rows", "check_rows", "check_unlabeled_rows",
@@ -52,6 +56,7 @@ def refuse_source(what, X):
 
 def count_rows(name, X):
     """Return the number of rows for the fit of `name`; a ValueError where they are too few."""
+    refuse_masked("X", X)
     n_samples = discreetly("X", _num_samples, X)
     if n_samples < 2:
         raise ValueError(f"Found array with {n_samples} sample(s) (shape={getattr(X, 'shape', ())}"
@@ -121,6 +126,8 @@ def _validated(what, estimator, X, *y, **checks):
     refuse_source(rows, X)
     check_structure(rows, X)
     refuse_dates(X)
+    for each in y:
+        check_target_cells(each, checks.get("y_numeric", False))
     try:
         with config_context(array_api_dispatch=False):
             return discreetly(what, validate_data, estimator, X, *y, **checks)
@@ -157,8 +164,7 @@ def _columns_without_numbers(X):
         kind = getattr(dtype, "name", None) or type(dtype).__name__
         column = X.iloc[:, place] if hasattr(X, "iloc") else X[name]
         try:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
+            with muted(), np.errstate(all="ignore"):
                 np.asarray(column, dtype=np.float64)
         except Exception:  # whatever an entry raises
             found.append(f"column {name!r} ({kind})")

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
 from dpsk._data.errors import discreetly
+from dpsk._data.structure import refuse_masked
 from dpsk._parameters import check_real
 
 __all__ = ["check_weights", "class_factors", "class_weighted", "is_balanced"]
@@ -19,6 +20,7 @@ def check_weights(sample_weight, X, dtype, whole=True, narrow=None):
     """
     if sample_weight is None:
         return None
+    refuse_masked("sample_weight", sample_weight)
     weights = discreetly("sample_weight", _check_sample_weight, sample_weight, X,
                          dtype=np.float64)
     with np.errstate(all="ignore"):

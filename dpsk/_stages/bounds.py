@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -47,6 +46,7 @@ from dpsk._statistics.quantiles import (
     positive_grid,
     sizes_above,
 )
+from dpsk._warnings import warn
 from dpsk.exceptions import PrivacyWarning
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ def can_learn(name: str, given: str | None, plain: float | tuple[float, float] |
     if given is None:
         raise ValueError(reason)
     now = instead or f"{name}={plain!r} holds, and {effect}"
-    warnings.warn(f"{reason} For now {now}.", PrivacyWarning, stacklevel=2)
+    warn(f"{reason} For now {now}.", PrivacyWarning, stacklevel=2)
     return False
 
 

@@ -13,6 +13,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 
+from dpsk._warnings import muted
 from dpsk.auditing._publication import published, refusal
 from dpsk.exceptions import BudgetExceededError
 
@@ -174,8 +175,7 @@ def _chunk(estimator, pair, read, start, count):
 
 
 def _published(model, probes, places, keys):
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with muted(), np.errstate(all="ignore"):
         return published(model, probes, places, keys)
 
 

@@ -16,7 +16,7 @@ from dpsk._data.errors import discreetly, quietly
 from dpsk._data.source import Rows
 from dpsk._data.validation import FLOATS, check_prediction_rows, check_unlabeled_rows
 from dpsk._docs import documented
-from dpsk._estimator import DPEstimator, warn_of_weak_budget
+from dpsk._estimator import DPEstimator
 from dpsk._fit import run_private
 from dpsk._output import check_output_container
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, check_integer
@@ -155,7 +155,6 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
         weights = self._check_weights(sample_weight, X)
         rows = Rows(X, np.zeros(len(X), dtype=np.int8), weights)
         budget = Budget(*X.shape, *self._budget(len(X)))
-        warn_of_weak_budget(budget)
         (learns_ranges, norm, spread, _), data = self._begins(rows, budget)
         plan = ClusterPlan(budget, self._known_count, learns_ranges, norm, spread)
         enforced = self._enforced(plan)

@@ -12,7 +12,7 @@ from dpsk._callbacks import private_fit
 from dpsk._data.source import Rows
 from dpsk._data.validation import FLOATS, check_unlabeled_rows
 from dpsk._docs import documented
-from dpsk._estimator import DPEstimator, warn_of_weak_budget
+from dpsk._estimator import DPEstimator
 from dpsk._fit import run_private
 from dpsk._mechanism.core import Share, Statistic, mu_of
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, check_flag
@@ -132,7 +132,6 @@ class DPEmpiricalCovariance(Ranged, DPEstimator, EmpiricalCovariance):
         X = check_unlabeled_rows(self, X, dtype=FLOATS)
         rows = Rows(X, np.zeros(len(X), dtype=np.int8))
         budget = Budget(*X.shape, *self._budget(len(X)))
-        warn_of_weak_budget(budget)
         (learns_ranges, norm, spread, _), data = self._begins(rows, budget)
         plan = _Moments(budget, learns_ranges, norm, spread, not self.assume_centered)
         (row_map, moment, noise, radius), self.privacy_ = run_private(

@@ -14,7 +14,7 @@ from dpsk._data.errors import quietly
 from dpsk._data.labels import encode_labels, labels_fact
 from dpsk._data.validation import FLOATS, check_rows, check_unlabeled_rows
 from dpsk._docs import documented
-from dpsk._estimator import DPEstimator, warn_of_weak_budget
+from dpsk._estimator import DPEstimator
 from dpsk._fit import run_private
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, check_integer
 from dpsk._privacy.noise.public import PublicDraws
@@ -157,7 +157,6 @@ class Sampler(DPEstimator):
 
     def _release(self, name, budget, mechanism, rows, data, **facts):
         """Run the mechanism of a fit; return what follows from it, and the certificate."""
-        warn_of_weak_budget(budget)
         return run_private(
             self._method(), name, budget, mechanism, rows, data, random_state=self.random_state,
             verbose=self.verbose, **facts)

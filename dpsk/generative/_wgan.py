@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -19,6 +18,7 @@ from dpsk._parameters import check_integer, check_layers, choice, number, option
 from dpsk._problem import Problem
 from dpsk._solvers import ADVERSARIAL_SOLVERS
 from dpsk._stages import Counting
+from dpsk._warnings import warn
 from dpsk.exceptions import PrivacyWarning
 from dpsk.generative._columns import PLAIN_BOUNDS, ColumnSampler, enforced_bounds
 from dpsk.generative._starting import Starting, starting_pays
@@ -242,7 +242,7 @@ class DPWGAN(ColumnSampler):
         bounds = self.feature_range
         if bounds is None and any(column.is_unknown for column in columns):
             bounds = PLAIN_BOUNDS
-            warnings.warn(
+            warn(
                 "feature_range=None: no bounds are known of some columns of numbers, which are "
                 "clipped to (-1, 1); declare feature_range, or their bounds in columns.",
                 PrivacyWarning, stacklevel=2)

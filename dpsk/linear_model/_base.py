@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -32,6 +31,7 @@ from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Problem
 from dpsk._stages import ROW_STAGES, NoFeatures, NormBound, Shrinkage, Whitening
 from dpsk._stages.bounds import can_learn, norm_rule
+from dpsk._warnings import warn
 from dpsk.exceptions import PrivacyWarning
 from dpsk.linear_model._summary import SummarizesCoefficients
 
@@ -308,8 +308,8 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         # Models of shares have no such parameter.
         instead = "" if self._of_shares else (
             "; precondition=False fits coefficients all the same")
-        warnings.warn(
-            f"epsilon={self.epsilon!r}: n={problem.n_samples} rows of {problem.model.n_features} "
+        warn(
+            f"epsilon={self.epsilon:g}: n={problem.n_samples} rows of {problem.model.n_features} "
             f"features are too few for coefficients, which take {times:.3g} times as many; raise "
             f"epsilon, or leave out features. For now a constant is all that is fitted{instead}.",
             PrivacyWarning, stacklevel=2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
@@ -24,6 +23,7 @@ from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.certificate_fields import HANDED_OVER
 from dpsk._privacy.noise.seeds import public_seed
 from dpsk._rehearsal import rehearse
+from dpsk._warnings import warn
 from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics._binary import BinaryEvaluation, check_binary
 from dpsk.metrics._html import ShowsMetrics, told_scores
@@ -376,9 +376,9 @@ def splits_of(cv, n_samples, random_state):
         seed = None if seed is None else seed.seed % 2**32
         splits = KFold(n_splits, shuffle=True, random_state=seed).split(np.zeros(n_samples))
     else:
-        warnings.warn("cv: folds that are handed over are taken to follow from no label and no "
-                      "other value of a row, which cannot be checked; use an int or KFold.",
-                      PrivacyWarning, stacklevel=3)
+        warn("cv: folds that are handed over are taken to follow from no label and no "
+             "other value of a row, which cannot be checked; use an int or KFold.",
+             PrivacyWarning, stacklevel=3)
         splits = cv
     found = [tuple(np.asarray(part) for part in split) for split in splits]
     held = np.zeros(n_samples, int)

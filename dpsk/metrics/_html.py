@@ -1,11 +1,11 @@
 """Estimates and evaluations as notebooks show them."""
 
 import html
-import warnings
 from functools import partial
 
 import numpy as np
 
+from dpsk._warnings import muted, warn
 from dpsk.exceptions import PrivacyWarning
 
 __all__ = ["ShowsMetrics", "table_of_estimates", "told_scores"]
@@ -30,8 +30,7 @@ class ShowsMetrics:
         """Yield names and estimates of the metrics that are one number."""
         for name in filter(partial(hasattr, self), _METRICS):
             try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", PrivacyWarning)
+                with muted():
                     found = getattr(self, name)()
             except ValueError:
                 # Of scores that are no probabilities, or targets without bounds.
@@ -45,8 +44,8 @@ def told_scores(estimates):
     found = dict(estimates)
     hidden = [name for name, score in found.items() if np.isnan(score.value)]
     if hidden:
-        warnings.warn(f"scores: {', '.join(hidden)} are NaN, as noise hides them; use a larger "
-                      "epsilon, or more rows.", PrivacyWarning, stacklevel=3)
+        warn(f"scores: {', '.join(hidden)} are NaN, as noise hides them; use a larger "
+             "epsilon, or more rows.", PrivacyWarning, stacklevel=3)
     return found
 
 

@@ -14,7 +14,6 @@ from dpsk._data.groups import groups_of
 from dpsk._data.labels import labels_fact
 from dpsk._data.source import Rows
 from dpsk._defaults.evaluation import FLOOR
-from dpsk._estimator import warn_of_weak_budget
 from dpsk._fit import run_private
 from dpsk._mechanism.core import Statistic
 from dpsk._models import LinearModel
@@ -76,7 +75,6 @@ class LogLossEvaluation:
         losses = losses_of(y_proba, codes, len(classes), floor)
         members = groups_of(groups, len(codes))
         budget = checked_budget(len(codes), 1, epsilon, delta, random_state, members)
-        warn_of_weak_budget(budget)
         most = -math.log(floor)
         rows = Rows(2.0 * losses[:, None] / most - 1.0, np.zeros(len(codes)), groups=members)
         (mean, scale), certificate = run_private(

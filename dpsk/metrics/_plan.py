@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from functools import lru_cache
 
 import numpy as np
@@ -11,7 +10,7 @@ from scipy.special import logit, ndtr, ndtri
 
 from dpsk._defaults.evaluation import JOINED, WIDTHS, bins_at
 from dpsk._parameters import check_integer, check_real
-from dpsk.exceptions import PrivacyWarning
+from dpsk._warnings import muted
 from dpsk.metrics._score_cells import ScoreCells
 from dpsk.metrics._score_release import ScoreRelease
 from dpsk.metrics._score_table import ScoreTable
@@ -90,8 +89,7 @@ def plan_evaluation(n_samples: int, *, cases: int | None = None, epsilon: float 
     shares = {"roc_auc": rarer, "balanced_accuracy": rarer, "recall": even,
               "average_precision": even}
     signal = min(signal, _MOST_SIGNAL)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyWarning)
+    with muted():
         found = {name: _planned(name, signal, shares.get(name, 0.5), roc_auc)
                  for name in (*_METRICS, _LUCK)}
     found["average_precision"] = math.hypot(found["average_precision"],

@@ -14,7 +14,6 @@ from dpsk._data.groups import groups_of
 from dpsk._data.source import Rows
 from dpsk._data.targets import check_target_bounds, middle_of
 from dpsk._docs import documented
-from dpsk._estimator import warn_of_weak_budget
 from dpsk._fit import run_private
 from dpsk._mechanism.core import Statistic
 from dpsk._models import LinearModel
@@ -188,7 +187,6 @@ class RegressionEvaluation(ShowsMetrics):
         features = _features(y, guesses, bound, ends)
         members = groups_of(groups, len(y))
         budget = checked_budget(len(y), features.shape[1], epsilon, delta, random_state, members)
-        warn_of_weak_budget(budget)
         rows = Rows(features, np.zeros(len(y)), groups=members)
         model = LinearModel(features.shape[1], None, False, _NORMS[ends is not None])
         enforced = [Enforced("residual_bound", bound,

@@ -10,7 +10,6 @@ import numpy as np
 
 from dpsk._data.source import Rows
 from dpsk._defaults.evaluation import JOINED, LOSS_REACH, LOSS_WEIGHT, WIDTHS, WIDTHS_SHARE
-from dpsk._estimator import warn_of_weak_budget
 from dpsk._fit import run_private
 from dpsk._mechanism.core import Composite, Share, Statistic, mu_of
 from dpsk._privacy.certificate import Enforced
@@ -185,7 +184,6 @@ def score_release(method, name, budget, mechanism, scores, codes, *, groups=None
     random_state : None, int or NoiseSeed
     public : list of str
     """
-    warn_of_weak_budget(budget)
     rows, unit = Rows(mechanism.features(scores, codes), codes, groups=groups), budget.unit
     enforced = [Enforced("cells", math.sqrt(2.0), "derived",
                          f"l2 norm by which a replaced {unit} moves the table: one from a cell "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,6 +11,7 @@ from scipy.special import ndtri
 
 from dpsk._defaults.evaluation import LOSS_REACH, LOSS_WEIGHT, ORDER, WIDTHS, WIDTHS_SHARE
 from dpsk._parameters import check_real
+from dpsk._warnings import muted, warn
 from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics import _curves
 from dpsk.metrics._curve_table import CurveTable
@@ -352,8 +352,7 @@ class ScoreTable(CurveTable):
         found = estimate(lambda counts: metric(at(counts)))
         if np.all(least == most) or np.any(np.isnan(found.value)):
             return found
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrivacyWarning)
+        with muted():
             sides = [estimate(lambda counts, some=some: metric(mixed(counts, *some)))
                      for some in ((least, most), (most, least))]
         return enclosing(found, *sides)
@@ -372,7 +371,7 @@ class ScoreTable(CurveTable):
         if (share <= _MANY_TIES or share - 2.0 * np.std(
                 _curves.tied_pairs(self._draws(), held)) <= _MANY_TIES):
             return 0.0 if public else share
-        warnings.warn(
+        warn(
             f"{what}: scores crowd into few bins, by the noisy counts, so that it is known "
             "roughly only; give bins= edges where scores are, such as [-0.2, -0.1, 0.0, 0.1], or "
             "score_range= a range that they fill, or None where they are no probabilities; "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -12,7 +11,6 @@ import numpy as np
 
 from dpsk._data.source import Rows
 from dpsk._defaults.evaluation import LOSS_WEIGHT
-from dpsk._estimator import warn_of_weak_budget
 from dpsk._fit import Method, run_private
 from dpsk._mechanism.core import Statistic, mu_of
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS
@@ -21,6 +19,7 @@ from dpsk._privacy.noise.public import public_normals
 from dpsk._problem import Budget
 from dpsk._statistics.scores import counts_noise, loss_noise, noisy_counts_and_losses
 from dpsk._statistics.tables import noisy_tables, table_noise
+from dpsk._warnings import warn
 from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics._estimate import REACH, Estimate, between
 from dpsk.metrics._html import ShowsMetrics
@@ -95,7 +94,6 @@ def table_release(method, name, budget, columns, codes, sizes, *, groups=None, r
         Of every row, clipped to [0, most].
     most : float
     """
-    warn_of_weak_budget(budget)
     n_labels, n_cells = sizes
     enforced = [Enforced("cells", math.sqrt(2.0), "derived",
                          f"l2 norm by which a replaced {budget.unit} moves the table: one from "
@@ -277,9 +275,9 @@ def _centered_ratio(part, whole, off_part, off_whole):
 
 def warn_of_hidden():
     """Warn that noise hides a metric."""
-    warnings.warn("noise hides what the metric is a share of, so it is not known, and NaN; "
-                  "evaluate more rows, or at a larger epsilon.",
-                  PrivacyWarning, stacklevel=5)
+    warn("noise hides what the metric is a share of, so it is not known, and NaN; "
+         "evaluate more rows, or at a larger epsilon.",
+         PrivacyWarning, stacklevel=5)
 
 
 def _ratio_ends(part, whole, off_part, off_whole, bounds, hidden):

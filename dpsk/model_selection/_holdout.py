@@ -22,8 +22,7 @@ from dpsk._data.source import Rows
 from dpsk._data.targets import numeric_targets
 from dpsk._data.validation import check_in_memory, count_rows
 from dpsk._delegation import Delegates
-from dpsk._estimator import warn_of_weak_budget
-from dpsk._fit import Method, certify, opened_stream
+from dpsk._fit import Method, certify, opened_stream, warn_of_weak_budget
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, number
 from dpsk._privacy.certificate import GROUP_RELATION, Certificate
 from dpsk._privacy.certificate_fields import facts_of_wholes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from abc import abstractmethod
 from contextlib import ExitStack
 from dataclasses import replace
@@ -22,6 +21,7 @@ from dpsk._data.errors import quietly, without_warnings
 from dpsk._parameters import check_integer, check_real
 from dpsk._privacy.certificate_fields import HANDED_OVER
 from dpsk._progress import watching
+from dpsk._warnings import warn
 from dpsk._whole import state_as_whole
 from dpsk.model_selection._candidates import Alphas, post_candidates
 from dpsk.model_selection._holdout import HoldoutModel, last_step
@@ -117,8 +117,8 @@ class BaseSearch(HoldoutModel):
             raise ValueError("param_grid: all settings are refused by their values; set "
                              "error_score='raise' to see why.")
         if len(models) < len(settings):
-            warnings.warn(f"{len(settings) - len(models)} of {len(settings)} settings are refused "
-                          "by their values, and left out.", FitFailedWarning, stacklevel=3)
+            warn(f"{len(settings) - len(models)} of {len(settings)} settings are refused "
+                 "by their values, and left out.", FitFailedWarning, stacklevel=3)
         return models
 
     def _fitting(self, params):
@@ -207,7 +207,6 @@ class BaseSearch(HoldoutModel):
             self.best_estimator_ = model
         self.privacy_, self.plan_ = certificate, plan
         self.scorer_ = scorers if self._has_several else next(iter(scorers.values()))
-        # Last, as it may warn, and warnings may be errors.
         self._tell(scorers, plan, means, place, self._public_settings(params))
         return self
 

@@ -217,8 +217,6 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
         state_as_whole(model, certificate, self)
         self.estimator_, self.privacy_, self.plan_ = model, certificate, plan
         self.best_threshold_, score, self.best_score_standard_error_ = found
-        # Where warnings are errors no older score stays.
-        self.best_score_ = math.nan
         self.best_score_ = told_score(self.scoring, score, self.best_score_standard_error_,
                                       0.0, 1.0)
         return self

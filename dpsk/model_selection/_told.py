@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import warnings
 
+from dpsk._warnings import warn
 from dpsk.exceptions import PrivacyWarning
 
 __all__ = ["told_score"]
@@ -29,7 +29,7 @@ def told_score(name: str, score: float, noise: float, low: float, high: float) -
     inside = min(max(score, low), high)
     if noise <= min(abs(inside), (high - low) / 4.0):
         return inside
-    warnings.warn(
+    warn(
         f"best_score_ is NaN: the noise on scoring={name!r} has a standard error of {noise:.2g}, "
         "larger than the score itself or a quarter of its range; use a larger epsilon, more rows, "
         "or a larger test_size.",

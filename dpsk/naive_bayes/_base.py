@@ -15,7 +15,7 @@ from dpsk._data.errors import quietly
 from dpsk._data.labels import encode_labels, encoded_rows, labels_fact
 from dpsk._data.validation import FLOATS, check_prediction_rows, check_rows
 from dpsk._docs import documented
-from dpsk._estimator import DPEstimator, warn_of_weak_budget
+from dpsk._estimator import DPEstimator
 from dpsk._fit import run_private
 from dpsk._mixins import Probabilities, ScoreClassifier
 from dpsk._models.clipping import shortened
@@ -108,7 +108,6 @@ class ClassModel(Probabilities, ScoreClassifier, DPEstimator):
 
     def _run(self, name, rows, budget, mechanism, data, *, enforced, **facts):
         """Run the mechanism of a fit and return what it found; set the certificate."""
-        warn_of_weak_budget(budget)
         if rows.is_weighted:
             enforced = [*enforced, Enforced("sample_weight", 1.0, "default",
                                             "greater weights are lowered to it")]

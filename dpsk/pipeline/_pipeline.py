@@ -202,7 +202,6 @@ class DPPipeline(Composition):
         shares = self._fixed_shares(steps[first:], private, few, budget)
         releases, fitted = self._fit_steps(steps, first, parts, private, shares, budget, X, y,
                                            params)
-        # Verified first: a fit that fails leaves what an earlier one left.
         own = {name: step.privacy_ for name, step in fitted.items()}
         certificate = self._certificate(releases, own, members is not None)
         # A share alone would not tell what else was released.

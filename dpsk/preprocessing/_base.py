@@ -14,8 +14,8 @@ from dpsk._data.errors import quietly
 from dpsk._data.groups import groups_of
 from dpsk._data.source import Rows
 from dpsk._docs import documented
-from dpsk._estimator import DPEstimator, warn_of_weak_budget
-from dpsk._fit import certify, run_private
+from dpsk._estimator import DPEstimator
+from dpsk._fit import certify, run_private, warn_of_weak_budget
 from dpsk._output import check_output_container
 from dpsk._privacy import accountant
 from dpsk._privacy.closed_forms import gaussian_mu
@@ -113,7 +113,6 @@ class DPTransformer(TransformerMixin, DPEstimator):
         self._described = table.columns
         table, plan = self._own_plan(table, budget)
         rows = Rows(table.values, np.zeros(len(table.values)))
-        warn_of_weak_budget(budget)
         facts = {"enforced": self._enforced(table), "released": list(self._learnt_names),
                  "public": self._table_facts(members, self._column_facts, "all parameters")}
         if plan.share:
@@ -121,6 +120,7 @@ class DPTransformer(TransformerMixin, DPEstimator):
                 self._method(), self._learnt, budget, plan.mechanism, rows, (table, rows),
                 random_state=self.random_state, verbose=self.verbose, **facts)
         else:
+            warn_of_weak_budget(budget)
             found = plan.mechanism.run((table, rows), None, 0.0)
             certificate = certify(self._method(), f"declared {self._learnt}", budget, **facts)
         self._keep(found)

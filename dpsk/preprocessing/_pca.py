@@ -18,7 +18,7 @@ from dpsk._data.groups import groups_of
 from dpsk._data.source import Rows
 from dpsk._data.validation import FLOATS, check_part, check_prediction_rows, check_unlabeled_rows
 from dpsk._docs import documented
-from dpsk._estimator import DPEstimator, warn_of_weak_budget
+from dpsk._estimator import DPEstimator
 from dpsk._fit import run_private
 from dpsk._mechanism.core import Composite, Share, Statistic, mu_of
 from dpsk._models.principal import PrincipalRows
@@ -211,7 +211,6 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         if members is not None:
             X = X[members.one_each(self.random_state)]
         budget = self._table_budget(X.shape, members)
-        warn_of_weak_budget(budget)
         centered = self._centered(budget)
         rows = Rows(X, np.zeros(len(X)))
         found, self.privacy_ = run_private(

@@ -1,7 +1,6 @@
 """Quantiles, spreads and moments of columns of numbers, as mechanisms."""
 
 import math
-import warnings
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,6 +15,7 @@ from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._statistics.cells import noisy_decimal
 from dpsk._statistics.column_sums import moment_noise, noisy_column_sums
 from dpsk._statistics.quantiles import bounded_grid, noisy_quantile, positive_grid
+from dpsk._warnings import warn
 from dpsk.exceptions import PrivacyWarning
 
 __all__ = ["Moments", "Quantiles", "Spreads"]
@@ -59,7 +59,7 @@ class _RankChoices(Mechanism):
         price = self._choices.each(noise_multiplier)
         exponent = 0.5 * bounded_range_epsilon(price.mu) * rows.n_units * self.tail
         if exponent < self.least_exponent:
-            warnings.warn(
+            warn(
                 f"n={rows.n_units} {units_of(rows.groups)} are too few for {self.count} "
                 f"quantiles within the budget, which take {self.least_exponent / exponent:.3g} "
                 "times as many: the quantiles may lie far from all rows; declare bounds, in "

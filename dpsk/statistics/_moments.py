@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from dpsk._statistics.part_sums import (
     part_moment_noise,
     part_sum_noise,
 )
+from dpsk._warnings import warn
 from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics._table import REACH
 from dpsk.statistics._plan import entry_bound, within
@@ -291,9 +291,9 @@ class Moments:
         """Return the Estimate of what is known, and NaN where the count is hidden."""
         hidden = np.isnan(self._safe_counts())
         if hidden.any():
-            warnings.warn("noise hides how many numbers a column holds, so its statistic is not "
-                          "known, and NaN; use more rows, or a larger epsilon.", PrivacyWarning,
-                          stacklevel=4)
+            warn("noise hides how many numbers a column holds, so its statistic is not "
+                 "known, and NaN; use more rows, or a larger epsilon.", PrivacyWarning,
+                 stacklevel=4)
         found = [np.where(hidden, np.nan, middle + scale * each) for each in (value, low, high)]
         bounds = [np.broadcast_to(end, hidden.shape) for end in bounds]
         return estimated(self.columns, np.clip(found[0], *bounds), *found[1:], bounds,

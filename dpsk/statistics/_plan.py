@@ -1,7 +1,6 @@
 """Ranges of columns, sums within them and points about their quantiles, as mechanisms."""
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +14,7 @@ from dpsk._mechanism.core import Choices, Composite, Mechanism, Share, Statistic
 from dpsk._privacy.certificate import Enforced
 from dpsk._statistics.cells import noisy_decimal, rank_noise
 from dpsk._statistics.column_sums import moment_noise, noisy_column_sums
+from dpsk._warnings import warn
 from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics._table import REACH
 from dpsk.preprocessing._statistics_plan import Quantiles
@@ -169,7 +169,7 @@ class Points(Mechanism):
                       if 0.0 < level < 1.0)]
         if few:
             which = ", ".join(few[:3]) + f" and {len(few) - 3} more" * (len(few) > 3)
-            warnings.warn(
+            warn(
                 f"n={rows.n_units} {units_of(rows.groups)} are too few for these quantiles of "
                 f"{which} within the budget: intervals may be wide, and without declared "
                 "bounds far from all rows; declare these, raise epsilon, or ask for fewer.",

@@ -11,7 +11,6 @@ from dpsk._data.groups import Groups, groups_of
 from dpsk._data.polars_frames import is_polars
 from dpsk._data.source import Rows
 from dpsk._data.tables import Table, read_table
-from dpsk._estimator import warn_of_weak_budget
 from dpsk._fit import Method, run_private
 from dpsk._parameters import check_flag
 from dpsk._problem import Budget
@@ -106,7 +105,6 @@ class Columns:
         members = groups_of(groups, len(table.values))
         budget = checked_budget(*table.values.shape, epsilon, delta, random_state, members)
         parts = Parts.of(name, *map(options.get, BY), len(table.values))
-        warn_of_weak_budget(budget)
         # How many rows a part has is not public.
         full = _full(X, table) & (parts is None)
         return cls(name, table, budget, full, single, random_state, members, parts)

@@ -116,9 +116,6 @@ class TableTrees(DPEstimator):
         # What transformers return is not asked for, so no container has to be there.
         with config_context(transform_output="default"):
             start, share = self._start_fit(steps, budget, plan, (X, y), told)
-        # A fit that ends here or later leaves nothing that an older certificate would speak for,
-        # and one that ended before, such as a refused one, an older model as it was.
-        vars(self).pop("privacy_", None)
         vars(self).update(known)
         self._columns = start._columns
         self._bins = TableBins.of(start._code, self._order(n_columns))

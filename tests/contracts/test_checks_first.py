@@ -4,16 +4,27 @@ Every call that releases something, found by walking what is public, meets a tab
 arguments; of those that it takes nothing is asked.
 """
 
+import re
 import sys
+import warnings
 import zlib
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn import config_context
+from sklearn.base import is_regressor
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
-from dpsk import DPStandardScaler, PrivacyBudget
-from dpsk.exceptions import BudgetExceededError
+from dpsk import (
+    DPGridSearchCV,
+    DPRandomizedSearchCV,
+    DPStandardScaler,
+    DPTunedThresholdClassifier,
+    PrivacyBudget,
+)
+from dpsk.exceptions import BudgetExceededError, PrivacyWarning
 from tests.bad_arguments import (
     EXEMPT,
     LABELS,
@@ -25,6 +36,7 @@ from tests.bad_arguments import (
     public_callables,
 )
 from tests.instruments import interrupt_releases
+from tests.syntax import PACKAGE
 
 CALLS = calls()
 #: What validation notes of the shape is public.
@@ -141,6 +153,23 @@ def test_columns_that_a_table_does_not_have_cost_nothing(name, argument):
     assert tried(call)[0] is not None or argument.rpartition("__")[2] == "n_components"
 
 
+@pytest.mark.covering(most=14)
+@pytest.mark.parametrize("name", [name for name, call in sorted(CALLS.items())
+                                  if call.is_estimator])
+def test_what_is_missing_is_no_number(name):
+    """Behind a mask is what somebody has taken out; a date that is missing is a large number."""
+    call = CALLS[name]
+    made = call.make()
+    # Some look at no targets.
+    looked_at = {*call.given, "sample_weight"} - {
+        "y" for _ in range(not get_tags(made).target_tags.required)}
+    for argument, what, value in bad_values(call):
+        dates = what in ("NaT", "NaT in list") and (argument == "rewards" or is_regressor(made))
+        if argument in looked_at and (what == "masked" or dates):
+            with pytest.raises((TypeError, ValueError), match=r"mask|date|NaN|terminal"):
+                call.changed(argument, value)()
+
+
 @pytest.mark.covering(most=8)
 @pytest.mark.parametrize("name", [
     name for name, call in sorted(CALLS.items())
@@ -174,19 +203,75 @@ def test_a_refused_or_interrupted_fit_leaves_an_older_model_as_it_was(name, monk
     call.fit(made)
     made.set_params(**other.params)
     before = dict(vars(made))
-
-    def changed():
-        # Nothing is predicted by how columns were last described.
-        return {name for name, value in vars(made).items()
-                if value is not before.get(name)} - _OF_SHAPE - {"_described", "_planned"}
-
+    # Of a table of another width, which sets what validation notes.
+    wider = other
+    for argument in {"X", "states", "next_states"} & set(call.given):
+        rows = call.given[argument]
+        wider = wider.changed(argument, np.column_stack([rows, rows[:, :1]]))
     with PrivacyBudget(1e-6, 1e-9, kind="renyi"), pytest.raises(BudgetExceededError):
-        other.fit(made)
-    assert not changed()
+        (other if "columns" in name else wider).fit(made)
+    assert_same(vars(made), before)
     interrupt_releases(monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         other.fit(made)
-    assert not changed() or "privacy_" not in vars(made)
+    assert_same(vars(made), before)
+
+
+def assert_same(found, before):
+    assert {each: id(value) for each, value in found.items()} == {
+        each: id(value) for each, value in before.items()}
+
+
+@pytest.mark.covering(most=14)
+@pytest.mark.parametrize("name", [name for name, call in sorted(CALLS.items())
+                                  if call.is_estimator])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, np.inf])
+def test_a_warning_that_is_an_error_costs_nothing_or_leaves_a_model(name, epsilon):
+    call = CALLS[name].changed("epsilon", epsilon).changed("delta", 0.3)
+    if epsilon == np.inf and isinstance(call.make(), (DPGridSearchCV, DPRandomizedSearchCV,
+                                                      DPTunedThresholdClassifier)):
+        # They need noise.
+        return
+    with warnings.catch_warnings(), PrivacyBudget(1e6, 0.999) as budget:
+        warnings.simplefilter("error")
+        for _ in range(9):
+            made = call.made()
+            before, charged = dict(vars(made)), len(budget.charges)
+            try:
+                call.fit(made)
+            except BudgetExceededError:
+                # Without noise there is no price.
+                assert epsilon == np.inf
+                break
+            except Warning as error:
+                # What is an error is seen one by one; numbers in it may follow from noise.
+                warnings.filterwarnings("ignore", re.sub(r"\d+", r"\\d+", re.escape(str(error))))
+            else:
+                break
+            if len(budget.charges) == charged:
+                assert_same(vars(made), before)
+            else:
+                check_is_fitted(made)
+                assert made.privacy_.epsilon == epsilon
+        else:
+            raise AssertionError(f"{name}: warns of more and more")
+
+
+def test_warnings_come_from_the_one_place_that_lets_fits_complete_first():
+    # Others are of budgets, and of older names of parameters, before anything is charged.
+    others = {"_deprecation.py", "_charging/admission.py", "_privacy/journal.py"}
+    assert {path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py")
+            if "warnings.warn(" in path.read_text(encoding="utf-8")} == {"_warnings.py", *others}
+
+
+@pytest.mark.covering(most=14)
+@pytest.mark.parametrize("name", [name for name, call in sorted(CALLS.items())
+                                  if call.is_estimator])
+def test_a_weak_delta_is_told_once_as_that_of_the_whole(name):
+    with pytest.warns(PrivacyWarning) as told:
+        CALLS[name].changed("delta", 0.3)()
+    said = [str(each.message) for each in told if "a delta of" in str(each.message)]
+    assert len(said) == 1 and "a delta of 0.3, which is weak" in said[0]
 
 
 def without(library, monkeypatch):

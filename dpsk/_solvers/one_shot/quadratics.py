@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, lstsq
 from scipy.linalg.lapack import dpocon
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import enet_path
 
 from dpsk._objective.penalties import ElasticNet, L1Ball, L2Ball
+from dpsk._warnings import muted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -172,9 +171,8 @@ class _Lasso:
         return float(square + strength * np.abs(point).sum())
 
     def _descended(self, strength: float, start: FloatArray) -> FloatArray:
-        with warnings.catch_warnings():
-            # Where it ends need not be exact.
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        # Where it ends need not be exact.
+        with muted():
             found = enet_path(self._rows, self._targets, l1_ratio=1.0,
                               alphas=[strength / len(self._rows)], coef_init=start.copy(),
                               tol=_TOLERANCE, max_iter=_PASSES)
