@@ -130,7 +130,7 @@ class GaussianPlan(RangedComposite):
     reduces : bool
         Whether there is a subspace at all, for which the second moment of all rows is released.
     learns_ranges : bool
-        Whether ranges of the columns are learnt, from two quantiles each.
+        Whether ranges of the columns are learnt.
     norm, spread : float or None
         Bounds on rows, and on centered ones; None where they are learnt.
     of : {"classes", "all", "columns"}
@@ -184,7 +184,7 @@ class GaussianPlan(RangedComposite):
 
 
 def range_rule(budget):
-    """Return event and tail of the ends of ranges; a ValueError with too few rows.
+    """Return what `bounds_rule` does of the ends of ranges; a ValueError with too few rows.
 
     As n or epsilon grows, no entries are left beyond.
     """

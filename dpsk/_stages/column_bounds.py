@@ -1,40 +1,55 @@
-"""Bounds of single columns, learnt from two quantiles each."""
+"""Bounds of single columns, learnt from two quantiles each, of distances from their medians."""
 
+import math
 from functools import partial
 
 import numpy as np
 
-from dpsk._defaults.budgets import CLEARANCE, EDGE_SHARES, TARGET_TAILS, mu_of_share
+from dpsk._defaults.budgets import (
+    CLEARANCE,
+    EDGE_SHARES,
+    MEDIAN_CLEARANCE,
+    TARGET_TAILS,
+    mu_of_share,
+)
 from dpsk._mechanism.core import Priced
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.events import Composed, Repeated
 from dpsk._privacy.plans import choice_event
 from dpsk._stages.bounds import widened
-from dpsk._statistics.quantiles import noisy_quantile, real_grid
+from dpsk._statistics.cells import noisy_decimal
+from dpsk._statistics.quantiles import distance_grid, noisy_quantile
 
 __all__ = ["bounds_rule", "learnt_bounds"]
 
 #: The least width of the bounds of a column without a budget, and that over its numbers.
 _LEAST, _LEAST_SHARE = 1e-5, 1e-6
-#: Two points of the grid are next to each other up to this distance and this share of them.
-_NEAR, _NEAR_SHARE = 5e-6, 0.005
+#: Two points of the grid are next to each other up to this distance and this share of them, and
+#: the nine digits of a median are off by no more than this share of it.
+_NEAR, _NEAR_SHARE, _OFF = 2.0**-31, 0.011, 2e-8
 #: Rows whose numbers are taken at once.
 _PART = 1 << 16
 
 
-def bounds_rule(budget, n_learnt, name, tails=TARGET_TAILS):
-    """Return the event of each of the quantiles of some columns, and their tail.
+def bounds_rule(budget, n_learnt, name, tails=TARGET_TAILS, medians=True):
+    """Return the event of each of the quantiles of some columns, their tail, and that of a median.
 
-    All of them together cost a share of the budget. A ValueError where rows are too few; it says
-    to declare the parameter `name`.
+    All of them together cost a share of the budget. The last is None where rows are too few for
+    medians as well, or with `medians` False. A ValueError where rows are too few for quantiles;
+    it says to declare the parameter `name`.
     """
     least, most = tails
-    for each, together in EDGE_SHARES:
-        share = min(each, together / (2 * n_learnt))
-        width = bounded_range_epsilon(mu_of_share(budget, share))
-        tail = max(least, 2.0 * CLEARANCE / (budget.n_samples * width), 2.0 / budget.n_samples)
+    median = choice_event(4.0 * MEDIAN_CLEARANCE / budget.n_samples)
+    tries = [*((median, shares) for shares in EDGE_SHARES if medians),
+             *((None, shares) for shares in EDGE_SHARES)]
+    for first, (each, together) in tries:
+        spent = 0.0 if first is None else first.mu
+        left = max(0.0, mu_of_share(budget, together / n_learnt)**2 - spent**2)
+        width = bounded_range_epsilon(min(mu_of_share(budget, each), math.sqrt(0.5 * left)))
+        tail = max(least, 2.0 / budget.n_samples,
+                   2.0 * CLEARANCE / (budget.n_samples * width) if width else math.inf)
         if tail <= most:
-            return choice_event(width), tail
+            return choice_event(width), tail, first
     raise ValueError(
         f"{name}: n={budget.n_samples} rows at epsilon={budget.epsilon:g} are too few to learn "
         f"the bounds of {n_learnt} columns from, which takes {tail / most:.3g} times as many; "
@@ -44,28 +59,33 @@ def bounds_rule(budget, n_learnt, name, tails=TARGET_TAILS):
 def learnt_bounds(budget, places, rule, reach=0.0):
     """Return the mechanism of bounds of some columns, shape (n_places, 2).
 
-    `rule` gives the price and tail of `bounds_rule`. Where both quantiles are the same number,
-    which then says nothing of the others, bounds lie at least `reach` from it. Without a budget
-    they are the ends of columns.
+    `rule` gives what `bounds_rule` does. Quantiles are those of distances from a median, which
+    finds columns far from 0 in any unit; without, from 0. Where both are the same number, which
+    then says nothing of the others, bounds lie at least `reach` from it. Without a budget they
+    are the ends of columns.
     """
     if not (places and budget.is_private):
         return Priced(Composed(()), partial(_of_each, places, _ends))
-    event, tail = rule(budget)
-    return Priced(Repeated(event, 2 * len(places)),
-                  partial(_of_each, places, partial(_released, event, tail, reach)))
+    event, tail, median = rule(budget)
+    medians = () if median is None else (Repeated(median, len(places)),)
+    return Priced(Composed((*medians, Repeated(event, 2 * len(places)))),
+                  partial(_of_each, places, partial(_released, event, tail, median, reach)))
 
 
 def _of_each(places, bounds, rows, session):
     return np.array([bounds(rows, place, session) for place in places])
 
 
-def _released(event, tail, reach, rows, place, session):
-    low, high = (noisy_quantile(rows, partial(_column, place), q, real_grid(), event, session,
-                                upward=q > 0.5)
+def _released(event, tail, median, reach, rows, place, session):
+    middle = 0.0
+    if median is not None:
+        middle = noisy_decimal(rows, partial(_away, place, 0.0), 0.5, median, session)
+    low, high = (noisy_quantile(rows, partial(_away, place, middle), q, distance_grid(), event,
+                                session, upward=q > 0.5)
                  for q in (tail, 1.0 - tail))
-    least, most = widened(low, high, tail)
-    if high - low <= _NEAR + _NEAR_SHARE * abs(low):
-        least, most = min(least, low - reach), max(most, high + reach)
+    least, most = widened(middle + low, middle + high, tail)
+    if high - low <= _NEAR + _NEAR_SHARE * abs(low) + _OFF * abs(middle):
+        least, most = min(least, middle + low - reach), max(most, middle + high + reach)
     return least, most
 
 
@@ -80,5 +100,5 @@ def _ends_here(rows, place):
     return min(map(np.min, columns)), max(map(np.max, columns))
 
 
-def _column(place, rows, part):
-    return rows.take(part).X[:, place]
+def _away(place, middle, rows, part):
+    return rows.take(part).X[:, place].astype(np.float64) - middle

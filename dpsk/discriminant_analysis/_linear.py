@@ -26,8 +26,9 @@ class DPLinearDiscriminantAnalysis(GaussianClasses):
     Rows of a class are normal about its mean, with one covariance for all classes, so that the
     score of a class is linear:
 
-    .. math:: s_c(x) = x^\top \Sigma^{-1} \mu_c - \tfrac12 \mu_c^\top \Sigma^{-1} \mu_c
-              + \log \pi_c.
+    .. math:: s_c(x) = (x - \tfrac12 (\mu_c + m))^\top \Sigma^{-1} (\mu_c - m) + \log \pi_c,
+
+    with m the mean of all rows.
 
     The counts and sums of all classes, and the second moment of all rows, are one release.
 
@@ -121,9 +122,11 @@ class DPLinearDiscriminantAnalysis(GaussianClasses):
         values = (1.0 - share) * values + share * values.mean()
         halves = self._halves()
         self.means_ = np.array([fitted.row_map.undone(mean.copy()) for mean in means])
-        coef = (self.means_ / halves @ vectors / values) @ vectors.T / halves
-        intercept = np.log(np.maximum(self.priors_, 1e-300)) - 0.5 * np.einsum(
-            "ij,ij->i", coef, self.means_)
+        # Far from 0 the products of means would leave no digits to their differences.
+        apart = self.means_ - self.center_
+        coef = (apart / halves @ vectors / values) @ vectors.T / halves
+        intercept = (np.log(np.maximum(self.priors_, 1e-300))
+                     - coef @ self.center_ - 0.5 * np.einsum("ij,ij->i", coef, apart))
         if len(coef) == 2:
             coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
         self.coef_, self.intercept_ = coef, intercept

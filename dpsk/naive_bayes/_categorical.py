@@ -196,8 +196,8 @@ class _Tables(Composite):
 
 
 def _rule(width, budget):
-    """Return event and tail of the ends of codes; a ValueError with too few rows."""
-    return bounds_rule(budget, width, "min_categories", RANGE_TAILS)
+    """Return what `bounds_rule` does of the ends of codes; a ValueError with too few rows."""
+    return bounds_rule(budget, width, "min_categories", RANGE_TAILS, medians=False)
 
 
 def _binned(sizes):

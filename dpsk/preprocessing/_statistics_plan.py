@@ -37,6 +37,8 @@ class _RankChoices(Mechanism):
 
     #: Below this exponent points beyond all rows are no longer unlikely: there are many of them.
     least_exponent = 10.0
+    #: What is said to be declared where rows are too few.
+    parameter = "bounds in columns"
 
     def event(self, noise_multiplier):
         """Return what all of them cost."""
@@ -62,8 +64,8 @@ class _RankChoices(Mechanism):
             warn(
                 f"n={rows.n_units} {units_of(rows.groups)} are too few for {self.count} "
                 f"quantiles within the budget, which take {self.least_exponent / exponent:.3g} "
-                "times as many: the quantiles may lie far from all rows; declare bounds, in "
-                "columns or target_bounds, or raise epsilon.", PrivacyWarning, stacklevel=2)
+                "times as many: the quantiles may lie far from all rows; declare "
+                f"{self.parameter}, or raise epsilon.", PrivacyWarning, stacklevel=2)
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ def describe(X: Any, epsilon: float = 1.0, *, delta: float | None = None,
     kinds = {each.name: list(each.categories) or [_ANY] for each in words.table.columns}
     weights = np.array(_WEIGHTS) * [sum(~coded), sum(~coded), sum(coded)]
     shares = weights / weights.sum()
-    sums, summands = within(numbers, share=shares[0])
+    sums, summands = within(numbers, share=shares[0], parameter="bounds in columns")
     points = Points(int(sum(~coded)), tuple(_QUARTILES.values()))
     plan = _Look(sums, CountedPoints(points, tuple(numbers.full.tolist())),
                  tuple(shares.tolist()))

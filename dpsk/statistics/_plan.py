@@ -34,6 +34,7 @@ _CLEAR = 16.0
 _LEAST_SHARE, _LEAST_WIDTH = 1e-8, 1e-9
 
 
+@dataclass(frozen=True)
 class _Ends(Quantiles):
     """Quantiles that ranges follow from, also of columns of which many numbers are 0.
 
@@ -42,6 +43,7 @@ class _Ends(Quantiles):
     """
 
     least_exponent = 14.2 + math.log(20.0)
+    parameter: str = "bounds"
 
 
 @dataclass(frozen=True)
@@ -68,21 +70,24 @@ class Within(Composite):
         return ranges, found, mu_of(summed.own(noise_multiplier))
 
 
-def within(columns, summed=noisy_column_sums, share=1.0):
-    """Return the plan of a sum within ranges for a share of mu^2, and what it runs on."""
+def within(columns, summed=noisy_column_sums, share=1.0, parameter="bounds"):
+    """Return the plan of a sum within ranges for a share of mu^2, and what it runs on.
+
+    `parameter` is where bounds are declared.
+    """
     ranges, own = _learnt_ranges(replace(columns.budget, n_columns=max(1, len(columns.full))),
-                                 columns.edges(), share)
+                                 columns.edges(), share, parameter)
     return Within(ranges, own, summed), ((columns.table, columns.rows), columns.edges())
 
 
-def _learnt_ranges(budget, edges, whole):
+def _learnt_ranges(budget, edges, whole, parameter):
     """Return the choice of ranges where none are declared, and its share of a share of mu^2."""
     unknown = tuple(np.isnan(edges[:, 0]).tolist())
     # So many choices for all of mu^2 would have as much each.
     count = 3 * sum(unknown) / whole if any(unknown) else 0
     share = extreme_share(budget, count)
     tail = min(0.25, _TIED * range_tail(budget, count, share, 0.25))
-    return _Ends(unknown, (tail, 0.5, 1.0 - tail)), share
+    return _Ends(unknown, (tail, 0.5, 1.0 - tail), parameter), share
 
 
 def _ranges_of(edges, found):

@@ -16,6 +16,7 @@ from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.plans import choice_event
 from dpsk._stages import class_plan, column_bounds
 from dpsk._stages.centering import shrunk
+from dpsk._statistics.quantiles import noisy_quantile
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 from dpsk.generative import _margins
 from tests.contracts.tapes import taped
@@ -23,11 +24,11 @@ from tests.contracts.tapes import taped
 MU, RUNS = gaussian_mu(EPSILON, DELTA), 2500
 LABELS = np.arange(N) % 2
 RADIUS, CONSTANT = 1.0, 0.5
-#: Of mu^2, for each of four quantiles, and the share of rows beyond them.
+#: Of mu^2, for each of two medians and four quantiles, and the share of rows beyond them.
 QUANTILE_SHARE, TAIL = 0.02, 0.3
 WIDTH = bounded_range_epsilon(np.sqrt(QUANTILE_SHARE) * MU)
 #: What quantiles are chosen from; row 0 of the ranged fit is beyond.
-GRID = np.arange(-60.0, 61.0) / 30.0
+GRID = np.arange(-60.0, 61.0) / 32.0
 
 
 def table(sign, values):
@@ -64,8 +65,9 @@ def gaussian_ratio(answers, mus, ranges, values):
     for sign in (1.0, -1.0):
         X, y = table(sign, values)
         for place, point in enumerate(points):
-            chances = quantile_chances(X[:, place // 2], 1.0 - TAIL if place % 2 else TAIL)
-            ratio += sign * chances[point]
+            column, which = divmod(place, 3)
+            numbers = X[:, column] - (GRID[points[3 * column]] if which else 0.0)
+            ratio += sign * quantile_chances(numbers, (0.5, TAIL, 1.0 - TAIL)[which])[point]
         if ranges is not None:
             low, high = ranges
             X = (np.clip(X, low, high) - 0.5 * (low + high)) / (0.5 * (high - low))
@@ -123,9 +125,12 @@ def every_pair_is_worth_a_table(monkeypatch):
 @pytest.fixture(autouse=True)
 def ranges_are_learnt_from_few_rows(monkeypatch):
     """Let a fit release the ends of ranges that it may, of a short grid."""
-    monkeypatch.setattr(column_bounds, "real_grid", lambda: GRID)
+    price = choice_event(WIDTH)
+    monkeypatch.setattr(column_bounds, "distance_grid", lambda: GRID)
+    monkeypatch.setattr(column_bounds, "noisy_decimal", lambda rows, numbers, q, *given:
+                        noisy_quantile(rows, numbers, q, GRID, *given))
     for home in (_ranged, class_plan):
-        monkeypatch.setattr(home, "range_rule", lambda budget: (choice_event(WIDTH), TAIL))
+        monkeypatch.setattr(home, "range_rule", lambda budget: (price, TAIL, price))
 
 
 FITS = {"gaussian": (gaussian, [RADIUS, 0.0], gaussian_ratio),

@@ -95,7 +95,7 @@ def ends(delta, steps, runs, rows=TABLE, epsilon=EPSILON):
         counts[[0, -1]] += [-1, 1]
     column = Rows(np.repeat(NUMBERS, counts)[:, None], np.zeros(sum(COUNTS), int))
     budget, price = Budget(len(column), 1, epsilon, delta), declared.release(noise)
-    bounds = column_bounds.learnt_bounds(budget, (0,), lambda _: (price, TAIL))
+    bounds = column_bounds.learnt_bounds(budget, (0,), lambda _: (price, TAIL, None))
     found = [bounds.run((column,), opened, noise)[0] for _ in range(runs * steps // 2)]
     return np.where(np.array(found) < NUMBERS[1::2], 1.0, -1.0).reshape(runs, steps), 4.0 / noise
 
@@ -103,7 +103,7 @@ def ends(delta, steps, runs, rows=TABLE, epsilon=EPSILON):
 @pytest.fixture
 def plain_ends(monkeypatch):
     """Let ends be the points that were chosen, of a short grid."""
-    monkeypatch.setattr(column_bounds, "real_grid", lambda: GRID)
+    monkeypatch.setattr(column_bounds, "distance_grid", lambda: GRID)
     monkeypatch.setattr(column_bounds, "widened", lambda low, high, tail: (low, high))
 
 

@@ -10,6 +10,7 @@ from scipy.stats import chi2
 from dpsk._data.columns import bin_edges
 from dpsk._models.bins import BinnedRows
 from dpsk._models.ranges import RangedRows
+from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk._privacy.events import tally
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk._problem import Budget
@@ -292,7 +293,14 @@ def test_rules_follow_the_signal():
             assert events[0].mu == pytest.approx(2.0 * math.sqrt(share))
     with pytest.raises(ValueError, match="columns: n=1000"):
         bounds_rule(small, 10, "columns")
-    event, tail = bounds_rule(large, 10, "columns")
+    event, tail, median = bounds_rule(large, 10, "columns")
     assert bounds_rule(large, 40, "columns")[0].mu < event.mu and tail == 0.015
     # None stay beyond the ranges of a normal law as n or epsilon grows.
     assert range_rule(large)[0] == event and range_rule(large)[1] < 1e-3
+    # A median costs next to nothing of many rows, and few do without.
+    assert 0.0 < median.mu < 1e-3 * event.mu
+    assert range_rule(Budget(2100, 10, 1.0, 1e-5))[2] is None
+    for n_samples in (3000, 10_000):
+        event, _, median = range_rule(Budget(n_samples, 10, 1.0, 1e-5))
+        spent = 10 * (2 * event.mu**2 + median.mu**2)
+        assert spent <= (1.0 + 1e-9) * 0.4 * gaussian_mu(1.0, 1e-5)**2

@@ -91,8 +91,8 @@ def test_a_fit_costs_its_budget_and_the_certificate_says_so():
     certificate = model.privacy_
     mu = math.sqrt(sum(event.mu**2 for (event,) in tape.events))
     assert 0.999e-5 <= gaussian_delta(mu, 4.0) <= 1e-5
-    # Two ends of each column, a bound, a mean, and a moment.
-    assert len(tape.events) == 2 * 4 + 3
+    # A median and two ends of each column, a bound, a mean, and a moment.
+    assert len(tape.events) == 3 * 4 + 3
     assert Certificate.from_json(certificate.to_json()) == certificate
     shown = {name for name in vars(model) if name.endswith("_")}
     assert shown == {*certificate.released, "n_features_in_", "privacy_"}

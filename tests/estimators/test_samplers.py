@@ -169,9 +169,9 @@ def test_learnt_ranges_cost_their_share_and_are_on_the_certificate():
     certificate = sampler.privacy_
     assert tally(ledgers[0].spent) == tally(certificate.event)
     assert 0.999 * certificate.delta <= certificate.delta_at(2.0) <= certificate.delta
-    # Four quantiles of a fiftieth each, and one of centered norms.
+    # Two medians, four quantiles of a fiftieth each, and one of centered norms.
     counts = sorted(tally(certificate.event).values())
-    assert counts == [1, 1, 5] and "feature_range_" in certificate.released
+    assert counts == [1, 1, 2, 5] and "feature_range_" in certificate.released
     low, high = sampler.feature_range_
     stated = {bound.name: bound for bound in certificate.enforced}
     for name, *ends in zip(frame.columns, low, high, strict=True):

@@ -127,7 +127,8 @@ def test_a_column_of_one_number_or_of_none_has_a_fallback():
 @pytest.mark.parametrize("cls", [DPRobustScaler, DPStandardScaler, DPMinMaxScaler,
                                  DPSimpleImputer])
 def test_too_few_rows_are_warned_of_by_public_facts(cls):
-    with pytest.warns(PrivacyWarning, match="n=50 rows are too few for .* declare bounds"):
+    said = "n=50 rows are too few for .* declare bounds in columns, or raise epsilon"
+    with pytest.warns(PrivacyWarning, match=said):
         fitted(cls, table(50), epsilon=0.1, delta=1e-6)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
