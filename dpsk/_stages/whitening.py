@@ -27,6 +27,8 @@ from dpsk._problem import Geometry
 from dpsk._stages.base import RowStage
 from dpsk._stages.thresholding import thresholded
 from dpsk._statistics.moments import mean_noise, noisy_second_moment, second_moment_noise
+from dpsk._warnings import warn
+from dpsk.exceptions import PrivacyWarning
 
 if TYPE_CHECKING:
     from typing import Any
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["InverseRoot", "Spectrum", "UnitNorm", "Whitening", "ampleness", "moment_budget"]
 
+#: Part of a mean square norm from which on the mean row is far from 0.
+_FAR = 0.8
 #: Of the floor: what eigenvalues of noise alone come to.
 _NOISE_OF_FLOOR = 0.4
 #: Of the largest entry of the map.
@@ -159,6 +163,8 @@ class Whitening(RowStage):
         self._matrix, self._sizes = _on_grid(root.matrix / usual, root.sizes / usual)
         means = (found.moment[:, -1], mean_noise(model, rows.n_units, mu)) if (
             model.fit_intercept) else ()
+        if means:
+            self._warn_of_far_rows(found.moment, floor)
         self.spectrum = Spectrum(root.vectors, root.moments / usual**2, root.sizes / usual,
                                  self._matrix, found.covariance, *means)
         if found.parts is not None:
@@ -172,6 +178,16 @@ class Whitening(RowStage):
             coefficients = self._matrix[:model.n_features] / model.unit
             problem = replace(problem, penalty=problem.penalty.mapped(coefficients))
         return self._mapped(replace(problem, geometry=geometry), rows)
+
+    def _warn_of_far_rows(self, moment: FloatArray, floor: float) -> None:
+        """Warn if the mean row has most of the norm, and noise hides the usual variance."""
+        constant = max(float(moment[-1, -1]), np.finfo(float).tiny)
+        squares = np.trace(moment) / constant - 1.0
+        mean = float(np.square(moment[:-1, -1]).sum()) / constant**2
+        if mean >= _FAR * squares and squares - mean <= floor * (len(moment) - 1):
+            warn("features are far from 0 for their spread, so noise hides much of it: subtract "
+                 "public centers, or put DPStandardScaler before this estimator in a DPPipeline.",
+                 PrivacyWarning)
 
     @property
     def unit(self) -> float:
