@@ -100,6 +100,9 @@ class Problem:
         Of the table: public bound on the rows' weights; inf where there is none.
     grouped : bool
         Whether `n_samples` are groups of rows.
+    log_odds : float
+        Released ones of the second of two classes, where one is rare, which descent starts from
+        without momentum; else 0. No price follows from it.
     """
 
     n_samples: int
@@ -111,8 +114,9 @@ class Problem:
     delta: float
     geometry: Geometry | None = None
     weight_bound: float = 1.0
-    # Who is whose key is in that of the noise already.
+    # Who is whose key is in that of the noise already, and so are rows that odds follow from.
     grouped: bool = field(default=False, repr=False)
+    log_odds: float = field(default=0.0, repr=False)
 
     @cached_property
     def lipschitz(self) -> float:
@@ -152,6 +156,8 @@ class Problem:
         # Sets may be without that point, and solvers inside them start from their middle.
         if self.loss.vector_output and self.loss.first_score and self.penalty.is_smooth:
             theta = self.model.constant(self.loss.first_score)
+        if self.log_odds:
+            theta = self.model.constant(self.log_odds)
         return np.append(theta, np.zeros(self.loss.n_extra)) if self.loss.n_extra else theta
 
     @cached_property
