@@ -21,8 +21,8 @@ _FLAT_SIGNAL, _STEPS_SIGNAL = 150.0, 800.0
 #: The least share of steps in between, and by how much steps are longer at most where fewer are
 #: made than wanted, with all of them and with that share.
 _LEAST_SHARE, _MOST_STRETCH = 0.6, (1.5, 1.875)
-#: How much longer steps are from the odds of a rare class, where losses curve half as much.
-_RARE_STEP = 2.0
+#: How much longer steps are from the odds of a rare class, which have no momentum.
+_RARE_STEP = 1.5
 #: Random batches: one of so many parts of the rows, and no smaller; passes over all rows by the
 #: root of the signal, and the least and the most; and so of steps.
 _BATCH_PARTS, _SMALLEST_BATCH = 5, 256

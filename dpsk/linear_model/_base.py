@@ -53,7 +53,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
     _reach: ClassVar[float | None] = None
     #: Whether long rows are scaled with their targets, as they may be where a target is a score.
     _whole: ClassVar[bool] = False
-    #: Whether rows are shares of some 1, which fewer whiten; odds of a rare class, released before.
+    #: Whether rows are shares of some 1, which fewer whiten; released odds of a rare class.
     _of_shares: bool = False
     _log_odds: float = 0.0
     #: The radius of a set where the user gives none; None: one must be given.
