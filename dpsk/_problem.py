@@ -100,6 +100,9 @@ class Problem:
         Public bound on the rows' weights; inf if there is none.
     grouped : bool
         Whether `n_samples` are groups of rows.
+    log_odds : float
+        Released log-odds of the second of two classes, from which descent starts if one of them
+        is rare; else 0. No privacy cost depends on it.
     """
 
     n_samples: int
@@ -111,8 +114,9 @@ class Problem:
     delta: float
     geometry: Geometry | None = None
     weight_bound: float = 1.0
-    # Not in the repr, because the key of the noise includes the groups already.
+    # Not in the repr: the key of the noise includes the groups and the rows that odds follow from.
     grouped: bool = field(default=False, repr=False)
+    log_odds: float = field(default=0.0, repr=False)
 
     @cached_property
     def lipschitz(self) -> float:
@@ -152,6 +156,8 @@ class Problem:
         # A constraint set may not contain that point; its solvers start from the center.
         if self.loss.vector_output and self.loss.first_score and self.penalty.is_smooth:
             theta = self.model.constant(self.loss.first_score)
+        if self.log_odds:
+            theta = self.model.constant(self.log_odds)
         return np.append(theta, np.zeros(self.loss.n_extra)) if self.loss.n_extra else theta
 
     @cached_property

@@ -11,11 +11,11 @@ from dpsk._privacy.closed_forms import bounded_range_epsilon
 
 __all__ = ["ATOMS", "ATOM_DEVIATIONS", "ATOM_ROWS", "BUCKETS", "CHOSEN_LEVELS", "CLASS_PAIRS",
            "CLASS_SHARE", "COUNT_SHARE", "DISCLOSURE_SHARE", "END_REACH", "EXTREMES",
-           "FIRST_SHARE", "MOMENTS", "MOST_CATEGORIES", "MOST_SKEW", "OCCUPIED", "REMAINDER",
-           "SPREADS", "TARGET_PAIRS", "PairRule", "category_share", "class_scarcity",
-           "curve_penalty", "extreme_share", "hashing_pays", "knot_levels", "knot_share",
-           "knot_signal", "median_share", "moment_share", "range_points", "range_tail",
-           "skew_error", "spread_share"]
+           "FIRST_SHARE", "MOMENTS", "MOST_CATEGORIES", "MOST_SKEW", "OCCUPIED", "RARE_SCARCITY",
+           "RARE_SIGNALS", "REMAINDER", "SPREADS", "TARGET_PAIRS", "PairRule", "category_share",
+           "class_log_odds", "class_scarcity", "curve_penalty", "extreme_share", "hashing_pays",
+           "knot_levels", "knot_share", "knot_signal", "median_share", "moment_share",
+           "odds_of_rare", "range_points", "range_tail", "skew_error", "spread_share"]
 
 #: The least share of mu^2 of all knots, the largest where all columns are numbers, and the signal
 #: of a choice that it buys in between: ``n mu`` of one, so that ranks are off by a share of rows.
@@ -63,6 +63,9 @@ CHOSEN_LEVELS, _INTERVALS = (2, 6), 0.7
 #: The share of mu^2 of how many rows are of either of two classes, and by how many standard
 #: deviations of its noise the number of the rarer one is taken for larger.
 CLASS_SHARE, _CLASS_DEVIATIONS = 0.01, 2.0
+#: The `class_scarcity` from which on descent starts from the odds of a rare class, without
+#: momentum, and the least ``n mu`` over the number of features, and the most over both.
+RARE_SCARCITY, RARE_SIGNALS = 2.0, (70.0, 100.0)
 
 
 def knot_signal(budget, n_numeric):
@@ -105,15 +108,34 @@ def skew_error(n_samples, noise):
     return math.sqrt(192.0 * (noise / n_samples)**2 + 8.0 / n_samples)
 
 
-def class_scarcity(counts, noise):
-    """Return 1 over four times the variance of labels of two classes: what knots are fewer by.
+def class_log_odds(counts, noise):
+    """Return the log-odds of the second of two classes.
 
-    Rows say so much less of a score than where both classes are as large. The two `counts` have
-    noise of a standard deviation, and noise makes no class rare.
+    The two `counts` have noise of a standard deviation, and noise makes no class rare.
     """
     total = counts.sum()
     rarer = np.clip(counts.min() + _CLASS_DEVIATIONS * noise, 1.0, 0.5 * total) / total
-    return float(0.25 / (rarer * (1.0 - rarer)))
+    odds = math.log(rarer / (1.0 - rarer))
+    return odds if counts[1] < counts[0] else -odds
+
+
+def class_scarcity(log_odds):
+    """Return 1 over four times the variance of labels of two classes: what knots are fewer by.
+
+    Rows say so much less of a score than where both classes are as large.
+    """
+    return math.cosh(0.5 * log_odds)**2
+
+
+def odds_of_rare(budget, width, log_odds):
+    """Return log-odds that descent on so many features starts from, 0 where no class is rare.
+
+    Nor where noise allows few steps, which momentum lengthens, or drowns beside all rows say.
+    """
+    scarcity, (least, most) = class_scarcity(log_odds), RARE_SIGNALS
+    if not budget.is_private or scarcity < RARE_SCARCITY:
+        return 0.0
+    return log_odds if least <= _whole_signal(budget) / (width + 1) < most * scarcity else 0.0
 
 
 def knot_share(budget, n_choices, n_numeric, n_columns):

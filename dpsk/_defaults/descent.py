@@ -21,6 +21,8 @@ _FLAT_SIGNAL, _STEPS_SIGNAL = 150.0, 800.0
 #: The least share of steps in between, and by how much steps are longer at most where fewer are
 #: made than wanted, with all of them and with that share.
 _LEAST_SHARE, _MOST_STRETCH = 0.6, (1.5, 1.875)
+#: How much longer steps are from the odds of a rare class, which have no momentum.
+_RARE_STEP = 1.5
 #: Random batches: one of so many parts of the rows, and no smaller; passes over all rows by the
 #: root of the signal, and the least and the most; and so of steps.
 _BATCH_PARTS, _SMALLEST_BATCH = 5, 256
@@ -78,6 +80,8 @@ def default_step(problem, clip_norm):
     elif clipped or not problem.loss.clippable:
         gain = max(1.0, measured.plain_gain / _clip_growth(problem))
         smoothness /= gain * _shrinkage(problem)
+    if problem.log_odds:
+        smoothness /= _RARE_STEP
     return 1.0 / (smoothness + problem.penalty.smoothness)
 
 
@@ -113,8 +117,14 @@ def stretch(problem, clip_norm):
 
 
 def accelerates(problem):
-    """Return whether full-batch steps have momentum: where a clip leaves curvatures unlike."""
-    return problem.geometry is None or loss_defaults(problem.loss).accelerates
+    """Return whether full-batch steps have momentum: where a clip leaves curvatures unlike.
+
+    Not from released odds of a rare class: its loss hardly curves, so nothing forgets the noise
+    that momentum adds up, and what is left of the way is short.
+    """
+    if problem.geometry is None:
+        return True
+    return loss_defaults(problem.loss).accelerates and not problem.log_odds
 
 
 def _enough_steps(problem, clip_norm):

@@ -179,13 +179,13 @@ class TableCode:
     pairs : tuple of (int, int)
         Columns whose features are multiplied, each of one with each of the other; that makes
         blocks of norm at most 1, after those of the columns.
-    scarcity: float
-        How many times less a row says of a score than where both classes are as large; released.
+    log_odds: float
+        Released ones of the second of two classes; 0 where none were.
     """
 
     parts: tuple
     pairs: tuple = ()
-    scarcity: float = 1.0
+    log_odds: float = 0.0
     dtype: ClassVar[type] = np.float32
 
     def for_next_rows(self) -> TableCode:

@@ -17,7 +17,14 @@ from dpsk._data.opening import check_targets
 from dpsk._data.source import Rows
 from dpsk._data.tables import read_next_table, read_table
 from dpsk._data.weights import check_weights
-from dpsk._defaults.columns import DISCLOSURE_SHARE, FIRST_SHARE, PairRule, curve_penalty
+from dpsk._defaults.columns import (
+    DISCLOSURE_SHARE,
+    FIRST_SHARE,
+    PairRule,
+    class_scarcity,
+    curve_penalty,
+    odds_of_rare,
+)
 from dpsk._estimator import DPEstimator
 from dpsk._mechanism.core import Choices, Share
 from dpsk._models.monotone import check_monotonic, constrained
@@ -69,6 +76,13 @@ class AdditiveModel(DPEstimator):
     def _linear(self, **params):
         """Return the linear model of features; `params` are its bound on rows and its budget."""
 
+    def _last_linear(self, budget, code, **params):
+        """Return the linear model of features, which descends from the odds of a rare class."""
+        model = self._linear(data_norm=code.norm, alpha=curve_penalty(budget), **params)
+        if not isinstance(getattr(self, "class_weight", None), dict):
+            model._log_odds = odds_of_rare(budget, code.width, code.log_odds)
+        return model
+
     def _first_linear(self, **params):
         """Return the linear model that pairs of columns are chosen by."""
         return self._linear(**params)
@@ -116,8 +130,7 @@ class AdditiveModel(DPEstimator):
             code, values = code.for_next_rows(), read_next_table(self, X, columns)
         code, features, left = self._with_pairs(code, columns, values, told, budget, steps,
                                                 1.0 - plan.share)
-        model = steps.fit(left, partial(self._linear, data_norm=code.norm,
-                                        alpha=curve_penalty(budget)), features, **told.of_fit)
+        model = steps.fit(left, partial(self._last_linear, budget, code), features, **told.of_fit)
         self._columns, self._code = columns, code.for_next_rows()
         model.coef_ = without_unseen(model, self._code)
         self._signs = constrained(self.monotonic_cst, columns)
@@ -196,7 +209,7 @@ class AdditiveModel(DPEstimator):
                 if width > 1 and not signs[place]]
         candidates = [(one, other) for place, (other, width) in enumerate(free)
                       for one, beside in free[:place] if beside * width <= largest]
-        if self.interactions == "auto" and not rule.pays(budget, code.scarcity):
+        if self.interactions == "auto" and not rule.pays(budget, class_scarcity(code.log_odds)):
             candidates = []
         # Prices do not depend on what was released, as candidates do.
         left -= FIRST_SHARE + rule.share

@@ -53,8 +53,9 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
     _reach: ClassVar[float | None] = None
     #: Whether long rows are scaled with their targets, as they may be where a target is a score.
     _whole: ClassVar[bool] = False
-    #: Whether rows are shares of some 1, of which fewer are enough for whitening.
+    #: Whether rows are shares of some 1, which fewer whiten; released odds of a rare class.
     _of_shares: bool = False
+    _log_odds: float = 0.0
     #: The radius of a set where the user gives none; None: one must be given.
     _usual_radius: ClassVar[float | None] = None
     _default_norm: ClassVar[float | str | None] = "auto"
@@ -134,7 +135,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         model = self._row_model(rows, n_outputs)
         facts = Problem(n_samples=n_samples, model=model, loss=loss, penalty=self._penalty(0),
                         epsilon=epsilon, delta=delta, weight_bound=weight_bound,
-                        grouped=rows.groups is not None)
+                        grouped=rows.groups is not None, log_odds=self._log_odds)
         penalty, constraint = self._penalty_and_set(facts)
         facts = replace(facts, penalty=penalty(0))
         name = self._solver_name(facts)

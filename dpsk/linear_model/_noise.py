@@ -267,7 +267,7 @@ def _fits(model, X, y, epsilon, n_draws, fit_params=MappingProxyType({})):
         replay = without_callbacks(clone(model)).set_params(
             solver=model._noise_facts.solver, epsilon=epsilon, delta=model._noise_facts.delta,
             random_state=None, verbose=0)
-        replay._of_shares = model._of_shares
+        replay._of_shares, replay._log_odds = model._of_shares, model._log_odds
         with _paid_beforehand(replay):
             without_warnings(replay.fit, X, y, **fit_params)
         yield replay

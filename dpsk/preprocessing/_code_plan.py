@@ -21,6 +21,7 @@ from dpsk._defaults.columns import (
     OCCUPIED,
     REMAINDER,
     category_share,
+    class_log_odds,
     class_scarcity,
     hashing_pays,
     knot_levels,
@@ -215,11 +216,11 @@ class CodePlan(Composite):
         """Return the `TableCode` of rows of a `Table`, and its columns as they are now known."""
         (table, rows), given = data, (session, noise_multiplier)
         knots, words, cells, classes = self.parts
-        levels, scarcity, points, error = self.levels, 1.0, {}, math.inf
+        levels, log_odds, points, error = self.levels, 0.0, {}, math.inf
         if classes.share:
             counts, noise = classes.run((rows, 2), *given), classes.own(noise_multiplier)
-            scarcity = class_scarcity(counts, noise)
-            levels = knot_levels(self.signal, scarcity)
+            log_odds = class_log_odds(counts, noise)
+            levels = knot_levels(self.signal, class_scarcity(log_odds))
         if knots.share:
             bounds = [column.edges for column in table.columns]
             points, noise = knots.run((rows, self._levels, bounds), *given)
@@ -238,7 +239,7 @@ class CodePlan(Composite):
                       if place in bases else
                       _indicators(column.categories, table.found[place], found.get(place))
                       for place, column in enumerate(columns))
-        return TableCode(parts, scarcity=scarcity), columns
+        return TableCode(parts, log_odds=log_odds), columns
 
     def _frequent(self, table, rows, words, session, noise_multiplier):
         """Return the positions of categories that were found, and into how many buckets the

@@ -77,7 +77,7 @@ class GradientDescent(GroupClipped):
         C. None: see `default_clip_norm`.
     accelerate : bool or None
         Whether to use Nesterov's momentum. None: with ``schedule="default"`` only, and not on
-        networks, nor for squares on whitened rows.
+        networks, nor for squares on whitened rows, nor from the odds of a rare class.
     iterate : {"tail", "half", "last", "average", "random"} or None
         "tail" averages the last quarter of the iterates, "half" their last half. "random": one
         of the first `max_iter`, its index drawn before the noise is calibrated; only as many
