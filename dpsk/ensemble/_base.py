@@ -79,7 +79,7 @@ class BoostedTrees(TableTrees):
         self._known_sets(columns)
         constrained(self.monotonic_cst, columns)
 
-    def _start_fit(self, steps, budget, plan, data, told):
+    def _start_fit(self, steps, budget, plan, data, targets, told):
         (share, count), balance = self._shared(budget), self._balance_share()
         share *= 1.0 - balance
         left = 1.0 - share - balance

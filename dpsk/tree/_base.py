@@ -54,11 +54,11 @@ class TableTrees(DPEstimator):
         """
 
     @abstractmethod
-    def _start_fit(self, steps, budget, plan, data, told):
+    def _start_fit(self, steps, budget, plan, data, targets, told):
         """Fit what comes before the trees; return it, and the trees' share of mu^2.
 
-        `data` are a table and targets, `plan` is that of its bins, and `told` has weights and
-        groups by name, where there are any.
+        `data` are a table and targets, `plan` is that of its bins, `targets` are rows of what was
+        read of targets, and `told` has weights and groups by name, where there are any.
         """
 
     @abstractmethod
@@ -115,7 +115,8 @@ class TableTrees(DPEstimator):
             told["groups"] = members.codes
         # What transformers return is not asked for, so no container has to be there.
         with config_context(transform_output="default"):
-            start, share = self._start_fit(steps, budget, plan, (X, y), told)
+            start, share = self._start_fit(steps, budget, plan, (X, y), Rows(
+                np.broadcast_to(np.int8(0), (n_samples, 1)), numbers, groups=members), told)
         vars(self).update(known)
         self._columns = start._columns
         self._bins = TableBins.of(start._code, self._order(n_columns))

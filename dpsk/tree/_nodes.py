@@ -56,7 +56,7 @@ class SumTrees(TableTrees):
         return {name: _even_bins(*given) if isinstance(given, tuple) and len(given) == 2 else given
                 for name, given in self.columns.items()} if self.columns else self.columns
 
-    def _start_fit(self, steps, budget, plan, data, told):
+    def _start_fit(self, steps, budget, plan, data, targets, told):
         before = BINS_SHARE if plan.share else 0.0
         # Bins know nothing of weights.
         told = {name: each for name, each in told.items() if name == "groups"}

@@ -9,8 +9,6 @@ import numpy as np
 from dpsk._callbacks import private_fit
 from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
-from dpsk._data.groups import groups_of
-from dpsk._data.source import Rows
 from dpsk._data.targets import centered, middle_of, numeric_targets
 from dpsk._docs import documented
 from dpsk._mixins import LEARNT_TARGETS, BoundedRegressor
@@ -62,17 +60,14 @@ class TreeTargets(BoundedRegressor):
     def _facts(self, rows):
         return Budget(rows.n_units, 1, *self._budget(rows.n_units))
 
-    def _start_fit(self, steps, budget, plan, data, told):
-        y = numeric_targets(data[1])
-        rows = Rows(np.broadcast_to(np.int8(0), (len(y), 1)), y, groups=groups_of(
-            told.get("groups"), len(y), random_state=self.random_state))
-        bounds = self._declared_bounds(rows)
-        start, share = super()._start_fit(steps, budget, plan, data, told)
+    def _start_fit(self, steps, budget, plan, data, targets, told):
+        bounds = self._declared_bounds(targets)
+        start, share = super()._start_fit(steps, budget, plan, data, targets, told)
         if bounds:
             steps.enforce(self._target_bound(bounds))
         else:
             stage = TargetBounds(centered, np.float64)
-            share -= steps.learn(stage, rows)
+            share -= steps.learn(stage, targets)
             bounds = stage.value
         self.target_bounds_ = bounds
         return start, share
