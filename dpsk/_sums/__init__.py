@@ -1,4 +1,5 @@
-"""Sums over rows, of which each adds a vector whose norm is clipped.
+"""Sums over rows: every row adds one vector, whose norm is clipped.
 
-`clip` has the clip and its proof, `terms` the loop. A new model needs terms, and no sum.
+`clip` holds the clip and its proof, and `terms` the loop that clips and adds. A new model needs
+a class of terms, but no new sum.
 """
