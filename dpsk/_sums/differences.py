@@ -30,7 +30,7 @@ class DifferenceSums(LinearSums):
     """Sums of clipped gradients, and of clipped differences of clipped gradients.
 
     The object keeps the derivatives of all rows at the latest anchor, so that a difference needs
-    one pass over the rows of its batch.
+    predictions at one point only.
     """
 
     _anchor = None
