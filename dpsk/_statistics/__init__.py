@@ -1,1 +1,1 @@
-"""Statistics that are released once: counts, moments, quantiles, categories, pairs, tables."""
+"""Noisy statistics from one query each: counts, moments, quantiles, categories, tables."""

@@ -28,7 +28,7 @@ class WhitenedGridEntry(GridEntry):
 
     The total of unmapped rows has the same bits in any order and with any blocks, and so has its
     product with the public matrix. Rounding in that product is accounted for like rounding in a
-    float sum. So the total need not fit a double: it has as many bits per row as one block would,
+    float sum. So the total need not fit a double: the grid is as fine as for a single block,
     however many rows there are.
 
     The scale of a part is a pair: the scales of rows, and the constants divided by them, one
