@@ -1,7 +1,7 @@
 r"""Noisy counts, means and second moments for the stages; the sums before noise are exact.
 
-Replacing one row of norm at most R moves the sum of rows by at most 2R, and the vector of class
-counts by at most ``sqrt(2)``. With two classes, one count suffices, and it moves by 1. For second
+Replacing one row of norm at most R moves the sum of rows by at most 2R, and the counts of classes
+by at most ``sqrt(2)``. With two classes, one count suffices, and it moves by 1. For second
 moments, a constant c is appended to rows of norm at most ``R >= c``. Replacing the row ``x`` by
 ``y`` moves ``sum (x, c)(x, c)'`` by a Frobenius norm of at most ``sqrt(2) (R^2 + c^2)``, as
 ``||aa' - bb'||^2 = |a|^4 + |b|^4 - 2 (a.b)^2``. Noise on the symmetric matrix has the standard
@@ -79,9 +79,9 @@ def noisy_target_mean(rows: RowSource, mu: float, session: Session) -> tuple[flo
 
 
 def noisy_counts(rows: RowSource, n_groups: int, mu: float, session: Session) -> FloatArray:
-    """Return the noisy number of rows in each of several classes, float64, shape (n_groups,).
+    """Return the noisy number of rows in every class or DRO group, float64, shape (n_groups,).
 
-    The last target of a row is its class. There are at least 2 classes; their number is public.
+    The last target of a row is its class or group; there are at least 2, and a public number.
     Under user-level privacy, one row per user is counted, drawn by public randomness.
     """
     # The number of rows is public, so one of two counts gives both.
@@ -157,7 +157,7 @@ def _targets_sum(rows: RowSource, unit: float) -> FloatArray:
 
 
 def _group_counts(rows: RowSource, n_groups: int) -> FloatArray:
-    """Return the number of rows in every class, float64."""
+    """Return the number of rows in every class or DRO group, float64."""
     counts = np.zeros(n_groups)
     for part in rows.shown(_PART):
         y, _ = rows.beside(part)
