@@ -1,1 +1,1 @@
-"""Noisy statistics from one query each: counts, moments, quantiles, categories, tables."""
+"""Noisy counts, moments, quantiles, categories and tables, each from one query."""

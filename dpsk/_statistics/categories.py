@@ -68,14 +68,14 @@ class FrequentCategories(Mechanism):
     delta: float
 
     def event(self, noise_multiplier: float) -> Event:
-        """Return the privacy cost: a Gaussian event and a disclosure with probability delta."""
+        """Return the privacy cost: a Gaussian event and a `Disclosure`."""
         if not noise_multiplier:
             return NotPrivate()
         return Composed((gaussian(mu_of(noise_multiplier)), Disclosure(self.delta)))
 
     def run(self, data: tuple[RowSource, Sequence[int], Sequence[int]], session: Session,
             noise_multiplier: float) -> list[tuple[IntArray, FloatArray]]:
-        """Return the frequent categories of every column, in order of position, with counts.
+        """Return the frequent categories of every column, sorted, with noisy counts.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class FrequentCategories(Mechanism):
 
 def noisy_counts(rows: RowSource, columns: dict[Any, Any], mu: float,
                  session: Session) -> dict[int, FloatArray]:
-    """Return noisy counts of rows in every cell of some columns; the noise is `count_noise`.
+    """Return noisy counts of rows by cell in some columns, with noise `count_noise`.
 
     Parameters
     ----------
@@ -131,8 +131,7 @@ def noisy_counts(rows: RowSource, columns: dict[Any, Any], mu: float,
     sizes = [cells if isinstance(cells, int) else len(cells) + 1 for cells in columns.values()]
     moved, unit = math.sqrt(2.0 * len(columns)), _UNIT
     if rows.groups is not None:
-        # Shares move no more than rows: see the proof in `tables`. Large groups have small
-        # shares, which need a fine grid.
+        # Shares move no more than rows (see `tables`), and shares of large groups are small.
         unit = min(unit, 2.0 ** -exact_bits(rows.n_units, moved / mu))
     counts = session(
         gaussian(mu), lambda batch: rows.added(_counts, list(columns), sizes, columns, unit),

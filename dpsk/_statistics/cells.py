@@ -1,15 +1,15 @@
-r"""Private quantiles of numbers of any magnitude, and knots, selected from decimals in cells.
+r"""Private quantiles of numbers of any magnitude, and knots, selected in cells.
 
 Scores and privacy cost are those of `quantiles`.
 
 **Medians of several slices.** Slices lie between points that were selected before, and the target
-of a slice is half its count. The medians of all slices are one selection. A row that is replaced
+of a slice is half its count. One query selects the medians of all slices. A row that is replaced
 within a slice moves the slice's scores by at most 1. A row that moves to another slice changes
 both counts and both targets: every score of the two slices moves by at most 1/2 up or down, so
 each of the two selections has a privacy loss in an interval of half the length. Two of these cost
 no more than a whole one, in pure epsilon and in Gaussian mu: ``h(2 y) >= sqrt(2) h(y)`` for the
-`h` of `closed_forms`, y > 0. Points selected before belong to no slice. So if many rows share a
-number, it takes one point only, and the slices next to it get the other points.
+`h` of `closed_forms`, y > 0. Points selected before belong to no slice, so a number that many
+rows share takes one point, and the slices next to it select other points.
 
 **Cells.** A cell is selected by the total weight of its points, ``log sum w exp(u / s)``; then a
 group of its points in the same way, and then one point of the group. All use independent Gumbel
@@ -17,10 +17,9 @@ noise, so every point has the same probability as in one selection from all poin
 clipped below at ``-r``, where r is a multiple of the noise scale: ``max(-r, u)`` moves by no more
 than u, and in the same direction.
 
-**Groups.** Every row may be weighted by its share of its group. Ranks are then sums of weights,
+**Groups.** Rows may be weighted by their shares of their group. Ranks are then sums of weights,
 and the weights of a group sum to w <= 1. A group adds b to the weight below a point and w to the
-total, so ``b - q w`` is in [-q, 1 - q]: replacing a group moves a score by at most 1, as a row
-does.
+total, so ``b - q w`` is in [-q, 1 - q]. Replacing a group or a row moves a score by at most 1.
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ def noisy_decimal(rows: RowSource, numbers: Callable[..., FloatArray], q: float,
                   event: Elementary, session: Session, upward: bool = True,
                   bounds: tuple[float, float] | None = None, weighted: bool = False,
                   whole: bool = False) -> float:
-    """Return a decimal of nine digits near a quantile of numbers of any magnitude, a float.
+    """Return a decimal of nine digits near a quantile of numbers of any magnitude.
 
     Parameters and privacy cost are those of `noisy_quantile`. Numbers and points are clipped to
     public `bounds`, if given. Groups are represented by one row each or, if `weighted`, by all
@@ -121,7 +120,7 @@ def noisy_decimal(rows: RowSource, numbers: Callable[..., FloatArray], q: float,
 
 
 class _Choices:
-    """Selections from one column, whose sorted places (indices of points) are kept in memory.
+    """Selections from one column; keeps its sorted places (indices of points).
 
     Points between two numbers have the same score. In each cell or group, one score represents
     all of them, increased by the logarithm of their total weight.
@@ -149,7 +148,7 @@ class _Choices:
         return [int(ends[0]) - (points[0] > low), int(ends[1]) + (points[1] < high)]
 
     def quantiles(self, slices: Sequence[tuple[int, int]]) -> list[int]:
-        """Return a place near the quantile of every slice, a list of int; slices include ends.
+        """Return a place near the quantile of every slice; slices include both ends.
         """
         n_each, parts = self.points.n_each, sum(self.points.parts)
         # A slice has the scores of its cells, then zeros whose noise selects within a cell.
@@ -205,7 +204,7 @@ class _Choices:
         return np.ceil(rank).astype(int)
 
     def _near(self, low: int, high: int) -> tuple[float, float, slice]:
-        """Return the ranks at which a slice begins and ends, and the rows near its quantile."""
+        """Return the first and last rank of a slice, and the rows near its quantile."""
         first, last = map(int, np.searchsorted(self._places, [low, high + 1]))
         begin, end = self._rank(first), self._rank(last)
         middle = begin + self._q * (end - begin)
@@ -237,10 +236,9 @@ class _Choices:
 
     def _together(self, first: int, last: int, width: int, low: int,
                   high: int) -> tuple[IntArray, FloatArray]:
-        """Return the parts of `width` points from place `first` to `last`, and their scores.
+        """Return the parts of `width` points from `first` to `last`, and their scores.
 
-        The score of a part is ``s log sum w exp(u / s)`` over its points; without noise, the best
-        score of its points.
+        The score of a part is ``s log sum w exp(u / s)`` over its points; if s = 0, the best u.
         """
         begin, end, near = self._near(low, high)
         own = slice(*np.searchsorted(self._places, [first, last + 1]))
@@ -267,7 +265,7 @@ class _Choices:
         return parts[firsts], found
 
     def _best(self, low: int, high: int, noisy: FloatArray) -> int:
-        """Return the place selected by the noisy scores of cells, then of parts within them."""
+        """Return the place selected by noisy scores of cells, then of their parts."""
         first, last, width, parts = low, high, self.points.n_each, self.points.parts
         cells, noisy = np.split(noisy, [len(noisy) - sum(parts)])
         chosen = low // width + int(np.argmax(cells))
@@ -291,7 +289,7 @@ def _whole_numbers(places: FloatArray) -> list[int]:
 
 @dataclass(frozen=True)
 class _Only:
-    """Selects the best place of every slice; instances with equal slices compare equal."""
+    """Selects the best place of every slice; compares equal if the slices are equal."""
 
     slices: tuple[tuple[int, int], ...]
     #: Computes the places from noisy scores; can be called once.

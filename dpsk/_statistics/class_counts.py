@@ -1,4 +1,4 @@
-r"""Noisy counts and sums of every class: of nonnegative rows, and of binary features (flags).
+r"""Noisy counts and sums by class, of nonnegative rows and of binary features.
 
 **Nonnegative rows.** A row x of norm at most R adds ``(sqrt(u), sqrt(v) x / R)`` to its class,
 where ``u + v = 1``. This vector is no longer than 1. No entry is negative, so the inner product of
@@ -128,7 +128,7 @@ def _row_sums(rows: RowSource, n_classes: int, radius: float,
 
 def _flag_counts(rows: RowSource, n_classes: int,
                  threshold: float | None) -> tuple[FloatArray, FloatArray]:
-    """Return the count of every class and of its rows with each flag, in integer units."""
+    """Return counts of classes, and of their rows with each flag, in integer units."""
     counts, sums = np.zeros(n_classes), np.zeros((n_classes, rows.n_features))
     for X, codes, weights in _blocks(rows):
         shares = whole_weights(codes, weights) / COUNT_UNIT
@@ -138,7 +138,7 @@ def _flag_counts(rows: RowSource, n_classes: int,
 
 
 def are_set(X: Features, threshold: float | None) -> Features:
-    """Return 1 where an entry is above `threshold` (if None: is not 0), and 0 elsewhere."""
+    """Return 1 where an entry is above `threshold` (None: is not 0), 0 elsewhere."""
     return _of_entries(X, lambda entries: (
         entries != 0 if threshold is None else entries > threshold).astype(np.float64))
 

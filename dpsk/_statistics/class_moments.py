@@ -1,4 +1,4 @@
-r"""Noisy counts, sums and second moments of the classes of rows, all from one query.
+r"""Noisy counts, sums and second moments of classes, all from one query.
 
 **One matrix per class**, in a subspace that was released before.
 
@@ -142,7 +142,7 @@ def noisy_class_moments(rows: RowSource, n_classes: int, basis: FloatArray, radi
 
 def noisy_shared_moments(rows: RowSource, n_classes: int, radius: float, mu: float,
                          session: Session) -> ClassMoments:
-    """Return the `ClassMoments` of rows, with one second moment for all classes together.
+    """Return the `ClassMoments` of rows, with one second moment for all classes.
 
     Parameters are those of `noisy_class_moments`.
     """
@@ -185,7 +185,7 @@ def noisy_class_squares(rows: RowSource, n_classes: int, radius: float, mu: floa
 
 
 def with_short_squares(rows: FloatArray, radius: float) -> FloatArray:
-    """Scale rows, no longer than `radius`, until their squares keep their bound, in place."""
+    """Scale rows, of norm at most `radius`, in place until their squares are bounded."""
     fourth = np.sqrt(np.einsum("ij,ij,ij,ij->i", rows, rows, rows, rows))
     most = _most_squares(radius, rows.shape[1])
     rows *= clip_factors(np.sqrt(fourth), math.sqrt(most) * HEADROOM)[:, None]
@@ -232,8 +232,7 @@ def _entering(X: FloatArray, weights: FloatArray | None, constant: float,
     entering = np.full((len(X), X.shape[1] + 1), constant / unit)
     np.divide(X, unit, out=entering[:, :-1])
     if weights is not None:
-        # A weight of 1 changes nothing: a fit with unit weights may share its noise key with an
-        # unweighted one, and then their sums must be equal.
+        # Weights of 1 change nothing: an unweighted fit may repeat the noise, on the same sums.
         entering *= (np.where(weights < 1.0, _DOWN, 1.0) * np.sqrt(weights))[:, None]
     return np.trunc(entering, out=entering)
 
@@ -273,5 +272,5 @@ def members(codes: IntArray, n_classes: int) -> Any:
 
 
 def _constant(radius: float) -> float:
-    """Return the constant that is appended to rows: a power of two near half of their bound."""
+    """Return the constant appended to rows: a power of two near half of their bound."""
     return 2.0 ** (math.floor(math.log2(radius)) - 1)

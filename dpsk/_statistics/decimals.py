@@ -39,7 +39,7 @@ _CLOSE = 1e-2
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Increasing points in cells with equal numbers of points, and their public weights.
+    """Increasing points in cells of equal numbers of points, with public weights.
 
     Attributes
     ----------
@@ -78,10 +78,7 @@ class Points:
         return np.concatenate([[0.0], np.cumsum(self.weights)])
 
     def weights_of(self, starts: IntArray, ends: IntArray) -> FloatArray:
-        """Return the total weights of the points from `starts` up to, but excluding, `ends`.
-
-        Both are places in one cell, or its end.
-        """
+        """Return total weights of points from `starts` to before `ends`, within cells."""
         steps = starts % self.n_each
         return self._up_to[steps + ends - starts] - self._up_to[steps]
 

@@ -124,7 +124,7 @@ class Slopes:
 
 
 def noisy_mean_square(rows: RowSource, event: Elementary, session: Session) -> float:
-    """Return the noisy mean of squared targets, each clipped to 1; for groups, of group means."""
+    """Return the noisy mean of squared targets, clipped to 1; groups count once."""
     def total(batch: Batch) -> FloatArray:
         whole = 0.0
         for part in rows.blocks(_PART):
@@ -162,7 +162,7 @@ def best_cuts(slopes: Slopes, leaves: Any, event: Elementary,
 
 def best_splits(slopes: Slopes, at: IntArray, n_nodes: int, bins: IntArray, asked: IntArray,
                 event: Elementary, session: Session, tried: Any = None) -> IntArray:
-    """Return the index of the split that separates slopes best, for every node of a level.
+    """Return for every node of a level the index of the split with the best score.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def best_splits(slopes: Slopes, at: IntArray, n_nodes: int, bins: IntArray, aske
 
 def best_labels(slopes: Slopes, labels: IntArray, n_classes: int, leaves: Any, event: Elementary,
                 session: Session) -> tuple[int, IntArray]:
-    """Return the index of the public tree, and its leaves' classes, that classify rows best.
+    """Return the index of the best public tree, and the classes of its leaves.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ def best_labels(slopes: Slopes, labels: IntArray, n_classes: int, leaves: Any, e
 
 def noisy_label_counts(rows: RowSource, shape: tuple[int, int], clip: float, unit: float,
                        event: Elementary, session: Session) -> tuple[FloatArray, float]:
-    """Return the noisy weights of classes in leaves, of a given shape, and the noise's deviation.
+    """Return noisy weights of classes in leaves, and the deviation of the noise.
 
     The shape is (n_leaves, n_classes). Rows are from `Slopes.at`, with the flat index of leaf and
     class as leaf. Replacing a row moves at most two weights, by at most `clip` each.
@@ -303,7 +303,7 @@ def noisy_leaf_sums(rows: RowSource, n_leaves: int, clip: float, unit: float, ev
 
 
 def _sums(rows: RowSource, n_leaves: int, count: int | None) -> FloatArray:
-    """Return the sums of the first `count` targets (None: all) per leaf, (count, n_leaves)."""
+    """Return the sums of `count` targets (None: all) per leaf, (count, n_leaves)."""
     block = rows.take(slice(0, len(rows)))
     targets = block.y.T[:count]
     found = np.zeros((len(targets), n_leaves))

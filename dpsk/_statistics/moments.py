@@ -1,4 +1,4 @@
-r"""Noisy counts, means and second moments for the stages; the sums before noise are exact.
+r"""Noisy counts, means and second moments for the stages, from exact sums.
 
 Replacing one row of norm at most R moves the sum of rows by at most 2R, and the counts of classes
 by at most ``sqrt(2)``. With two classes, one count suffices, and it moves by 1. For second
@@ -52,7 +52,7 @@ _CSR_ROWS = 1 << 11
 
 def noisy_mean(model: Any, rows: RowSource, mu: float,
                session: Session) -> tuple[FloatArray, float]:
-    """Return the noisy mean of rows, (n_features,), and the public deviation of its noise.
+    """Return the noisy mean of rows, (n_features,), and its public noise deviation.
 
     With groups, it is the mean of the groups' means. `model`, without intercept, scales rows to
     norm `data_norm` at most, for this query only; `mu` is the privacy cost of the query.
@@ -67,7 +67,7 @@ def noisy_mean(model: Any, rows: RowSource, mu: float,
 
 
 def noisy_target_mean(rows: RowSource, mu: float, session: Session) -> tuple[float, float]:
-    """Return the noisy mean of targets, clipped to [-1, 1], and the public noise deviation.
+    """Return the noisy mean of targets, clipped to [-1, 1], and its noise deviation.
 
     With groups, it is the mean of the groups' means.
     """
@@ -79,7 +79,7 @@ def noisy_target_mean(rows: RowSource, mu: float, session: Session) -> tuple[flo
 
 
 def noisy_counts(rows: RowSource, n_groups: int, mu: float, session: Session) -> FloatArray:
-    """Return the noisy number of rows in every class or DRO group, float64, shape (n_groups,).
+    """Return noisy counts of rows in every class or DRO group, shape (n_groups,).
 
     The last target of a row is its class or group; there are at least 2, and a public number.
     Under user-level privacy, one row per user is counted, drawn by public randomness.
@@ -166,7 +166,7 @@ def _group_counts(rows: RowSource, n_groups: int) -> FloatArray:
 
 
 def _squares_sum(rows: RowSource, model: Any, unit: float, constant: float) -> FloatArray:
-    """Return the sum of outer products of scaled rows and the constant, in integer units."""
+    """Return the sum of outer products of (scaled row, constant), in integer units."""
     size, features = model.shape[0], model.n_features
     length = max(_CSR_ROWS, features) if rows.is_sparse else block_length(size)
     buffer = None if rows.is_sparse else np.empty((min(length, len(rows)), features))
@@ -195,7 +195,7 @@ def _squares_sum(rows: RowSource, model: Any, unit: float, constant: float) -> F
 
 def _truncated(model: Any, X: Features, unit: float, buffer: FloatArray | None,
                roots: FloatArray | None) -> tuple[Any, FloatArray]:
-    """Return scaled rows truncated to integer units, sparse if X is sparse, and their constants.
+    """Return scaled rows truncated to integer units, dense or CSR, and constants.
 
     Dense rows are in `buffer`. Rows and constants are multiplied by `roots`, the square roots of
     the rows' shares; None for 1.
@@ -216,7 +216,7 @@ def _moment_bound(model: Any) -> float:
 
 
 def _constant(model: Any) -> float:
-    """Return the constant used for the intercept's 1: a power of two near ``data_norm / 2``."""
+    """Return the constant for the intercept: a power of two near ``data_norm / 2``."""
     if not model.fit_intercept:
         return 0.0
     return 2.0 ** (math.floor(math.log2(model.data_norm)) - 1)

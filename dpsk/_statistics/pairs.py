@@ -1,11 +1,10 @@
-r"""Private selection of column pairs whose products explain the residuals of a model.
+r"""Private selection of column pairs whose products explain a model's residuals.
 
 A row has features :math:`z_a, z_b` of norm at most 1 in two columns and a residual r of norm at
 most C. Replacing a row moves the table :math:`T_{ab} = \sum_i r_i \otimes z_{a,i} z_{b,i}^\top`
 by at most 2 C. Its projection orthogonal to public or released directions moves no more, as a
-projection lengthens nothing. The norm of the projection over 2 C is the score of the pair, so
-every score moves by at most 1. The output is the best pair under Gumbel noise, or that no pair
-beats a public score.
+projection lengthens nothing. The score of a pair is the norm of this projection over 2 C, and it
+moves by at most 1. The output is the best pair under Gumbel noise, or none if a public score wins.
 """
 
 from __future__ import annotations

@@ -64,22 +64,22 @@ _STEPS = 1 << 12
 
 @cache
 def positive_grid() -> FloatArray:
-    """Return public points from 2^-32 to 2^40, each about 1.1 % above the previous one."""
+    """Return public points from 2^-32 to 2^40, with steps of about 1.1 %."""
     points = 2.0 ** (np.arange(_LEAST * _OCTAVE, _MOST * _OCTAVE + 1) / _OCTAVE)
     points.flags.writeable = False
     return points
 
 
 def distance_grid() -> FloatArray:
-    """Return the negative of the positive grid, 0 and the positive grid, for signed distances."""
+    """Return a grid of signed distances: the positive grid, 0 and the negative grid."""
     side = positive_grid()
     return np.concatenate([-side[::-1], [0.0], side])
 
 
 def real_grid() -> FloatArray:
-    """Return public points in [-1e12, 1e12], 0 among them, evenly spaced in ``asinh(1000 z)``.
+    """Return public points in [-1e12, 1e12], evenly spaced in ``asinh(1000 z)``.
 
-    Near 0 they are 4e-6 apart; far from 0, their spacing is 0.4 %.
+    0 is a point. Near 0 the points are 4e-6 apart; far from 0, their spacing is 0.4 %.
     """
     side = _UNIT * np.sinh(np.arange(1, _SIDE + 1) * (np.arcsinh(_END / _UNIT) / _SIDE))
     return np.concatenate([-side[::-1], [0.0], side])
@@ -127,7 +127,7 @@ def noisy_quantile(rows: RowSource, numbers: Callable[..., FloatArray], q: float
 def noisy_octaves(rows: RowSource, numbers: Callable[..., FloatArray], width: int,
                   missing: tuple[int, float], event: Elementary,
                   session: Session) -> float:
-    """Return the upper end of `width` octaves that hold many of some positive numbers, a float.
+    """Return the upper end of `width` octaves that hold many positive numbers.
 
     Ends are points of the positive grid, four per octave. Other parameters are those of
     `noisy_quantile`.
@@ -155,21 +155,21 @@ def noisy_octaves(rows: RowSource, numbers: Callable[..., FloatArray], width: in
 
 def sizes_above(least: float, numbers: Callable[..., FloatArray], rows: RowSource,
                 part: slice) -> FloatArray:
-    """Return absolute values; NaN for those of at most `least`, which are in no octave."""
+    """Return absolute values, or NaN where they are at most `least` (in no octave)."""
     sizes = np.abs(numbers(rows, part))
     return np.where(sizes > least, sizes, np.nan)
 
 
 def _best_point(scores: Callable[[Batch], FloatArray], grid: FloatArray, event: Elementary,
                 session: Session) -> float:
-    """Return the point of a grid with the largest noisy score; every score moves by at most 1."""
+    """Return the point with the largest noisy score; each moves by at most 1."""
     # Scores have few bits, so they are exact.
     moved = Sensitivity(2.0, "gumbel", unit=1.0, rounded=False)
     return float(grid[session(event, scores, moved, select=np.argmax)])
 
 
 def _nearness(width: int) -> FloatArray:
-    """Return what a number adds to scores of ends, from the end `_NEAR` - 1 below its own on."""
+    """Return a number's terms in scores, from the end `_NEAR` - 1 below it on."""
     above = np.arange(1 - _NEAR, width - 1 + _NEAR)
     off = np.maximum(-above, above - (width - 1))
     return np.where(off <= 0, 1.0, 0.5 * np.maximum(0.0, 1.0 - off / _NEAR))

@@ -1,12 +1,11 @@
-r"""Noisy statistics of scores by label: counts at several widths; counts with sums of losses.
+r"""Noisy statistics of scores by label: counts at several widths, or with losses.
 
-Counts at L widths are counts in cells, in blocks of adjacent cells, and so on. A row is in one
-cell at each width, so replacing it takes 1 from a cell and adds 1 to another at every width: the
-counts move by at most ``sqrt(2 L)``.
+Counts at L widths are counts in cells, in blocks of adjacent cells, and so on. Replacing a row
+takes 1 from a cell and adds 1 to another at every width, so counts move by at most ``sqrt(2 L)``.
 
 A loss in an interval of length r is summed with the weight w / r, in one query with a table of
-counts. Replacing a row moves the table by at most sqrt(2) and every weighted sum by at most w.
-The table and k sums together move by at most
+counts. Replacing a row moves the table by at most sqrt(2) and every weighted sum by at most w, and
+the table and k sums together by at most
 
     sqrt(2 + k w^2).
 
@@ -41,7 +40,7 @@ _DOWN = 1.0 - 2.0**-40
 
 
 def widths_noise(n_widths: int, mu: float) -> float:
-    """Return the public standard deviation of the noise on a count at any of the widths."""
+    """Return the public standard deviation of the noise on a count at any width."""
     return math.sqrt(2.0 * n_widths) / mu
 
 
@@ -57,7 +56,7 @@ def loss_noise(weight: float, reach: float, mu: float) -> float:
 
 def noisy_widths(rows: RowSource, n_joined: int, n_widths: int, mu: float,
                  session: Session) -> list[FloatArray]:
-    """Return noisy counts by label and cell at each width, with the widest cells first.
+    """Return noisy counts by label and cell at each width, the widest cells first.
 
     Parameters
     ----------
@@ -99,7 +98,7 @@ def noisy_counts_and_losses(rows: RowSource, bins: IntArray, expected: FloatArra
     rows : RowSource
         Features are the row's cell, followed by its losses; targets are label indices.
     bins : ndarray of int, shape (n_cells,)
-        The bin of every cell, increasing; public, or released before.
+        The bin of every cell, nondecreasing; public, or released before.
     expected : ndarray of shape (n_losses, n_labels, n_bins)
         Losses by label and bin, subtracted from a row's loss; public, or released before.
     reaches : ndarray of shape (n_losses,)

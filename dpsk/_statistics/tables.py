@@ -41,7 +41,7 @@ _UNIT = 2.0**-20
 
 
 def table_noise(n_tables: int, mu: float) -> float:
-    """Return the public standard deviation of the noise on a cell of `n_tables` tables."""
+    """Return the public standard deviation of the noise on cells of `n_tables` tables."""
     return math.sqrt(2.0 * n_tables) / mu
 
 
@@ -103,7 +103,7 @@ class PairChoices:
         self._pairs, self._expected, self._session = pairs, expected, session
         self._least = np.rint(least / _UNIT) * _UNIT
         self._event = event
-        # Only the selected index is released, so the noise need not be rounded to a grid.
+        # Scores are exact and only the selected index is released, so nothing needs rounding.
         self._moved = Sensitivity(4.0, "gumbel", unit=_UNIT, rounded=False)
         self._scores: Any = None
 
@@ -142,9 +142,9 @@ def _all_counts(rows: RowSource, shapes: list[tuple[int, ...]],
 
 
 def shares_of(block: Block, unit: float) -> FloatArray | None:
-    """Return the weights of rows in a block, truncated to multiples of `unit`; None for all 1.
+    """Return the weights of rows, truncated to multiples of `unit`; None for all 1.
 
-    The weights of a group's rows, divided by their number, sum to at most 1.
+    The weights of a group's rows are divided by the size of the group, so they sum to at most 1.
     """
     return None if block.weights is None else np.trunc(block.weights / unit) * unit
 

@@ -21,10 +21,9 @@ __all__ = ["BlockSums"]
 
 
 class BlockSums(ABC):
-    """Sums of clipped gradients in the primal and in the dual block; base class.
+    """Base class of sums of clipped primal and dual gradients.
 
-    For every privacy unit, the primal and the dual gradient are clipped separately. A subclass
-    computes the gradients.
+    The primal and the dual gradient of a privacy unit are clipped separately.
 
     Parameters
     ----------
@@ -55,8 +54,8 @@ class BlockSums(ABC):
                   rows: Chosen = None) -> tuple[FloatArray, FloatArray]:
         """Return the sums of clipped primal and dual gradients, float64.
 
-        `primal` and the first sum have shape (primal_size,), `dual` and the second sum
-        (loss.dual_set.size,). `rows` are the indices of the units to sum over; None for all.
+        The shapes are (primal_size,) and (loss.dual_set.size,). `rows` are the indices of the
+        privacy units to sum over; None for all.
         """
         sums = np.zeros(self.primal_size), np.zeros(self.loss.dual_set.size)
         for block in self.blocks(rows):
@@ -73,10 +72,10 @@ class BlockSums(ABC):
 
     def differences(self, new: tuple[FloatArray, FloatArray], old: tuple[FloatArray, FloatArray],
                     clip: float, rows: Chosen = None) -> FloatArray:
-        """Return the sum of clipped differences of clipped primal gradients.
+        """Return the sum of clipped differences of clipped primal gradients, float64.
 
-        Each difference is between the gradients of one privacy unit at `new` and at `old`, which
-        are (primal, dual) points. The sum has shape (primal_size,) and is float64.
+        Each difference is between the gradients of one unit at the (primal, dual) points `new`
+        and `old`.
         """
         rule = Clip(clip, single=self._clips[0].single)
         return clipped_sum(self._changes(new, old, rows), rule, np.zeros(self.primal_size))
@@ -86,8 +85,7 @@ class BlockSums(ABC):
             there, here = (next(iter(self.terms(block, *point))) for point in (new, old))
             for terms in (there, here):
                 terms.clip(self._clips[0])
-            # Subtract per unit, before the norm and the sum: the difference of two sums would
-            # carry the rounding errors of the larger gradients.
+            # Subtract per unit: a difference of sums would carry rounding errors of gradients.
             yield there.less(here)
 
     @abstractmethod

@@ -10,8 +10,8 @@ methods, so that replacing one unit moves the sum by at most ``2 C``:
   l1, l2 and max norm, ``||z x'|| = ||z|| ||x||``. So ``||z|| <= C h / ||x||`` suffices, and this
   limit can be computed before any point is known.
 
-In a group of k rows that are averaged, each row gets a k-th of the bound. Vectors whose squares
-underflow are covered too: no vector counts as shorter than `SHORTEST`.
+If k rows of a group are averaged, each row gets a k-th of the bound. The slack also covers vectors
+whose squares underflow: none counts as shorter than `SHORTEST`.
 """
 
 from __future__ import annotations
@@ -58,8 +58,7 @@ class Clip:
     def factors(self, square_norms: FloatArray, sizes: Any = 1.0) -> FloatArray:
         """Return factors that clip vectors to ``norm / sizes``; float64, shape (n,).
 
-        A factor is zero where the vector is not finite, or so long that the factor would not have
-        full precision.
+        It is 0 if the vector is not finite or needs a factor too small for full precision.
         """
         with np.errstate(all="ignore"):
             norms = np.maximum(np.sqrt(square_norms), SHORTEST)
@@ -69,7 +68,7 @@ class Clip:
         return clip_factors(norms, np.minimum(limits, _LONGEST) * SINGLE_HEADROOM, _LEAST_FACTOR)
 
     def limits(self, norms: FloatArray, sizes: FloatArray | None = None) -> FloatArray:
-        """Return the limits on derivatives' norms, from the norms of their rows; shape (n,)."""
+        """Return limits on the norms of derivatives, from the rows' norms; shape (n,)."""
         norms = np.maximum(norms, SHORTEST)
         if sizes is not None:
             norms *= sizes

@@ -21,10 +21,10 @@ __all__ = ["ClippedSums"]
 
 
 class ClippedSums(ABC):
-    """Sums of the rows' clipped gradients; base class, whose subclasses compute the gradients.
+    """Base class of sums of clipped gradients; a subclass computes the gradients.
 
-    The sums are sensitive, whether they are exact or rounded. A gradient that is not finite
-    counts as zero. No (n, dimension) array is allocated.
+    All sums are sensitive. A gradient that is not finite counts as zero. No (n, dimension) array
+    is allocated.
 
     Parameters
     ----------

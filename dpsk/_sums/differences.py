@@ -1,4 +1,4 @@
-"""Sums of clipped differences of clipped gradients of a linear map, for oracles only."""
+"""Sums of clipped differences of a linear model's gradients, for oracles only."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class DifferenceSums(LinearSums):
         return max(bound, _LEAST_SHARE * self.clip_norm)
 
     def anchor_gradient(self, anchor: FloatArray) -> FloatArray:
-        """Return the sum of all rows' clipped gradients at `anchor`; keep their derivatives."""
+        """Return the sum of clipped gradients at `anchor`, and keep the derivatives."""
         total, derivatives = self.zeros(), []
         for gradients in self.terms(anchor, None):
             gradients.clip(self.clip)
@@ -83,7 +83,7 @@ class DifferenceSums(LinearSums):
         return clipped_sum(self._changes(theta, rows), Clip(bound), self.zeros())
 
     def _changes(self, theta: FloatArray, rows: Chosen) -> Iterator[LinearTerms]:
-        """Yield the clipped gradients at a point minus the clipped gradients at the anchor."""
+        """Yield clipped gradients at a point minus clipped gradients at the anchor."""
         blocks = self.entry.blocks(rows)
         for block, gradients in zip(blocks, self.terms(theta, rows), strict=True):
             gradients.clip(self.clip)

@@ -1,4 +1,4 @@
-"""Sums of losses and of their derivatives without clipping, for fits without privacy."""
+"""Sums of losses and their derivatives without clipping, for non-private fits."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ExactSums(LinearSums):
         return total
 
     def value_and_gradient(self, theta: FloatArray) -> FloatArray:
-        """Return the sum of losses at `theta`, followed by its gradient, as one flat array."""
+        """Return the sum of losses at `theta` and its gradient as one flat array."""
         value, total = 0.0, self.entry.zeros()
         for part in self._parts():
             raw = self.entry.predict(theta, part)
@@ -53,11 +53,7 @@ class ExactSums(LinearSums):
         return np.append(value, total)
 
     def majorant(self, theta: FloatArray) -> FloatArray:
-        """Return an upper bound on the Hessian of the sum of losses, valid at every theta.
-
-        It has the shape of the Hessian; the bound is in the order of positive semidefinite
-        matrices.
-        """
+        """Return a matrix that bounds the Hessian of the summed loss at every theta."""
         rows, outputs = theta.shape[0], math.prod(theta.shape[1:])
         total = np.zeros((rows, rows))
         for part in self._parts():

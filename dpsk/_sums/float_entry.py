@@ -41,10 +41,10 @@ class Part(NamedTuple):
 
 
 class FloatEntry:
-    """Scaled rows, their predictions and their products with derivatives, in floating point.
+    """Scaled rows, their predictions and products with derivatives, rounded.
 
-    Rows in single precision are converted to double block by block: a float32 sum of many rows
-    can lose more than one row contributes. The object stores a scale and a limit for every row.
+    Single-precision rows are converted block by block: a float32 sum of many rows can lose more
+    than one row contributes. A scale and a limit are stored for every row.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class FloatEntry:
         return self.model.rounding_terms(n_rows)
 
     def blocks(self, chosen: Chosen = None) -> Iterator[Any]:
-        """Yield slices of the table if all rows are read, otherwise parts of the row indices."""
+        """Yield slices of the table if `chosen` is None, else parts of the row indices."""
         return self.rows.parts(self._block, chosen)
 
     def take(self, block: Any) -> Part:
@@ -136,13 +136,12 @@ class FloatEntry:
         return whole
 
     def products_bound(self, bound: float) -> tuple[float, int]:
-        """Return the bound on a row's outer product after rounding, and `Sensitivity.terms`."""
-        # The rounding of two sums is as always, but it is compared with a distance of sqrt(2)
-        # bounds instead of 2.
+        """Return the bound on a row's rounded outer product, and `Sensitivity.terms`."""
+        # The same rounding is compared with a distance of sqrt(2) bounds instead of 2.
         return bound, math.ceil(2.0**0.25 * self.n_samples)
 
     def _block_size(self) -> int:
-        """Return how many rows are read at a time, computed from public facts only."""
+        """Return how many rows are read at a time, from public facts only."""
         rows = self.rows
         if not rows.is_sparse:
             return max(1, _BLOCK_BYTES // (8 * rows.n_features))

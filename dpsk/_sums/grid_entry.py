@@ -1,10 +1,9 @@
-r"""Terms of a linear model's rows in sums that are exact, in any order and on any threads.
+r"""Terms of a linear model's rows in sums that are exact in any order of addition.
 
 Rows are truncated toward zero to multiples of ``2^-a`` and derivatives to multiples of
 ``2^-b``, which makes neither longer. If ``n C 2^(a+b) < 2^53``, every partial sum of the
-products is an integer multiple of ``2^-(a+b)`` that a double holds exactly. Noise is rounded to
-the same grid. Rounding the noise and adding it equals rounding the noisy sum, which is
-post-processing of the continuous mechanism's output.
+products is an integer multiple of ``2^-(a+b)`` that a double holds exactly. Adding noise rounded
+to the same grid equals rounding the noisy sum: post-processing of the continuous mechanism.
 """
 
 from __future__ import annotations
@@ -41,8 +40,7 @@ _SMALL_BYTES, _TINY_BYTES = 1 << 23, 1 << 18
 _MOST_LIMIT = float(np.finfo(np.float32).max)
 #: Units and limits within 2^-60 and 2^60 keep all bits of single precision.
 _ORDINARY = 60
-#: Rows that need a smaller scale, relative to short rows, are scaled before truncation: the grid
-#: has too few bits to hold them unscaled.
+#: Rows with a smaller relative scale are scaled first: the grid has too few bits for them.
 _LEAST_LATE = 2.0**-2
 
 
@@ -148,7 +146,7 @@ class GridEntry(FloatEntry):
                      total)
 
     def _set_units(self, model: Any, clip_norm: float, bits: int) -> float:
-        """Set the grid spacings of rows and derivatives; return the spacing of their products."""
+        """Set the spacings of rows and derivatives; return that of their products."""
         self._plain = model
         # From the start of a block to the factors of its rows before truncation, as Shares.
         self._first: dict[int, Any] = {}
@@ -200,7 +198,7 @@ class GridEntry(FloatEntry):
         return factors if self._late.dtype == np.float64 else rounded_down(factors)
 
     def _enter_block(self, part: Any, model: Any) -> tuple[Any, FloatArray, FloatArray]:
-        """Return the truncated rows of a slice, their relative scales and their scaled norms.
+        """Return a slice's truncated rows, their relative scales and scaled norms.
 
         Relative scales are over the scale of short rows. Each scale is applied either before the
         truncation or after products.
@@ -258,7 +256,7 @@ class GridEntry(FloatEntry):
 
 
 def _row_bits(model: Any, clip_norm: float, bits: int) -> int:
-    """Return how many of the `bits` rows get, so that rows and derivatives lose equally much.
+    """Return the bits for rows, so that rows and derivatives lose equally much.
 
     Entries of rows are at most data_norm. Derivatives of the longest rows are at most `clip_norm`
     over their norm.
@@ -273,7 +271,7 @@ def _row_bits(model: Any, clip_norm: float, bits: int) -> int:
 
 
 def _cached_dtype(data_norm: float, row_bits: int) -> Any:
-    """Return the smallest dtype that holds truncated rows as integers; None if none does."""
+    """Return the smallest dtype that holds truncated rows; None if none does."""
     for dtype, bits in ((np.int16, 15), (np.float32, 24)):
         # Rows that are scaled after products may be longer by 1 / _LEAST_LATE.
         if data_norm * 2.0**row_bits / _LEAST_LATE < 2.0**bits:

@@ -1,4 +1,4 @@
-"""Sums over groups of rows, for oracles only: clipped averages of clipped gradients.
+"""Sums over groups, for oracles only: clipped averages of clipped gradients.
 
 A group's term depends only on its own rows and the public point, to the last bit. Products are
 computed row by row, in the order of their entries or in tiles, so that the rounding of a row does
@@ -96,7 +96,7 @@ class GroupEntry(FloatEntry):
         return blocks
 
     def _cut_groups(self, units: Any) -> Iterator[tuple[slice, IntArray]]:
-        """Yield slices of groups with about a block of rows, and the rows where groups start."""
+        """Yield slices of groups with about a block of rows, and the groups' first rows."""
         ends = np.cumsum(self.rows.groups.lengths(units))
         # A block begins at the group in which the row count passes a multiple of the length.
         cuts = np.flatnonzero(np.diff(ends // self._block)) + 1
@@ -141,7 +141,7 @@ class GroupEntry(FloatEntry):
         return raw
 
     def averages(self, dz: FloatArray, part: Part, block: WholeGroups) -> Iterator[Any]:
-        """Yield the groups' averages before the clip, of features and constants, by theta column.
+        """Yield unclipped averages of features and of constants for each theta column.
         """
         X, scale = part.X, part.scale
         none = np.zeros(block.adder.shape[0])
@@ -193,7 +193,7 @@ class GroupEntry(FloatEntry):
 
 
 class AverageTerms(ScaledTerms):
-    """Averages of groups: for every column of theta, those of features and of constants."""
+    """Averages of groups: for every column of theta, of features and of constants."""
 
     factors: FloatArray
 

@@ -84,7 +84,7 @@ class LinearSums(ClippedSums):
 
     @property
     def clips(self) -> bool:
-        """bool : whether the clip may change a gradient, given the bounds of loss and model."""
+        """bool : whether the clip may change a gradient, by the bounds of loss and model."""
         longest = self.model.coordinate_bound if self.clip.order == math.inf else self.model.radius
         implied = self.entry.rows.weight_bound * self.loss.lipschitz * longest
         return self.clip_norm * HEADROOM < implied
@@ -108,7 +108,7 @@ class LinearSums(ClippedSums):
         return self.entry.rounding_terms(n_rows)
 
     def rounding_error(self, reach: float, more: float) -> float:
-        """Bound the rounding in a mean gradient at points of norm `reach`, from public facts.
+        """Bound the rounding in a mean gradient at points of norm at most `reach`.
 
         The sum of n terms has an error of ``n u C``. A raw prediction has an error of
         ``d u R reach``, and the derivative adds its own rounding; the gradient moves by beta / R
@@ -122,7 +122,7 @@ class LinearSums(ClippedSums):
         return _UNIT * (predictions + sums + more)
 
     def require_monotone(self) -> None:
-        """Raise a ValueError if gradient steps may not be nonexpansive, as a proof requires."""
+        """Raise a ValueError if gradient steps may not be nonexpansive."""
         if not self.loss.convex:
             raise ValueError(f"{type(self.loss).__name__} is not convex, so steps may drive "
                              "neighboring runs apart; use a solver that releases noisy "
@@ -152,7 +152,7 @@ class LinearSums(ClippedSums):
         return (self._gradients(point, take(block)) for block in self.entry.blocks(rows))
 
     def scores(self, theta: FloatArray) -> RowSource:
-        """Return a source of rows whose features are the raw predictions at `theta`; sensitive.
+        """Return the raw predictions at `theta` as a source of rows; sensitive.
 
         The features have shape (n, n_outputs), or (n, 1) for a scalar prediction.
         """
@@ -179,7 +179,7 @@ class LinearSums(ClippedSums):
         return total
 
     def curvature(self, theta: FloatArray, bound: float) -> FloatArray:
-        """Return the sum of the rows' outer products times their curvatures, float64, (p, p).
+        """Return the sum of rows' outer products times curvatures, float64, (p, p).
 
         For scalar predictions only. The largest eigenvalue of a row's term is at most `bound`.
         Where the clip shortens a gradient, it lowers the curvature by the same factor.
@@ -205,12 +205,12 @@ class LinearSums(ClippedSums):
         return self.entry.finish_products(whole, bound)
 
     def curvature_bound(self, bound: float) -> tuple[float, int]:
-        """Return the bound on a row's rounded term of `curvature`, and `Sensitivity.terms`."""
+        """Return the bound on a row's rounded curvature, and `Sensitivity.terms`."""
         return self.entry.products_bound(bound)
 
     def _curvatures(self, point: FloatArray, part: Part,
                     bound: float) -> tuple[FloatArray, FloatArray]:
-        """Return the weights of the rows' outer products, and the derivatives before the clip.
+        """Return the weights of the rows' outer products, and unclipped derivatives.
 
         No weight is negative.
         """
@@ -247,17 +247,17 @@ def float_sums(model: Any, loss: Any, rows: RowSource, clip_norm: float, order: 
 
 def max_norm_sums(model: Any, loss: Any, rows: RowSource, clip_norm: float,
                   n_samples: int | None = None) -> LinearSums:
-    """Return `float_sums` of gradients whose largest absolute entry is at most `clip_norm`."""
+    """Return `float_sums` of gradients clipped to `clip_norm` in the max norm."""
     return float_sums(model, loss, rows, clip_norm, math.inf, n_samples)
 
 
 def grid_sums(model: Any, loss: Any, rows: RowSource, clip_norm: float, bits: int,
               order: float = 2, n_samples: int | None = None) -> LinearSums:
-    """Return exact sums on a grid of public resolution; `bits` is a result of `grid_bits`."""
+    """Return exact sums on a grid of public resolution; `bits` is from `grid_bits`."""
     return LinearSums(loss, GridEntry(model, rows, Clip(clip_norm, order), bits, n_samples))
 
 
 def whitened_grid_sums(model: Any, loss: Any, rows: RowSource, clip_norm: float,
                        n_samples: int | None = None) -> LinearSums:
-    """Return sums of a `WhitenedModel`, exact over the unmapped rows, then mapped once."""
+    """Return sums of a `WhitenedModel`: exact over unmapped rows, then mapped once."""
     return LinearSums(loss, WhitenedGridEntry(model, rows, Clip(clip_norm), n_samples))

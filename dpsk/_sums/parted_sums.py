@@ -1,4 +1,4 @@
-"""Sums over rows in several locations: each location returns only the sums of its rows."""
+"""Sums over rows in several locations, which return only the sums of their rows."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ def sums_over(kind: Callable[..., Any], model: Any, loss: Any, rows: RowSource, 
 class PartedSums:
     """Sums of class `kind` at each location, added over the locations.
 
-    All attributes that are not sums follow from public facts; they are read from an instance of
-    `kind` over one row of zeros.
+    Other attributes follow from public facts; an instance over one row of zeros provides them.
     """
 
     def __init__(self, kind: Callable[..., Any], model: Any, loss: Any, rows: RowSource,

@@ -1,4 +1,4 @@
-"""Sums of clipped gradients in both blocks of a saddle loss; sensitive, for oracles only."""
+"""Sums of clipped primal and dual gradients; sensitive, for oracles only."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Terms(ABC):
 
     @abstractmethod
     def clip(self, rule: Clip) -> None:
-        """Clip every vector to the norm of `rule`; vectors that are not finite become zero."""
+        """Clip every vector to the norm of `rule`; nonfinite vectors become zero."""
 
     @abstractmethod
     def add(self, total: Any) -> None:
@@ -56,7 +56,7 @@ class ScaledTerms(Terms):
 
     @abstractmethod
     def square_norms(self) -> FloatArray:
-        """Return the squared norms of the vectors or upper bounds on them, float64, shape (n,)."""
+        """Return squared norms of vectors, or upper bounds on them, float64, (n,)."""
 
     @abstractmethod
     def scale(self, factors: FloatArray) -> None:
@@ -85,7 +85,7 @@ class DenseTerms(ScaledTerms):
 
 
 class WeightedTerms(ScaledTerms):
-    """Explicit short vectors, shape (n, k), summed by a product with their clip factors."""
+    """Explicit short vectors, shape (n, k), summed by a product with clip factors."""
 
     _factors: FloatArray
 
@@ -137,7 +137,7 @@ class PassTerms(ScaledTerms):
 
 
 class JoinedTerms(ScaledTerms):
-    """Gradients in a model's coordinates and in extra variables, one joint vector per unit."""
+    """Gradients in a model's coordinates and extra variables, as joint vectors."""
 
     def __init__(self, gradients: PassTerms, extra: WeightedTerms) -> None:
         self._parts = gradients, extra

@@ -1,4 +1,4 @@
-"""Sums of transitions' clipped gradients in both blocks; sensitive, for oracles only.
+"""Sums of clipped gradients of transitions; sensitive, for oracles only.
 
 The clipped vector is the gradient of a transition or, with groups, the sum of the gradients of a
 group's transitions divided by the horizon ``1 / (1 - gamma)``. So the same clip norms suit both.
@@ -38,7 +38,7 @@ class Transitions:
         self._length = max(1, _ENTRIES // model.dimension)
 
     def blocks(self, units: Any) -> Iterator[tuple[IntArray, IntArray | None]]:
-        """Yield the indices of a block's transitions, and the positions where groups start."""
+        """Yield the transitions' indices in each block, and where its groups start."""
         if self._groups is None:
             for part in self._rows.parts(self._length, units):
                 yield part, None
@@ -55,7 +55,7 @@ class Transitions:
 
     def at(self, primal: FloatArray, indices: IntArray,
            dual: FloatArray | None = None) -> tuple[Any, Any, Any, Any, FloatArray]:
-        """Return the passes at both states, the discounts of the next values, and two arrays.
+        """Return passes at both states, discounts of the next values, and two arrays.
 
         These are ``<grad V(s), w>``, 0 without a dual vector w, and the temporal differences
         minus it.

@@ -1,4 +1,4 @@
-"""Truncation of blocks of rows toward zero to integer units, which lengthens no row."""
+"""Truncation of rows toward zero to integer units, which lengthens no row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LEAST_SINGLE = 2.0**-60
 
 
 class Shares:
-    """Additional factors of some rows of a block, which also has one factor for all rows.
+    """Additional factors of some rows of a block, besides one factor for all rows.
 
     There is always at least one such row, so that a single row that is too long does not change
     the running time: if no row needs a factor, the first row gets the factor 1.
@@ -52,7 +52,7 @@ class Shares:
 
 
 def whole_units(X: Features, factor: Any, shares: Shares, out: FloatArray | None = None) -> Any:
-    """Return rows times their factors, truncated to integers, float64, dense or CSR as X.
+    """Return rows times their factors, truncated to integers, in float64.
 
     Parameters
     ----------

@@ -20,8 +20,7 @@ _CARRY = 2.0**26
 class TwoPartSum:
     """An exact sum of integers in a high and a low part.
 
-    Up to `MOST_ROWS` rows are first summed in one double. How rows are split into such sums does
-    not change the total.
+    Up to `MOST_ROWS` rows are first summed in one double; the total does not depend on the split.
     """
 
     def __init__(self, shape: Shape) -> None:

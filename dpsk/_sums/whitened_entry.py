@@ -24,15 +24,15 @@ __all__ = ["WhitenedGridEntry"]
 
 
 class WhitenedGridEntry(GridEntry):
-    """Rows of a `WhitenedModel` on a grid: exact sums over unmapped rows, then mapped once.
+    """Rows of a `WhitenedModel` on a grid: exact sums over unmapped rows, then mapped.
 
     The total of unmapped rows has the same bits in any order and with any blocks, and so has its
     product with the public matrix. Rounding in that product is accounted for like rounding in a
     float sum. So the total need not fit a double: the grid is as fine as for a single block,
     however many rows there are.
 
-    The scale of a part is a pair: the scales of rows, and the constants divided by them, one
-    number where all constants are equal.
+    The scale of a part is a pair: the scales of rows, and the constants over them, one number
+    if all are equal.
     """
 
     pairs = True
