@@ -8,8 +8,8 @@ two such vectors is nonnegative, and replacing a row moves the sum by at most sq
 **Flags.** A row of p flags adds ``(1, f_1, ..., f_p)``, where every flag is 1 or -1. If flags are
 divided by ``sqrt(p)``, two rows of one class have the inner product ``1 + f.g / p >= 0``. So
 replacing a row moves the count by at most ``2`` and the flags by at most ``2 sqrt(p)``, each in
-its own unit. The number of rows with a flag is half of the sum plus the count. Its noise is
-``sqrt(p + 1) / mu``; with flags 1 and 0, it would be ``sqrt(2 p)``.
+its own unit. The number of rows with a flag is ``(sum + count) / 2``. Its noise is
+``sqrt(p + 1) / mu``; with flags 1 and 0, it would be ``sqrt(2 p) / mu``.
 
 **Weights and groups.** Weights of at most 1, and averages over the rows of a group, make no vector
 longer and no inner product negative, as in `class_moments`.

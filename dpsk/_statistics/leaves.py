@@ -124,7 +124,7 @@ class Slopes:
 
 
 def noisy_mean_square(rows: RowSource, event: Elementary, session: Session) -> float:
-    """Return the noisy mean of squared targets, clipped to 1; groups count once."""
+    """Return the noisy mean of squared targets, each at most 1, or of group means."""
     def total(batch: Batch) -> FloatArray:
         whole = 0.0
         for part in rows.blocks(_PART):
@@ -250,8 +250,8 @@ def noisy_label_counts(rows: RowSource, shape: tuple[int, int], clip: float, uni
                        event: Elementary, session: Session) -> tuple[FloatArray, float]:
     """Return noisy weights of classes in leaves, and the deviation of the noise.
 
-    The shape is (n_leaves, n_classes). Rows are from `Slopes.at`, with the flat index of leaf and
-    class as leaf. Replacing a row moves at most two weights, by at most `clip` each.
+    The shape is (n_leaves, n_classes). Rows are from `Slopes.at`, where the leaf is the flat index
+    of (leaf, class). Replacing a row moves at most two weights, by at most `clip` each.
     """
     # For pure DP the noise is Laplace, whose standard deviation is sqrt(2) scales.
     pure, root = isinstance(event, Pure), math.sqrt(2.0)

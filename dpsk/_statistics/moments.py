@@ -81,7 +81,7 @@ def noisy_target_mean(rows: RowSource, mu: float, session: Session) -> tuple[flo
 def noisy_counts(rows: RowSource, n_groups: int, mu: float, session: Session) -> FloatArray:
     """Return noisy counts of rows in every class or DRO group, shape (n_groups,).
 
-    The last target of a row is its class or group; there are at least 2, and a public number.
+    The last target of a row is its class or group. Their number is public and at least 2.
     Under user-level privacy, one row per user is counted, drawn by public randomness.
     """
     # The number of rows is public, so one of two counts gives both.
@@ -99,10 +99,7 @@ def second_moment_noise(model: Any, n_samples: int, mu: float) -> float:
 
 
 def mean_noise(model: Any, n_samples: int, mu: float) -> FloatArray:
-    """Return the public noise deviations of a mean row taken from a second moment.
-
-    The last one is for the constant.
-    """
+    """Return the public noise deviations of the mean row in a second moment."""
     deviations = np.full(model.shape[0], math.sqrt(0.5) / _constant(model))
     # The number of rows is public, but the sum of scaled constants is not.
     deviations[-1] = _constant(model) ** -2.0 if model.homogeneous else 0.0

@@ -4,7 +4,8 @@ A row has features :math:`z_a, z_b` of norm at most 1 in two columns and a resid
 most C. Replacing a row moves the table :math:`T_{ab} = \sum_i r_i \otimes z_{a,i} z_{b,i}^\top`
 by at most 2 C. Its projection orthogonal to public or released directions moves no more, as a
 projection lengthens nothing. The score of a pair is the norm of this projection over 2 C, and it
-moves by at most 1. The output is the best pair under Gumbel noise, or none if a public score wins.
+moves by at most 1. The output is the best pair under Gumbel noise, or none if a public score is
+better.
 """
 
 from __future__ import annotations

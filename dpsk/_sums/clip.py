@@ -58,7 +58,7 @@ class Clip:
     def factors(self, square_norms: FloatArray, sizes: Any = 1.0) -> FloatArray:
         """Return factors that clip vectors to ``norm / sizes``; float64, shape (n,).
 
-        It is 0 if the vector is not finite or needs a factor too small for full precision.
+        A factor is 0 if its vector is not finite or too long for a factor of full precision.
         """
         with np.errstate(all="ignore"):
             norms = np.maximum(np.sqrt(square_norms), SHORTEST)

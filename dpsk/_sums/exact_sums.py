@@ -53,7 +53,7 @@ class ExactSums(LinearSums):
         return np.append(value, total)
 
     def majorant(self, theta: FloatArray) -> FloatArray:
-        """Return a matrix that bounds the Hessian of the summed loss at every theta."""
+        """Return an upper bound on the Hessian of the summed loss, valid at every theta."""
         rows, outputs = theta.shape[0], math.prod(theta.shape[1:])
         total = np.zeros((rows, rows))
         for part in self._parts():

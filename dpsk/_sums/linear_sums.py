@@ -112,7 +112,7 @@ class LinearSums(ClippedSums):
 
         The sum of n terms has an error of ``n u C``. A raw prediction has an error of
         ``d u R reach``, and the derivative adds its own rounding; the gradient moves by beta / R
-        times these errors. `more` is the norm of what is added to the mean.
+        times these errors. `more` is the norm of a term added to the mean. All are public.
         """
         # A linear map of rows amplifies the rounding errors before it.
         growth = (self.rounding_terms(self.n_samples) / self.n_samples)**2
