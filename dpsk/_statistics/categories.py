@@ -7,10 +7,10 @@ whose noisy count exceeds
 .. math:: \tau = 1 + s\, \Phi^{-1}(1 - \delta_c / T)
 
 are released. If only one row has a category, the count is 1, and the category may be absent from
-the neighboring table. The count exceeds the threshold with probability at most :math:`\delta_c / T`,
-and there are at most T such categories. This is a `Disclosure`. The output for other categories
-depends on counts that exist in both tables (Korolova, Kenthapadi, Mishra, Ntoulas 2009; Wilkins,
-Kifer, Zhang, Karrer 2024).
+the neighboring table. The noisy count exceeds the threshold with a probability of at most
+:math:`\delta_c / T`, and there are at most T such categories. This is a `Disclosure`. The output
+for other categories depends on counts that exist in both tables (Korolova, Kenthapadi, Mishra,
+Ntoulas 2009; Wilkins, Kifer, Zhang, Karrer 2024).
 """
 
 from __future__ import annotations
