@@ -1,1 +1,1 @@
-"""Statistics that are released once: counts, moments, quantiles, categories, pairs, tables."""
+"""Noisy counts, moments, quantiles, categories and tables, each from one query."""

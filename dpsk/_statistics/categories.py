@@ -1,15 +1,16 @@
-r"""Categories that occur often, found under noise.
+r"""Private selection of frequent categories.
 
-A row stands in one category of every column. With T columns replacing it moves the counts by at
-most ``sqrt(2 T)``. The counts of categories that occur get Gaussian noise of scale s, and those
-beyond
+A row has one category in every column. With T columns, replacing a row moves the counts by at
+most ``sqrt(2 T)``. The counts of categories that occur get Gaussian noise of scale s. Categories
+whose noisy count exceeds
 
 .. math:: \tau = 1 + s\, \Phi^{-1}(1 - \delta_c / T)
 
-leave. A category that no other row has counts 1 or, on the neighboring table, does not occur at
-all: it is beyond with a probability of at most :math:`\delta_c / T`, and there are at most T of
-them. That is a `Disclosure`. What leaves of all others follows from counts that both tables have
-(Korolova, Kenthapadi, Mishra, Ntoulas 2009; Wilkins, Kifer, Zhang, Karrer 2024).
+are released. If only one row has a category, the count is 1, and the category may be absent from
+the neighboring table. The noisy count exceeds the threshold with a probability of at most
+:math:`\delta_c / T`, and there are at most T such categories. This is a `Disclosure`. The output
+for other categories depends on counts that exist in both tables (Korolova, Kenthapadi, Mishra,
+Ntoulas 2009; Wilkins, Kifer, Zhang, Karrer 2024).
 """
 
 from __future__ import annotations
@@ -43,51 +44,51 @@ _UNIT = 2.0**-10
 
 
 def category_threshold(n_columns: int, mu: float, delta: float) -> float:
-    """Return the noisy count beyond which categories leave; 0 without noise."""
+    """Return the noisy count above which a category is released; 0 without noise."""
     if mu == math.inf:
         return 0.0
     scale = count_noise(n_columns, mu)
-    # Noise is rounded, and so is what is computed here.
+    # Slack for the rounding of the noise and of this formula.
     return 1.0 + scale * float(-ndtri(delta / n_columns)) * (1.0 + 1e-9) + _UNIT
 
 
 @dataclass(frozen=True)
 class FrequentCategories(Mechanism):
-    """The frequent categories of some columns.
+    """Selects the frequent categories of some columns.
 
     Parameters
     ----------
     most : int
-        Of a column no more leave: those of the largest noisy counts.
+        The largest number of categories per column; those with the largest noisy counts are kept.
     delta : float
-        The chance to show a category that a single row brought.
+        The probability of releasing a category that only one row has.
     """
 
     most: int
     delta: float
 
     def event(self, noise_multiplier: float) -> Event:
-        """Return what it costs: a mu, and the chance."""
+        """Return the privacy cost: a Gaussian event and a `Disclosure`."""
         if not noise_multiplier:
             return NotPrivate()
         return Composed((gaussian(mu_of(noise_multiplier)), Disclosure(self.delta)))
 
     def run(self, data: tuple[RowSource, Sequence[int], Sequence[int]], session: Session,
             noise_multiplier: float) -> list[tuple[IntArray, FloatArray]]:
-        """Return the positions of the categories of every column, in their order, and counts.
+        """Return the frequent categories of every column, sorted, with noisy counts.
 
         Parameters
         ----------
         data : (RowSource, sequence of int, sequence of int)
-            Rows, whose features are positions of categories, -1 for none; the columns; and how
-            many categories occur in each, which is sensitive, as is which position is which.
+            Rows, whose features are positions of categories, -1 for none; the columns; and the
+            number of categories in each. This number and the categories' positions are sensitive.
         session : Session
         noise_multiplier : float
 
         Returns
         -------
         found : list of (ndarray of int, ndarray of float64)
-            The positions, and their noisy counts.
+            The positions of categories, and their noisy counts.
         """
         (rows, places, sizes), mu = data, mu_of(noise_multiplier)
         threshold = category_threshold(len(places), mu, self.delta)
@@ -109,28 +110,28 @@ class FrequentCategories(Mechanism):
 
 def noisy_counts(rows: RowSource, columns: dict[Any, Any], mu: float,
                  session: Session) -> dict[int, FloatArray]:
-    """Return how many rows are in every cell of some columns, under noise of scale `count_noise`.
+    """Return noisy counts of rows by cell in some columns, with noise `count_noise`.
 
     Parameters
     ----------
     rows : RowSource
-        Of rows in groups each counts for its share of its group.
+        In a group, every row counts for its share of the group.
     columns : dict
-        From the places of columns to what is public of them: the number of categories, whose
-        positions are in the rows, -1 for none; or points between numbers, increasing.
+        From column indices to public facts: the number of categories, whose positions are in the
+        rows, -1 for none; or increasing points that divide numbers into cells.
     mu : float
-        What the answer costs.
+        Privacy cost of the query.
     session : Session
 
     Returns
     -------
     counts : dict of ndarray of float64
-        By the same places.
+        From column indices to the noisy counts.
     """
     sizes = [cells if isinstance(cells, int) else len(cells) + 1 for cells in columns.values()]
     moved, unit = math.sqrt(2.0 * len(columns)), _UNIT
     if rows.groups is not None:
-        # As tables of shares, by the proof in `tables`; those of large groups are fine.
+        # Shares move no more than rows (see `tables`), and shares of large groups are small.
         unit = min(unit, 2.0 ** -exact_bits(rows.n_units, moved / mu))
     counts = session(
         gaussian(mu), lambda batch: rows.added(_counts, list(columns), sizes, columns, unit),
@@ -139,7 +140,7 @@ def noisy_counts(rows: RowSource, columns: dict[Any, Any], mu: float,
 
 
 def count_noise(n_columns: int, mu: float) -> float:
-    """Return the standard deviation of noise on counts of so many columns."""
+    """Return the standard deviation of the noise on the counts of `n_columns` columns."""
     return math.sqrt(2.0 * n_columns) / mu
 
 
@@ -147,7 +148,7 @@ def _counts(rows: RowSource, places: Sequence[int], sizes: Sequence[int],
             points: Any = None, unit: float = _UNIT) -> FloatArray:
     """Return the counts of all categories of all columns, float64."""
     taken = rows.take(slice(0, len(rows)))
-    # Rows of a weight of their own count as one.
+    # Sample weights are ignored: without groups, every row counts as one.
     shares = None if rows.groups is None else shares_of(taken, unit)
     block, counts = taken.X, []
     for place, size in zip(places, sizes, strict=True):

@@ -1,24 +1,25 @@
-r"""Knots, and quantiles of numbers of any size, chosen under noise from decimals in cells.
+r"""Private quantiles of numbers of any magnitude, and knots, selected in cells.
 
-Scores and price are those of `quantiles`.
+Scores and privacy cost are those of `quantiles`.
 
-Medians of slices between points that were chosen before, half the count of a slice being its
-target, are one choice for all slices together. A row that is replaced within a slice moves its
-scores by at most 1. One that moves to another slice changes both counts and both targets: every
-score of the two slices moves by at most 1/2 up or down, so that each choice has a loss in an
-interval of half that length. Two of these cost no more than one whole, as pure epsilon or as
-Gaussian: ``h(2 y) >= sqrt(2) h(y)`` for the `h` of `closed_forms`, y > 0. The points chosen before
-belong to no slice. So many rows that stand on one number take one point, and slices beside it have
-the others.
+**Medians of several slices.** Slices lie between points that were selected before, and the target
+of a slice is half its count. One query selects the medians of all slices. A row that is replaced
+within a slice moves the slice's scores by at most 1. A row that moves to another slice changes
+both counts and both targets: every score of the two slices moves by at most 1/2 up or down, so
+each of the two selections has a privacy loss in an interval of half the length. Two of these cost
+no more than a whole one, in pure epsilon and in Gaussian mu: ``h(2 y) >= sqrt(2) h(y)`` for the
+`h` of `closed_forms`, y > 0. Points selected before belong to no slice, so a number that many
+rows share takes one point, and the slices next to it select other points.
 
-A cell is chosen by what all of its points weigh together, ``log sum w exp(u / s)``, then a group
-of its points in the same way, and then one of these: by independent Gumbel noise all, so that a
-point has the chance that it would have of one choice from all of them. Their scores end at ``-r``,
-r some scales of the noise: ``max(-r, u)`` moves by no more than u, and never the other way.
+**Cells.** A cell is selected by the total weight of its points, ``log sum w exp(u / s)``; then a
+group of its points in the same way, and then one point of the group. All use independent Gumbel
+noise, so every point has the same probability as in one selection from all points. Scores are
+clipped below at ``-r``, where r is a multiple of the noise scale: ``max(-r, u)`` moves by no more
+than u, and in the same direction.
 
-Of rows in groups each may have its share of its group as weight. Ranks are then sums of weights,
-and those of a group sum to w <= 1. A group adds b to the weight below a point and w to all of it,
-so that ``b - q w`` is in [-q, 1 - q]: replacing it moves a score by at most 1, as a row does.
+**Groups.** Rows may be weighted by their shares of their group. Ranks are then sums of weights,
+and the weights of a group sum to w <= 1. A group adds b to the weight below a point and w to the
+total, so ``b - q w`` is in [-q, 1 - q]. Replacing a group or a row moves a score by at most 1.
 """
 
 from __future__ import annotations
@@ -45,45 +46,45 @@ if TYPE_CHECKING:
 
 __all__ = ["noisy_decimal", "noisy_knots", "rank_noise"]
 
-#: Rows whose numbers are taken at once, and how many whole numbers are points at most.
+#: Rows whose numbers are read at once; the largest number of integers that serve as points.
 _PART, _MOST_WHOLE = 1 << 16, 1 << 14
-#: What the noise of choices from points in cells grows by, and how much more with a unit of it:
-#: weights are added to scores in its unit, so that what is rounded off grows with it.
+#: Factor on the sensitivity of selections from cells, and its increase per unit of noise scale.
+#: Log-weights are multiplied by the noise scale, so their rounding errors grow with it.
 _MARGIN, _MORE_MARGIN = 1.0 + 2.0**-20, 2.0**-43
-#: How much more a score may rise than another, as each moves by at most 1.
+#: The largest increase of one score relative to another, as each moves by at most 1.
 _MOVED = 2.0
-#: A point that is further from its rank counts as one at this distance, in scales of the noise:
-#: it has 1e-43 of the chance of one at its rank, and rows between them are not looked at.
+#: Clips the distance of a point from its rank, in scales of the noise. A clipped point has 1e-43
+#: of the probability of a point at its rank, and the rows between them need not be read.
 _FAR = 100.0
 
 
 def noisy_knots(rows: RowSource, numbers: Callable[..., FloatArray], levels: int,
                 bounds: tuple[float, float] | None, event: Elementary,
                 session: Session) -> list[FloatArray]:
-    """Return increasing points: a median, medians of what it parts, and so on.
+    """Return private knots: a median, then the medians of both halves, and so on.
 
     Parameters
     ----------
     rows, numbers
-        As for `noisy_quantile`; NaN counts nowhere.
+        As for `noisy_quantile`; NaN is ignored.
     levels : int
-        So many choices are made, at least one, of at most ``2**levels - 1`` points together.
+        The number of queries, at least one, which select at most ``2**levels - 1`` points.
     bounds : (float, float) or None
-        Public; points are strictly between them.
+        Public bounds; points are strictly between them.
     event : Event
-        What the choices of one level cost.
+        Privacy cost of the selections of one level.
     session : Session
 
     Returns
     -------
     points : list of ndarray of float64
-        Those of every level.
+        The selected points of every level, each increasing.
     """
     choices = _Choices(rows, numbers, event, session)
     parted = [-1, len(choices.points)] if bounds is None else choices.outside(*bounds)
     points = []
     for _ in range(levels):
-        # A level is asked for even where no point is left: what is asked for is public.
+        # Query every level even if no point remains: the number of queries is public.
         chosen = choices.quantiles([(left + 1, right - 1) for left, right in
                                     pairwise(parted) if right - left > 1])
         points.append(np.array([choices.points.point(place) for place in chosen]))
@@ -95,11 +96,11 @@ def noisy_decimal(rows: RowSource, numbers: Callable[..., FloatArray], q: float,
                   event: Elementary, session: Session, upward: bool = True,
                   bounds: tuple[float, float] | None = None, weighted: bool = False,
                   whole: bool = False) -> float:
-    """Return a decimal of nine digits near the quantile of numbers of any size, a float.
+    """Return a decimal of nine digits near a quantile of numbers of any magnitude.
 
-    Parameters and price are those of `noisy_quantile`. With public `bounds` numbers beyond count
-    as these, and so do points. Of rows in groups one stands for each, or with `weighted` all count
-    by their shares. Where all are `whole`, and bounds are near, points are whole numbers.
+    Parameters and privacy cost are those of `noisy_quantile`. Numbers and points are clipped to
+    public `bounds`, if given. Groups are represented by one row each or, if `weighted`, by all
+    rows with their shares. If numbers are `whole` and bounds are close, points are integers.
     """
     if not upward:
         return -noisy_decimal(rows, lambda *part: -numbers(*part), 1.0 - q, event, session,
@@ -119,10 +120,10 @@ def noisy_decimal(rows: RowSource, numbers: Callable[..., FloatArray], q: float,
 
 
 class _Choices:
-    """Choices from one column, whose places are held from the first to the last.
+    """Selections from one column; keeps its sorted places (indices of points).
 
-    Points between two numbers have the same score, so that one stands for all of them in a part,
-    by the logarithm of what they weigh.
+    Points between two numbers have the same score. In each cell or group, one score represents
+    all of them, increased by the logarithm of their total weight.
     """
 
     def __init__(self, rows: RowSource, numbers: Callable[..., FloatArray], event: Elementary,
@@ -130,27 +131,27 @@ class _Choices:
         self.points, self._q = decimal_points(), q
         self._rows, self._numbers, self._session = rows, numbers, session
         self._event = event
-        # Logarithms of sums are off by a few units in the last place.
+        # Slack for rounding errors of a few units in the last place in logarithms of sums.
         margin = _MARGIN + _MORE_MARGIN * rank_noise(event)
         self._moved = Sensitivity(_MOVED * margin, "gumbel", unit=0.5, rounded=False)
         self._scale = derived_scale(self._event, self._moved.moved, "gumbel")
         self._reach = 1.0 + _FAR * self._scale
         self._places: Any = None
-        # What the first rows weigh together, where it is not their number.
+        # Cumulative weights of the sorted rows; None if every row has weight 1.
         self._ranks: Any = None
         self._weighted = weighted and rows.groups is not None
 
     def outside(self, low: float, high: float) -> list[int]:
-        """Return the places of the last point up to `low` and of the first from `high` on."""
+        """Return the places of the last point <= `low` and of the first point >= `high`."""
         ends = self.points.places(np.array([low, high]))
         points = list(map(self.points.point, ends))
         return [int(ends[0]) - (points[0] > low), int(ends[1]) + (points[1] < high)]
 
     def quantiles(self, slices: Sequence[tuple[int, int]]) -> list[int]:
-        """Return the point of every slice, ends included, nearest to its quantile, a list of int.
+        """Return a place near the quantile of every slice; slices include both ends.
         """
         n_each, parts = self.points.n_each, sum(self.points.parts)
-        # A cell is chosen by all of its points, then one of these: together as from all points.
+        # A slice has the scores of its cells, then zeros whose noise selects within a cell.
         sizes = [high // n_each - low // n_each + 1 + parts for low, high in slices]
 
         def scores(batch: Batch) -> FloatArray:
@@ -165,7 +166,7 @@ class _Choices:
                     zip(slices, np.split(noisy, np.cumsum(sizes, dtype=int))[:-1], strict=True)]
 
         if not self._scale:
-            # Without noise the best point is one of the numbers, and no others need scores.
+            # Without noise, the best point is the place of a number, so no scores are needed.
             return self._session(self._event, partial(self._exact, slices), self._moved,
                                  select=_Only(tuple(slices), [_whole_numbers]))
         return self._session(self._event, scores, self._moved, select=_Only(tuple(slices), [best]))
@@ -189,21 +190,21 @@ class _Choices:
             self._ranks = np.append(0.0, np.cumsum(shares[order]))
         elif self._places is None:
             self._places = np.concatenate(self._rows.each(_placed, self._numbers, self.points))
-            # What is sorted in parts is quick to merge.
+            # A stable sort merges sorted parts quickly.
             self._places.sort(kind="stable")
 
     def _rank(self, index: Any) -> Any:
-        """Return what rows before an index weigh."""
+        """Return the total weight of the rows before an index."""
         return index if self._ranks is None else self._ranks[index]
 
     def _up_to(self, rank: Any) -> Any:
-        """Return the index before which rows weigh so much, or the first one of more."""
+        """Return the least index before which rows have a total weight of at least `rank`."""
         if self._ranks is not None:
             return np.searchsorted(self._ranks, rank)
         return np.ceil(rank).astype(int)
 
     def _near(self, low: int, high: int) -> tuple[float, float, slice]:
-        """Return the ranks at which a slice begins and ends, and its rows near its quantile."""
+        """Return the first and last rank of a slice, and the rows near its quantile."""
         first, last = map(int, np.searchsorted(self._places, [low, high + 1]))
         begin, end = self._rank(first), self._rank(last)
         middle = begin + self._q * (end - begin)
@@ -216,9 +217,9 @@ class _Choices:
         cells = np.arange(low // width, high // width + 1)
         begin, end, near = self._near(low, high)
         numbers = self._places[near]
-        # As many cells at once as have few rows.
+        # Score cells in batches of about _PART rows.
         firsts = _distinct(numbers[::_PART] // width)
-        # Points below all near numbers have one score, and so have those above.
+        # All points below the near numbers have one score; all points above have another.
         left, right = -np.minimum(self._reach, (end - begin) * np.array([self._q, 1.0 - self._q]))
         found = np.where(cells < min(firsts, default=0), left, right)
         if self._scale:
@@ -235,21 +236,21 @@ class _Choices:
 
     def _together(self, first: int, last: int, width: int, low: int,
                   high: int) -> tuple[IntArray, FloatArray]:
-        """Return the parts of so many points that some places of a slice are in, and their scores.
+        """Return the parts of `width` points from `first` to `last`, and their scores.
 
-        Such a score is the best of its points, and the logarithm of what they weigh by theirs.
+        The score of a part is ``s log sum w exp(u / s)`` over its points; if s = 0, the best u.
         """
         begin, end, near = self._near(low, high)
         own = slice(*np.searchsorted(self._places, [first, last + 1]))
         places = _distinct(self._places[max(own.start, near.start):min(own.stop, near.stop)])
         edges = np.arange(first // width + 1, last // width + 1) * width
-        # Runs of points with one score: those of a number are alone.
+        # Runs of points with one score; a point with numbers is a run of its own.
         starts = np.concatenate([[first], edges, places, places + 1])
         starts.sort(kind="stable")
         starts = _distinct(starts)
         starts = starts[starts <= last]
         below = self._rank(np.searchsorted(self._places[own], starts) + own.start) - begin
-        # A run holds the numbers at its start, and no others, or it is far from the quantile.
+        # A run has no numbers beyond its first point, unless it is far from the quantile.
         up_to = np.append(below[1:], self._rank(own.stop) - begin)
         rank = self._q * (end - begin)
         scores = -np.minimum(self._reach, np.maximum(0.0, np.maximum(below - rank, rank - up_to)))
@@ -264,7 +265,7 @@ class _Choices:
         return parts[firsts], found
 
     def _best(self, low: int, high: int, noisy: FloatArray) -> int:
-        """Return the place with the largest noisy score: of its cell, and within that."""
+        """Return the place selected by noisy scores of cells, then of their parts."""
         first, last, width, parts = low, high, self.points.n_each, self.points.parts
         cells, noisy = np.split(noisy, [len(noisy) - sum(parts)])
         chosen = low // width + int(np.argmax(cells))
@@ -278,7 +279,7 @@ class _Choices:
 
 
 def rank_noise(event: Elementary) -> float:
-    """Return the scale of the noise on ranks, of which the chosen number has the best."""
+    """Return the scale of the noise on ranks in a selection that costs an event."""
     return derived_scale(event, _MOVED, "gumbel")
 
 
@@ -288,10 +289,10 @@ def _whole_numbers(places: FloatArray) -> list[int]:
 
 @dataclass(frozen=True)
 class _Only:
-    """Result of a choice: the best place of every slice, the same for the same slices."""
+    """Selects the best place of every slice; compares equal if the slices are equal."""
 
     slices: tuple[tuple[int, int], ...]
-    #: What calculates it from rows, once.
+    #: Computes the places from noisy scores; can be called once.
     best: list[Callable[[FloatArray], list[int]]] = field(compare=False)
 
     def __call__(self, noisy: FloatArray) -> list[int]:
@@ -302,7 +303,7 @@ def _placed(rows: RowSource, numbers: Callable[..., FloatArray], points: Points)
     """Return the place of every number that is not missing."""
     places = []
     for part in rows.shown(_PART):
-        # Sorted numbers are placed several times as quickly; what is missing is behind them.
+        # Sorted numbers are located several times faster; NaN is sorted last.
         own = np.sort(numbers(rows, part))
         places.append(points.places(own[:len(own) - np.count_nonzero(np.isnan(own))]))
     return np.concatenate([np.zeros(0, np.int64), *places])
@@ -311,7 +312,7 @@ def _placed(rows: RowSource, numbers: Callable[..., FloatArray], points: Points)
 def _shared(rows: RowSource, numbers: Callable[..., FloatArray],
             points: Points) -> tuple[IntArray, FloatArray]:
     """Return the place of every number that is not missing, and the share of its row."""
-    # On this grid every sum of shares is exact.
+    # Every sum of shares on this grid is exact.
     unit = 2.0 ** (rows.n_units.bit_length() - 52)
     places, shares = [], []
     for part in rows.blocks(_PART):
@@ -323,5 +324,5 @@ def _shared(rows: RowSource, numbers: Callable[..., FloatArray],
 
 
 def _distinct(ordered: IntArray) -> IntArray:
-    """Return the distinct ones of increasing numbers."""
+    """Return the distinct values of increasing nonnegative integers."""
     return ordered[np.diff(ordered, prepend=-1) > 0]

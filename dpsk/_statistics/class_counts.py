@@ -1,18 +1,18 @@
-r"""Noisy sums of rows that are not negative, and of flags, for every class, with its count.
+r"""Noisy counts and sums by class, of nonnegative rows and of binary features.
 
-A row x of norm at most R enters as ``(sqrt(u), sqrt(v) x / R)`` in its class, ``u + v = 1``, and
-is no longer than 1. Two of these have no negative inner product, as no entry is negative, so that
-replacing a row moves the sum by at most sqrt(2). With a ninth for the count the noise on it is
-``sqrt(18) / mu``, and that on sums ``1.5 R / mu``.
+**Nonnegative rows.** A row x of norm at most R adds ``(sqrt(u), sqrt(v) x / R)`` to its class,
+where ``u + v = 1``. This vector is no longer than 1. No entry is negative, so the inner product of
+two such vectors is nonnegative, and replacing a row moves the sum by at most sqrt(2). With
+``u = 1/9``, the noise is ``sqrt(18) / mu`` on counts and ``1.5 R / mu`` on sums.
 
-A row of p flags enters as ``(1, f_1, ..., f_p)``, each 1 or -1: two of one class have the inner
-product ``1 + f.g / p >= 0`` where flags count over the root of p, so that replacing a row moves
-count and flags by at most ``2`` and ``2 sqrt(p)`` in their own units. The number of rows with a
-flag is half of the sum and the count: its noise is ``sqrt(p + 1) / mu``, where that of ones and
-zeros would be ``sqrt(2 p)``.
+**Flags.** A row of p flags adds ``(1, f_1, ..., f_p)``, where every flag is 1 or -1. If flags are
+divided by ``sqrt(p)``, two rows of one class have the inner product ``1 + f.g / p >= 0``. So
+replacing a row moves the count by at most ``2`` and the flags by at most ``2 sqrt(p)``, each in
+its own unit. The number of rows with a flag is ``(sum + count) / 2``. Its noise is
+``sqrt(p + 1) / mu``; with flags 1 and 0, it would be ``sqrt(2 p) / mu``.
 
-Weights of at most 1, and averages over the rows of a group, make no vector longer and no inner
-product negative, as in `class_moments`.
+**Weights and groups.** Weights of at most 1, and averages over the rows of a group, make no vector
+longer and no inner product negative, as in `class_moments`.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ if TYPE_CHECKING:
 
 __all__ = ["ClassCounts", "are_set", "noisy_flag_counts", "noisy_row_sums"]
 
-#: Of the length of a row, squared: its count, and its entries.
+#: Parts of the squared length of a row: the count, and the entries.
 _SHARES = 1.0 / 9.0, 8.0 / 9.0
 
 
 @dataclass(frozen=True)
 class ClassCounts:
-    """Released sums of the classes.
+    """Noisy counts and sums of the classes.
 
     Parameters
     ----------
@@ -67,17 +67,17 @@ class ClassCounts:
 
 def noisy_row_sums(rows: RowSource, n_classes: int, radius: float, mu: float,
                    session: Session) -> ClassCounts:
-    """Return the `ClassCounts` of rows, dense or sparse, of which negative entries count as 0.
+    """Return the `ClassCounts` of dense or sparse rows; negative entries count as 0.
 
     Parameters
     ----------
     rows : RowSource
-        Its targets are the indices of the rows' classes.
+        Rows whose targets are the indices of their classes.
     n_classes : int
     radius : float
-        Longer rows are scaled down to it.
+        Longer rows are scaled down to this norm.
     mu : float
-        What the answer may cost; infinite without noise.
+        Privacy cost of the query; infinite without noise.
     session : Session
     """
     moved = [math.sqrt(2.0 / share) * bound
@@ -95,10 +95,10 @@ def noisy_row_sums(rows: RowSource, n_classes: int, radius: float, mu: float,
 
 def noisy_flag_counts(rows: RowSource, n_classes: int, threshold: float | None, mu: float,
                       session: Session) -> ClassCounts:
-    """Return the `ClassCounts` of rows whose entries are flags.
+    """Return the `ClassCounts` of rows whose entries are converted to flags.
 
-    Parameters are those of `noisy_row_sums`; flags are entries above a `threshold`, or those that
-    are not 0 for None.
+    Parameters are those of `noisy_row_sums`. A flag is set where the entry is above `threshold`
+    or, if that is None, where the entry is not 0.
     """
     moved = 2.0, 2.0 * math.sqrt(rows.n_features)
 
@@ -112,10 +112,10 @@ def noisy_flag_counts(rows: RowSource, n_classes: int, threshold: float | None, 
                        0.5 * math.hypot(*moved) / mu)
 
 
-# On these grids every sum is exact, so no rounding shows the rows.
+# Every sum on these grids is exact, so rounding reveals nothing about the rows.
 def _row_sums(rows: RowSource, n_classes: int, radius: float,
               unit: float) -> tuple[FloatArray, FloatArray]:
-    """Return counts and sums of classes, in whole units."""
+    """Return counts and sums of classes, in integer units."""
     counts, sums = np.zeros(n_classes), np.zeros((n_classes, rows.n_features))
     for X, codes, weights in _blocks(rows):
         shares = whole_weights(codes, weights)
@@ -128,7 +128,7 @@ def _row_sums(rows: RowSource, n_classes: int, radius: float,
 
 def _flag_counts(rows: RowSource, n_classes: int,
                  threshold: float | None) -> tuple[FloatArray, FloatArray]:
-    """Return counts of classes, and of their rows with every flag, in units of counts."""
+    """Return counts of classes, and of their rows with each flag, in integer units."""
     counts, sums = np.zeros(n_classes), np.zeros((n_classes, rows.n_features))
     for X, codes, weights in _blocks(rows):
         shares = whole_weights(codes, weights) / COUNT_UNIT
@@ -138,7 +138,7 @@ def _flag_counts(rows: RowSource, n_classes: int,
 
 
 def are_set(X: Features, threshold: float | None) -> Features:
-    """Return which entries of a block are set: 1 above a threshold, or but for 0, and else 0."""
+    """Return 1 where an entry is above `threshold` (None: is not 0), 0 elsewhere."""
     return _of_entries(X, lambda entries: (
         entries != 0 if threshold is None else entries > threshold).astype(np.float64))
 
@@ -153,14 +153,14 @@ def _blocks(rows: RowSource) -> Iterator[Any]:
 
 
 def _of_entries(X: Features, function: Callable[..., FloatArray]) -> Features:
-    """Return a block whose entries are mapped each by itself, 0 to 0 of sparse ones."""
+    """Apply a function to every entry of a block; entries not stored in CSR stay 0."""
     if sparse.issparse(X):
         return csr_of(function(X.data), X.indices, X.indptr, X.shape[1])
     return function(X)
 
 
 def _scaled(X: Features, factors: FloatArray) -> Features:
-    """Return rows of a block times their factors, cut toward zero."""
+    """Return rows of a block times their factors, truncated toward zero."""
     if sparse.issparse(X):
         entries = X.data * np.repeat(factors, np.diff(X.indptr))
         return csr_of(np.trunc(entries), X.indices, X.indptr, X.shape[1])

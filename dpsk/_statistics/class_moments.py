@@ -1,34 +1,34 @@
-r"""Noisy counts, sums and second moments of the classes of rows, all in one release.
+r"""Noisy counts, sums and second moments of classes, all from one query.
 
-**A matrix a class**, in a subspace that was released.
+**One matrix per class**, in a subspace that was released before.
 
-A row of norm at most R, with a constant c appended, adds ``(z, c)(z, c)'`` to the matrix of its
-class: its second moment, c times itself and c^2, so that one release has moments, sums and counts
-of all classes. Replacing a row ``a = (x, c)`` of one class by ``b = (y, c)`` of another moves two
-matrices, by ``aa'`` and ``bb'``: by ``sqrt(|a|^4 + |b|^4) <= sqrt(2) (R^2 + c^2)`` in all. Within
-one class it moves one, by ``sqrt(|a|^4 + |b|^4 - 2 (a.b)^2)``, which is no more. So all classes
-together cost what the second moment of all rows costs.
+A row x of norm at most R, with a constant c appended, adds ``(x, c)(x, c)'`` to the matrix of its
+class. This holds its second moment, c x and c^2, so one query gives moments, sums and counts of
+all classes. Replacing a row ``a = (x, c)`` of one class by ``b = (y, c)`` of another moves two
+matrices, by ``aa'`` and ``bb'``: by ``sqrt(|a|^4 + |b|^4) <= sqrt(2) (R^2 + c^2)`` in total.
+Within one class it moves one matrix, by ``sqrt(|a|^4 + |b|^4 - 2 (a.b)^2)``, which is no more. So
+all classes together have the privacy cost of the second moment of all rows.
 
-Separate releases at equal prices would have noise ``2 sqrt(2) R / mu`` on sums and ``2 R^2 / mu``
-on moments. Jointly, with ``c = R / 2``, it is 2.5 and 1.77.
+Two separate queries of equal privacy cost would have noise ``2 sqrt(2) R / mu`` on sums and
+``2 R^2 / mu`` on moments. The joint query, with ``c = R / 2``, has factors 2.5 and 1.77.
 
-**One matrix for all classes**, beside the counts and sums of each: a row ``(x, c)`` enters as
-``sqrt(u) c^2`` and ``sqrt(v) c x`` in its class and as ``sqrt(w) xx'`` beside them, each over its
-own bound, with ``u + v + w = 1``. With ``t = x.y / R^2`` two rows of one class have the inner
-product ``u + v t + w t^2``, of two classes ``w t^2``. Neither is negative for any t where ``v^2 <=
-4 u w``, so that replacing a row moves the sum by ``sqrt(|a|^2 + |b|^2 - 2 a.b) <= sqrt(2)``. The
-shares are one ninth, four and four.
+**One matrix for all classes**, with counts and sums per class: a row ``(x, c)`` adds
+``sqrt(u) c^2`` and ``sqrt(v) c x`` to its class and ``sqrt(w) xx'`` to the common matrix, each
+divided by its own bound, with ``u + v + w = 1``. With ``t = x.y / R^2``, the inner product of two
+rows is ``u + v t + w t^2`` within a class and ``w t^2`` across classes. Neither is negative for
+any t if ``v^2 <= 4 u w``, so replacing a row moves the sum by ``sqrt(|a|^2 + |b|^2 - 2 a.b) <=
+sqrt(2)``. We use ``u = 1/9`` and ``v = w = 4/9``.
 
-**Squares of columns** for every class: a row is scaled down until ``|x| <= R`` and the vector of
-its squares has ``|x^2| <= Q``. It enters as ``(1, x / R, x^2 / Q)``, of length at most sqrt(3).
-Two rows of one class have the inner product ``1 + x.y / R^2 + x^2.y^2 / Q^2 >= 0``, as the last
-part has no negative term: replacing a row moves the sum by at most sqrt(6), so that counts come
-free beside sums of rows of either sign. Entries of like size have ``Q = sqrt(3 / d) R^2`` where
-they are normal, and noise on squares is that much less than on a matrix.
+**Squares of columns** per class: a row is scaled down until ``|x| <= R`` and the vector of its
+squares has ``|x^2| <= Q``. It adds ``(1, x / R, x^2 / Q)``, of norm at most sqrt(3). Two rows of
+one class have the inner product ``1 + x.y / R^2 + x^2.y^2 / Q^2 >= 0``, as ``x.y >= -R^2`` and the
+last term is nonnegative. So replacing a row moves the sum by at most sqrt(6): counts are free
+when sums of rows of either sign are queried. Rows of d normal entries of equal variance have
+``Q = sqrt(3 / d) R^2``, and the noise on squares is smaller by this factor than on a matrix.
 
-**Weights and groups.** All these vectors have no negative inner product with each other, nor have
-sums of them with weights that are not negative. What a row of weight at most 1 adds, or a group
-whose rows weigh at most 1 together, is no longer than what a row does: replacing it moves no more.
+**Weights and groups.** The inner products of all these vectors are nonnegative, also for sums of
+them with nonnegative weights. The term of a row with weight at most 1, or of a group whose
+weights sum to at most 1, is no longer than the term of a row: replacing it moves the sum no more.
 """
 
 from __future__ import annotations
@@ -58,32 +58,32 @@ if TYPE_CHECKING:
 __all__ = ["COUNT_UNIT", "ClassMoments", "members", "noisy_class_moments", "noisy_class_squares",
            "noisy_shared_moments", "on_grid", "whole_weights", "with_short_squares"]
 
-#: Bits of entries of a basis, which are at most 1, and of rows, over their bound. Their sums of
-#: products are at most the bound, by Cauchy and Schwarz, and therefore exact.
+#: Bits of the entries of a basis, which are at most 1, and of rows over their bound. Sums of their
+#: products are at most the bound, by the Cauchy-Schwarz inequality, and therefore exact.
 _BASIS_BITS, _ROW_BITS = 20, 24
-#: Of the length of a row beside one matrix for all classes: its count, sums and products.
+#: Squared weights u, v and w of the count, the sums and the matrix of all classes.
 _SHARES = 1.0 / 9.0, 4.0 / 9.0, 4.0 / 9.0
-#: The fourth moment of a normal number, over the square of its variance.
+#: The fourth moment of a normal variable, divided by its squared variance.
 _KURTOSIS = 3.0
 #: Counts and weights are multiples of this.
 COUNT_UNIT = 2.0**-20
-#: Of roots of weights, so that rounding makes those of no group add up to more than 1.
+#: Factor on roots of weights, so that after rounding no group's weights sum to more than 1.
 _DOWN = 1.0 - 2.0**-40
 
 
 @dataclass(frozen=True)
 class ClassMoments:
-    """Released moments of the classes.
+    """Noisy moments of the classes.
 
     Parameters
     ----------
     counts : ndarray of shape (n_classes,)
     sums : ndarray of shape (n_classes, k)
     moments : ndarray of shape (n_classes, k, k), (k, k) of all classes, or (n_classes, k)
-        Sums over rows; of squares alone the last.
+        Sums of outer products of rows; in the last case, sums of squares.
     count_noise, sum_noise, moment_noise : float
-        Public standard deviations; the last of a diagonal entry, beside it ``sqrt(1/2)`` of it.
-        Of rescaled classes the last two are arrays of shape (n_classes,).
+        Public standard deviations. `moment_noise` holds for diagonal entries; for others, it is
+        ``sqrt(1/2)`` of it. After `rescaled`, the last two have shape (n_classes,).
     """
 
     counts: np.ndarray
@@ -94,7 +94,7 @@ class ClassMoments:
     moment_noise: Any
 
     def rescaled(self, factors: FloatArray) -> ClassMoments:
-        """Return the moments of rows that are longer by a factor for each class."""
+        """Return the moments of rows multiplied by the factor of their class."""
         squares = factors**2
         return ClassMoments(
             self.counts, self.sums * factors[:, None], self.moments * squares[:, None, None],
@@ -102,7 +102,7 @@ class ClassMoments:
 
 
 def on_grid(basis: FloatArray) -> FloatArray:
-    """Return an orthonormal basis, shape (d, k), with entries of few bits."""
+    """Return an orthonormal basis, shape (d, k), with entries rounded to few bits."""
     return np.rint(basis * 2.0**_BASIS_BITS) * 2.0**-_BASIS_BITS
 
 
@@ -113,14 +113,14 @@ def noisy_class_moments(rows: RowSource, n_classes: int, basis: FloatArray, radi
     Parameters
     ----------
     rows : RowSource
-        Its targets are the indices of the rows' classes.
+        Rows whose targets are the indices of their classes.
     n_classes : int
-        Of 1 the count is public, and carries no noise.
+        If 1, the count is public and has no noise.
     basis : ndarray of shape (d, k), from `on_grid`
     radius : float
-        Longer rows are scaled down to it, before and after they are brought to the subspace.
+        Longer rows are scaled down to this norm, before and after projection to the subspace.
     mu : float
-        What the answer may cost; infinite without noise.
+        Privacy cost of the query; infinite without noise.
     session : Session
     """
     n_samples, constant = rows.n_units, _constant(radius)
@@ -142,7 +142,7 @@ def noisy_class_moments(rows: RowSource, n_classes: int, basis: FloatArray, radi
 
 def noisy_shared_moments(rows: RowSource, n_classes: int, radius: float, mu: float,
                          session: Session) -> ClassMoments:
-    """Return the `ClassMoments` of rows, of which the second moment is that of all classes.
+    """Return the `ClassMoments` of rows, with one second moment for all classes.
 
     Parameters are those of `noisy_class_moments`.
     """
@@ -164,7 +164,7 @@ def noisy_shared_moments(rows: RowSource, n_classes: int, radius: float, mu: flo
 
 def noisy_class_squares(rows: RowSource, n_classes: int, radius: float, mu: float,
                         session: Session) -> ClassMoments:
-    """Return the `ClassMoments` of rows, whose moments are those of single columns.
+    """Return the `ClassMoments` of rows, with second moments of single columns only.
 
     Parameters are those of `noisy_class_moments`.
     """
@@ -185,7 +185,7 @@ def noisy_class_squares(rows: RowSource, n_classes: int, radius: float, mu: floa
 
 
 def with_short_squares(rows: FloatArray, radius: float) -> FloatArray:
-    """Return rows no longer than `radius` whose squares are short as well, in place."""
+    """Scale rows, of norm at most `radius`, in place until their squares are bounded."""
     fourth = np.sqrt(np.einsum("ij,ij,ij,ij->i", rows, rows, rows, rows))
     most = _most_squares(radius, rows.shape[1])
     rows *= clip_factors(np.sqrt(fourth), math.sqrt(most) * HEADROOM)[:, None]
@@ -197,10 +197,10 @@ def _most_squares(radius: float, width: int) -> float:
     return radius**2 * min(1.0, math.sqrt(_KURTOSIS / width))
 
 
-# On these grids every sum is exact, so no rounding shows the rows.
+# Every sum on these grids is exact, so rounding reveals nothing about the rows.
 def _matrices(rows: RowSource, n_classes: int, basis: FloatArray, radius: float,
               constant: float, unit: float) -> FloatArray:
-    """Return the matrices of classes, in whole units."""
+    """Return the matrices of classes, in integer units."""
     size = basis.shape[1] + 1
     sums = np.zeros((n_classes, size, size))
     row_unit = 2.0 ** (math.ceil(math.log2(radius)) - _ROW_BITS)
@@ -215,12 +215,12 @@ def _matrices(rows: RowSource, n_classes: int, basis: FloatArray, radius: float,
 
 def _shared(rows: RowSource, n_classes: int, radius: float, constant: float,
             unit: float) -> tuple[FloatArray, ...]:
-    """Return counts, sums and the matrix of all classes, in whole units."""
+    """Return counts and sums of classes and the common matrix, in integer units."""
     width = rows.n_features
     sums, products = np.zeros((n_classes, width + 1)), np.zeros((width, width))
     for X, codes, weights in _short_rows(rows, radius):
         entering = _entering(X, weights, constant, unit)
-        # As one factor both are cut, so that their products go with those of the rows.
+        # Use the truncated constants, as the proof needs one common vector for all parts.
         sums += members(codes, n_classes) @ (entering * entering[:, -1:])
         products += entering[:, :-1].T @ entering[:, :-1]
     return sums[:, -1].copy(), sums[:, :-1].copy(), products
@@ -228,18 +228,18 @@ def _shared(rows: RowSource, n_classes: int, radius: float, constant: float,
 
 def _entering(X: FloatArray, weights: FloatArray | None, constant: float,
               unit: float) -> FloatArray:
-    """Return rows and a constant, times the roots of weights, in whole units."""
+    """Return rows and a constant, times the roots of weights, in integer units."""
     entering = np.full((len(X), X.shape[1] + 1), constant / unit)
     np.divide(X, unit, out=entering[:, :-1])
     if weights is not None:
-        # A weight of 1 is none: noise that repeats has the same key, and so meets the same sums.
+        # Weights of 1 change nothing: an unweighted fit may repeat the noise, on the same sums.
         entering *= (np.where(weights < 1.0, _DOWN, 1.0) * np.sqrt(weights))[:, None]
     return np.trunc(entering, out=entering)
 
 
 def _squares(rows: RowSource, n_classes: int, radius: float,
              units: list[float]) -> tuple[FloatArray, ...]:
-    """Return counts, sums and sums of squares of classes, in whole units."""
+    """Return counts, sums and sums of squares of classes, in integer units."""
     counts, (sums, squares) = np.zeros(n_classes), np.zeros((2, n_classes, rows.n_features))
     for X, codes, weights in _short_rows(rows, radius):
         X = with_short_squares(X, radius)
@@ -252,25 +252,25 @@ def _squares(rows: RowSource, n_classes: int, radius: float,
 
 
 def _short_rows(rows: RowSource, radius: float) -> Iterator[tuple[Any, IntArray, Any]]:
-    """Yield blocks of rows no longer than `radius`, of float64, their classes, and weights."""
+    """Yield blocks of float64 rows no longer than `radius`, their classes and weights."""
     for part in rows.blocks(block_length(rows.n_features)):
         X, codes, weights = rows.take(part)
         yield shortened(X.astype(np.float64), radius), codes, weights
 
 
 def whole_weights(codes: IntArray, weights: FloatArray | None) -> FloatArray:
-    """Return weights cut to units, 1 without any."""
+    """Return weights truncated to multiples of `COUNT_UNIT`; 1 without weights."""
     if weights is None:
         return np.ones(len(codes))
     return np.trunc(weights / COUNT_UNIT) * COUNT_UNIT
 
 
 def members(codes: IntArray, n_classes: int) -> Any:
-    """Return the matrix that adds up the rows of every class."""
+    """Return the sparse matrix whose product with rows sums them by class."""
     n = len(codes)
     return sparse.csc_matrix((np.ones(n), codes, np.arange(n + 1)), (n_classes, n))
 
 
 def _constant(radius: float) -> float:
-    """Return what is appended to a row: a power of two near half of its bound."""
+    """Return the constant appended to rows: a power of two near half of their bound."""
     return 2.0 ** (math.floor(math.log2(radius)) - 1)

@@ -1,17 +1,17 @@
 r"""Noisy counts, sums and squares of rows by the nearest of some public points.
 
-A row z enters as its difference from the nearest point p over the radius R of the cluster of p,
-``x = (z - p) / R``, scaled down until ``|x| <= 1``. To that cluster it adds
-``(sqrt(1/2), x, sqrt(1/2) |x|^2)``, of length ``sqrt(1/2) (1 + |x|^2) <= sqrt(2)``. Two rows of
-one cluster have an inner product of at least ``(1 - |x| |y|)^2 / 2 >= 0``, of two clusters 0.
-Replacing a row therefore moves the sum by at most 2, as sums of x alone would: counts and squares
-come free, and radii, which are public, may differ. The noise is ``2 R / mu`` on sums of ``z - p``,
-``sqrt(8) / mu`` on counts and ``sqrt(8) R^2 / mu`` on squares. A weight of at most 1 makes no
-vector longer and no inner product negative.
+A row z is replaced by its difference from the nearest point p, divided by the radius R of the
+cluster of p: ``x = (z - p) / R``, scaled down until ``|x| <= 1``. It adds
+``(sqrt(1/2), x, sqrt(1/2) |x|^2)`` to the cluster, of length ``sqrt(1/2) (1 + |x|^2) <= sqrt(2)``.
+The inner product of two rows is at least ``(1 - |x| |y|)^2 / 2 >= 0`` within a cluster and 0
+across clusters. Replacing a row therefore moves the sum by at most 2, as for sums of x alone:
+counts and squares are free, and the radii, which are public, may differ. The noise is
+``2 R / mu`` on sums of ``z - p``, ``sqrt(8) / mu`` on counts and ``sqrt(8) R^2 / mu`` on squares.
+A weight of at most 1 makes no vector longer and no inner product negative.
 
-Squares are cut to whole units u, each by less than u: together with the cut the sum moves by at
-most ``2 + u``. The distances to points are exact, on a grid, so that a row has the same
-nearest point whatever rows it is read with.
+Squares are truncated to multiples of u, each by less than u: with this truncation, the sum moves
+by at most ``2 + u``. Distances to points are exact, on a grid, so the nearest point of a row does
+not depend on other rows.
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ if TYPE_CHECKING:
 
 __all__ = ["ClusterSums", "NearestRows", "noisy_cluster_sums"]
 
-#: Bits of coordinates over their bound: products of two, summed, are exact.
+#: Bits of coordinates over their bound: sums of their products are exact.
 _BITS = 22
 
 
 @dataclass(frozen=True)
 class ClusterSums:
-    """Released sums of the clusters.
+    """Noisy counts and sums of the clusters.
 
     Parameters
     ----------
     counts : ndarray of shape (n_clusters,)
     sums : ndarray of shape (n_clusters, n_features)
-        Of differences of rows from their nearest point.
+        Sums of differences of rows from their nearest point.
     squares : ndarray of shape (n_clusters,)
-        Of the lengths of these.
+        Sums of the squared lengths of these differences.
     count_noise : float
-        Public standard deviation.
+        Public standard deviation of the noise on counts.
     sum_noise : ndarray of shape (n_clusters,)
-        The same of entries of sums.
+        Public standard deviations of the noise on entries of sums.
     """
 
     counts: np.ndarray
@@ -68,18 +68,18 @@ class ClusterSums:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NearestRows(ViewedRows):
-    """Rows in memory, mapped as they are read, less the nearest of some points, over its radius.
+    """Differences of mapped rows from their nearest point, divided by its radius.
 
-    Their target is the index of that point.
+    Rows are in memory and mapped when they are read. Targets are the indices of nearest points.
 
     Parameters
     ----------
     scale : ndarray of shape (n_features,)
-        What mapped columns are multiplied by.
+        Factors of the mapped columns.
     bound : float
-        Longer rows are scaled down to it.
+        Longer rows are scaled down to this norm.
     basis : ndarray of shape (n_features, k), from `on_grid`, or None
-        Of the subspace that rows are brought to.
+        Basis of the subspace to which rows are projected.
     points : ndarray of shape (n_points, n_features) or (n_points, k)
     radii : ndarray of shape (n_points,)
     """
@@ -112,14 +112,14 @@ class NearestRows(ViewedRows):
 
 
 def noisy_cluster_sums(rows: NearestRows, mu: float, session: Session) -> ClusterSums:
-    """Return the `ClusterSums` of rows about their points.
+    """Return the `ClusterSums` of rows relative to their nearest points.
 
     Parameters
     ----------
     rows : NearestRows
         Differences longer than the radius are scaled down to it.
     mu : float
-        What the answer may cost; infinite without noise.
+        Privacy cost of the query; infinite without noise.
     session : Session
     """
     count, scales = len(rows.points), (math.sqrt(8.0), 2.0, math.sqrt(8.0))
@@ -137,9 +137,9 @@ def noisy_cluster_sums(rows: NearestRows, mu: float, session: Session) -> Cluste
                        moved[0] / mu, moved[1] / mu * rows.radii)
 
 
-# On these grids every sum is exact, so no rounding shows the rows.
+# Every sum on these grids is exact, so rounding reveals nothing about the rows.
 def _cluster_sums(rows: RowSource, count: int, units: list[float]) -> tuple[FloatArray, ...]:
-    """Return counts, sums and squares of clusters, in whole units."""
+    """Return counts, sums and squares of clusters, in integer units."""
     counts, squares = np.zeros((2, count))
     sums = np.zeros((count, rows.n_features))
     for part in rows.blocks(block_length(rows.n_features)):

@@ -1,12 +1,12 @@
-r"""Public points for quantiles: decimal numbers of nine digits, in cells of three.
+r"""Public points for quantiles: decimal numbers of nine digits, grouped into cells.
 
-A cell is all that shares its first three digits; a group of its points shares three more, and the
-last three tell a point. Points of fewer digits weigh more: six tenths of what a cell weighs are
-spread evenly, and a tenth each stands on its numbers of three, four, five and six digits. So
-numbers on which many rows stand, which have few digits in most tables, are likely to be hit, and
-others are still told apart to within a hundred-millionth, as time stamps need it. Cells weigh as
-the inverse hyperbolic sine makes them wide, and beyond ten thousand less, so that a slice with
-few rows takes a point of a usual size.
+The points of a cell share the first three digits; the points of a group share three more, and the
+last three identify a point. Points with fewer digits weigh more: six tenths of a cell's weight
+are spread evenly, and one tenth each is on its numbers of three, four, five and six digits. In
+most tables, the values that many rows share have few digits, so they are likely to be selected.
+Other values are still resolved to a hundred-millionth, as time stamps require. The weight of a
+cell is its width under the inverse hyperbolic sine, and less beyond ten thousand, so that a slice
+with few rows gets a point of common magnitude.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ if TYPE_CHECKING:
 
 __all__ = ["Points", "decimal_points", "even_points"]
 
-#: Decades of cells of three digits, from the least power of ten to the end.
+#: Exponents of ten between which cells have three digits; the second is the end of the points.
 _DECADES = (-3, 12)
-#: Numbers are told apart on a scale of this: even below, by ratio above.
+#: Scale of the inverse hyperbolic sine: weights are even below it, logarithmic above it.
 _UNIT = 0.1
 #: Points of a cell, and of a group of them.
 _EACH, _GROUP = 1_000_000, 1000
-#: Tenths of the weight of a cell, by steps of its points.
+#: Tenths of a cell's weight, by the step between the points that share them.
 _STEP_TENTHS = {1: 6, 1000: 1, 10_000: 1, 100_000: 1, 1_000_000: 1}
-#: Beyond the first of these a cell weighs less by this power of its ratio to that.
+#: A cell that begins at x > _USUAL weighs less by the factor ``(x / _USUAL)**-_FALL``.
 _USUAL, _FALL = 1e4, 0.3
-#: So close above a point, in steps, a number counts as that point.
+#: A number up to this far above a point, in steps, counts as that point.
 _CLOSE = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Increasing points in cells of as many each, with public weights.
+    """Increasing points in cells of equal numbers of points, with public weights.
 
     Attributes
     ----------
     first : ndarray of float64, shape (n_cells + 1,)
-        The first point of every cell, and the end of the last one, which is a point as well.
+        The first point of every cell, and the end of the last cell, which is a point as well.
     cell_weights : ndarray, shape (n_cells + 1,)
     weights : ndarray, shape (n_each,)
-        Of the points of a cell: whole numbers, so that sums of them are exact.
+        Weights of the points of a cell: integers, so that sums of them are exact.
     group : int
-        So many points are a group; cells have whole ones.
+        The number of points in a group, which divides the number of points in a cell.
     """
 
     first: np.ndarray
@@ -59,18 +59,18 @@ class Points:
 
     @property
     def n_each(self) -> int:
-        """int : so many points has a cell."""
+        """int : number of points in a cell."""
         return len(self.weights)
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """tuple of int : of how many each of a cell, a group and so on is chosen from."""
+        """tuple of int : numbers of options in the successive selections within a cell."""
         if self.n_each == 1:
             return ()
         return (self.n_each,) if self.group == 1 else (self.n_each // self.group, self.group)
 
     def __len__(self) -> int:
-        # Of the last cell there is only its first point.
+        # The last cell has only its first point.
         return (len(self.first) - 1) * self.n_each + 1
 
     @cached_property
@@ -78,13 +78,12 @@ class Points:
         return np.concatenate([[0.0], np.cumsum(self.weights)])
 
     def weights_of(self, starts: IntArray, ends: IntArray) -> FloatArray:
-        """Return what points from places to others, that are not among them, weigh in their cell.
-        """
+        """Return total weights of points from `starts` to before `ends`, within cells."""
         steps = starts % self.n_each
         return self._up_to[steps + ends - starts] - self._up_to[steps]
 
     def places(self, numbers: FloatArray) -> IntArray:
-        """Return the place of the next point at or above every number."""
+        """Return the place of the first point at or above every number."""
         cells = np.searchsorted(self.first, numbers, "right") - 1
         cells = np.clip(cells, 0, len(self.first) - 2)
         width = self.first[cells + 1] - self.first[cells]
@@ -97,13 +96,13 @@ class Points:
         if not step:
             return float(self.first[cell])
         low, high = self.first[cell], self.first[cell + 1]
-        # A decimal of few digits, not a neighbor of it.
+        # Round to the decimal, not to a float next to it.
         return float(f"{low + (high - low) * (step / self.n_each):.12g}")
 
 
 @lru_cache(maxsize=1)
 def decimal_points() -> Points:
-    """Return decimals of nine digits in [-1e12, 1e12]; below 1e-3 they are 1e-11 apart."""
+    """Return decimals of nine digits in [-1e12, 1e12]; in [-1e-3, 1e-3], 1e-11 apart."""
     low, high = _DECADES
     sides = [np.arange(100) * 1e-5]
     digits = np.arange(100, 1000)
@@ -120,5 +119,5 @@ def decimal_points() -> Points:
 
 
 def even_points(points: FloatArray) -> Points:
-    """Return some points, each a cell of its own, of one weight."""
+    """Return the given points as cells of one point each, with equal weights."""
     return Points(np.asarray(points, float), np.ones(len(points)), np.ones(1))

@@ -1,35 +1,34 @@
-r"""Noisy sums over the leaves of a tree, and cuts that are chosen under noise.
+r"""Noisy sums over the leaves of a tree, and private selection of splits.
 
-A row enters one leaf by its slopes g and by sizes a, one of each an output, with ``|g_k| <= a_k``
-and ``|a| <= C``. Two rows in different leaves move the sums by the root of
+**Leaf sums.** A row adds its slopes g and its sizes a to one leaf, one of each per output, with
+``|g_k| <= a_k`` and ``|a| <= C``. Two rows in different leaves move the sums by the root of
 
     |g|^2 + |a|^2 + |g'|^2 + |a'|^2 <= 2 (|a|^2 + |a'|^2) <= 4 C^2,
 
-and two in one leaf by no more, as ``(g_k - g'_k)^2 + (a_k - a'_k)^2 <= (a_k + a'_k)^2 +
+and two rows in one leaf by no more, as ``(g_k - g'_k)^2 + (a_k - a'_k)^2 <= (a_k + a'_k)^2 +
 (a_k - a'_k)^2 = 2 (a_k^2 + a'_k^2)``. So replacing a row moves the sums of slopes and of sizes
-together by at most 2 C, which is what those of slopes alone move by: curvatures, or counts, come
-at no price.
+together by at most 2 C. The sums of slopes alone move as much: curvatures, or counts, are free.
 
-A group of k rows enters by the average of what its rows enter by. Two averages are no further
-apart than two of the rows that they are of, as the norm is convex, and so nothing above or below
-moves by more.
+**Groups.** A group adds the average of its rows' terms. The norm is convex, so two averages are no
+further apart than some two of their rows, and no bound here increases.
 
-The score of some cuts is the sum over leaves of the norm of the leaf's sum of slopes. A row that
-leaves changes it by at most C and so does one that comes: one score may rise by 4 C more than
-another. Only which cuts are best leaves.
+**Splits.** The score of a candidate is the sum over leaves of the norm of the leaf's sum of
+slopes. Removing a row changes it by at most C, and so does adding one: one score may rise by 4 C
+more than another. Only the best candidate is released.
 
-Where every node of a level has a split of its own, a candidate is one split for each of them, and
-its score the sum of theirs. Of independent Gumbel noise on all splits of all nodes the best ones
-are the best such candidate by the same law: so a level costs what one choice does.
+If every node of a level has its own split, a candidate is one split for every node, and its score
+is the sum of their scores. With independent Gumbel noise on all splits of all nodes, the best
+splits have the distribution of the best candidate. So a level costs as much as one selection.
 
-Of trees that are drawn publicly and the classes of their leaves a candidate is one tree with one
-class for every leaf, and its score the weight of rows that it classifies right. A row is worth at
-most 1 there: one score may rise by 2 more than another. Of Gumbel noise of scale s the best
-candidate has a probability in proportion to ``exp(score / s)``. Summed over the classes of leaves
-that is ``exp(f / s)`` for a tree, with f the sum over its leaves of ``s log sum_c exp(n_c / s)``,
-and given the tree each leaf has its class in proportion to ``exp(n_c / s)``: so the best f under
-noise, and then the best count of every leaf of that tree under noise of its own, have the law of
-one choice, although candidates are far too many to be counted.
+**Labels.** With trees drawn by public randomness, a candidate is one tree with a class for every
+leaf, and its score is the weight of the rows that it classifies correctly. A row contributes at
+most 1, so one score may rise by 2 more than another. With Gumbel noise of scale s, a candidate is
+selected with probability proportional to ``exp(score / s)``. Summed over the classes of all
+leaves, this is ``exp(f / s)`` for a tree, where f is the sum over its leaves of ``s log sum_c
+exp(n_c / s)``. Given the tree, each leaf has a class with probability proportional to
+``exp(n_c / s)``. So we select the best noisy f, then the best noisy count in every leaf of that
+tree, with independent noise. This has the distribution of one selection from all candidates,
+which are too many to enumerate.
 """
 
 from __future__ import annotations
@@ -61,47 +60,47 @@ __all__ = ["Slopes", "best_cuts", "best_labels", "best_splits", "noisy_label_cou
 
 #: Squares and their noise are multiples of this.
 _SQUARE_UNIT = 2.0**-20
-#: Rows that are squared at once.
+#: Rows whose squares are computed at once.
 _PART = 1 << 16
-#: Leaves are numbered in eight bits.
+#: Leaves are numbered with eight bits.
 _MOST_LEAVES = 256
-#: Leaves of candidates that are summed over at once.
+#: The most joint leaves of candidates whose sums are computed together.
 _JOINT_LEAVES = 1 << 12
 #: The root of a half, rounded up.
 _HALF_ROOT = math.nextafter(math.sqrt(0.5), 1.0)
-#: Entries a row, of blocks that are summed over.
+#: Entries per row, which set the length of blocks in sums.
 _WIDTH = 4
 
 
 class Slopes:
-    """Slopes and sizes of rows in whole units, so that every sum of them is exact.
+    """Slopes and sizes of rows in integer units, so that all their sums are exact.
 
     Parameters
     ----------
     slopes : ndarray of shape (n, n_outputs)
     sizes : ndarray of shape (n, n_outputs)
-        No size counts as less than 0, and no slope as more than the size.
+        Negative sizes count as 0; slopes are clipped to their sizes.
     clip : float
-        Released; longer rows of sizes are scaled down to it, with their slopes.
+        Public bound on the norm of a row's sizes; longer rows are scaled down, with their slopes.
     event : Event
-        What a release of sums costs.
+        Privacy cost of a query of sums.
     groups : Groups or None
-        Each row of a group counts as one over their number.
+        In a group of k rows, each row counts as 1 / k.
     law : str
-        Of the noise.
+        Distribution of the noise.
 
     Attributes
     ----------
     clip, unit : float
     whole : ndarray of shape (2 n_outputs, n)
-        Slopes, then sizes, of every output.
+        The slopes of every output, then the sizes of every output.
     """
 
     def __init__(self, slopes: FloatArray, sizes: FloatArray, clip: float,
                  event: Elementary, groups: Any = None, law: str = "standard_normal") -> None:
         n, n_outputs = slopes.shape
         self.clip = clip
-        # What is public: not the number of rows in groups.
+        # The number of groups is public; the number of rows in groups is not.
         n_units = n if groups is None else groups.count
         scale = derived_scale(event, REPLACE_ONE * clip, law)
         self.unit = 2.0 ** -exact_bits(n_units * clip, scale)
@@ -115,20 +114,17 @@ class Slopes:
             if groups is not None:
                 own /= groups.sizes[part][:, None]
                 bounds /= groups.sizes[part][:, None]
-            # Toward zero: no row becomes longer, and no slope more than its size.
+            # Truncation lengthens no row, and no slope exceeds its size after it.
             self.whole[:n_outputs, part] = np.trunc(own.T / self.unit)
             self.whole[n_outputs:, part] = np.trunc(bounds.T / self.unit)
 
     def at(self, leaves: IntArray) -> Rows:
-        """Return rows of which features are the leaf, and targets slopes and sizes in units."""
+        """Return rows whose feature is their leaf; targets are slopes and sizes, in units."""
         return Rows(leaves[:, None], self.whole.T)
 
 
 def noisy_mean_square(rows: RowSource, event: Elementary, session: Session) -> float:
-    """Return the noisy mean of the squares of rows' targets, each counted as at most 1.
-
-    Of groups the mean of the means of their rows.
-    """
+    """Return the noisy mean of squared targets, each at most 1, or of group means."""
     def total(batch: Batch) -> FloatArray:
         whole = 0.0
         for part in rows.blocks(_PART):
@@ -145,13 +141,13 @@ def noisy_mean_square(rows: RowSource, event: Elementary, session: Session) -> f
 
 def best_cuts(slopes: Slopes, leaves: Any, event: Elementary,
               session: Session) -> int:
-    """Return the place of the candidate whose leaves tell slopes apart best.
+    """Return the index of the candidate cuts whose leaves separate the slopes best.
 
     Parameters
     ----------
     slopes : Slopes
     leaves : iterable of (ndarray of int, int)
-        Of every candidate the leaf of every row, and the number of leaves; read once.
+        For every candidate, the leaf of every row and the number of leaves; read once.
     event : Event
     session : Session
     """
@@ -166,7 +162,7 @@ def best_cuts(slopes: Slopes, leaves: Any, event: Elementary,
 
 def best_splits(slopes: Slopes, at: IntArray, n_nodes: int, bins: IntArray, asked: IntArray,
                 event: Elementary, session: Session, tried: Any = None) -> IntArray:
-    """Return for every node of a level the place of the split that tells slopes apart best.
+    """Return for every node of a level the index of the split with the best score.
 
     Parameters
     ----------
@@ -177,11 +173,11 @@ def best_splits(slopes: Slopes, at: IntArray, n_nodes: int, bins: IntArray, aske
         At most 128.
     bins : ndarray of int, shape (n_columns, n)
     asked : ndarray of int, shape (n_splits, 3)
-        A column, and the least and the least higher bin of what goes right; columns in order.
+        Column, first bin that goes right, and first bin above those; sorted by column.
     event : Event
     session : Session
     tried : ndarray of bool, shape (n_nodes, n_splits), or None
-        Public: the splits that a node may have, None: all.
+        The splits that a node may have, public; None for all.
     """
     n_outputs = len(slopes.whole) // 2
 
@@ -207,23 +203,23 @@ def best_splits(slopes: Slopes, at: IntArray, n_nodes: int, bins: IntArray, aske
 
 def best_labels(slopes: Slopes, labels: IntArray, n_classes: int, leaves: Any, event: Elementary,
                 session: Session) -> tuple[int, IntArray]:
-    """Return the place of a drawn tree, and the classes of its leaves, that most rows agree with.
+    """Return the index of the best public tree, and the classes of its leaves.
 
     Parameters
     ----------
     slopes : Slopes
-        Of one output; sizes are the weights of rows.
+        Slopes of one output; sizes are the weights of rows.
     labels : ndarray of int
         The class of every row.
     n_classes : int
     leaves : iterable of (ndarray of int, int)
-        Of every tree the leaf of every row, and the number of leaves; read once. The trees do not
-        follow from the rows.
+        For every tree, the leaf of every row and the number of leaves; read once. The trees do
+        not depend on the rows.
     event : Event
     session : Session
     """
-    # What is summed in floating point is off by a unit a class and five: logarithms are of sums
-    # of no more than 2^52 units, and each step of theirs is off by less than 2^-52 of that.
+    # Floating-point errors are at most n_classes + 5 units: log-sums are at most 2^52 units, and
+    # the error of each step is below 2^-52 of that.
     slack = 4.0 * (n_classes + 5.0) * slopes.unit
     moved = Sensitivity(REPLACE_ONE * slopes.clip + slack, "gumbel", unit=slopes.unit,
                         rounded=False)
@@ -252,12 +248,12 @@ def best_labels(slopes: Slopes, labels: IntArray, n_classes: int, leaves: Any, e
 
 def noisy_label_counts(rows: RowSource, shape: tuple[int, int], clip: float, unit: float,
                        event: Elementary, session: Session) -> tuple[FloatArray, float]:
-    """Return noisy weights of the classes in leaves, shape (n_leaves, n_classes), and the noise.
+    """Return noisy weights of classes in leaves, and the deviation of the noise.
 
-    Rows are from `Slopes.at`, of the place of a row's leaf and class in that shape.
-    Replacing a row moves two of them by at most 1 each, or one. The noise is a standard deviation.
+    The shape is (n_leaves, n_classes). Rows are from `Slopes.at`, where the leaf is the flat index
+    of (leaf, class). Replacing a row moves at most two weights, by at most `clip` each.
     """
-    # Of a pure price the noise is Laplace's, of which the deviation is 1.4 scales.
+    # For pure DP the noise is Laplace, whose standard deviation is sqrt(2) scales.
     pure, root = isinstance(event, Pure), math.sqrt(2.0)
     moved = Sensitivity(REPLACE_ONE * clip * (1.0 if pure else _HALF_ROOT),
                         "laplace" if pure else "standard_normal", unit=unit)
@@ -268,7 +264,7 @@ def noisy_label_counts(rows: RowSource, shape: tuple[int, int], clip: float, uni
 
 def _label_counts(slopes: Slopes, labels: IntArray, n_classes: int, leaves: IntArray,
                   n_leaves: int) -> FloatArray:
-    """Return the weights of the classes in leaves in whole units, which are exact."""
+    """Return the exact weights of the classes in leaves, in integer units."""
     places = leaves.astype(np.intp) * n_classes + labels
     found = np.zeros(n_leaves * n_classes)
     found += np.bincount(places, slopes.whole[1], len(found))
@@ -276,13 +272,13 @@ def _label_counts(slopes: Slopes, labels: IntArray, n_classes: int, leaves: IntA
 
 
 def _lengths(sums: FloatArray) -> FloatArray:
-    """Return the lengths of sums along their first axis, in whole units."""
+    """Return the norms of sums along the first axis, in integer units."""
     return np.abs(sums[0]) if len(sums) == 1 else np.rint(np.sqrt(np.square(sums).sum(axis=0)))
 
 
 def _of_scores(slopes: Slopes) -> Sensitivity:
-    """Return how far the scores of a choice move."""
-    # Of several outputs norms are rounded to whole units, each off by less than two.
+    """Return the sensitivity of the scores of a selection."""
+    # With several outputs, norms are rounded to integers, each with an error below two units.
     slack = 0.0 if len(slopes.whole) == 2 else 8.0 * _MOST_LEAVES * slopes.unit
     return Sensitivity(4.0 * slopes.clip + slack, "gumbel", unit=slopes.unit, rounded=False)
 
@@ -294,10 +290,10 @@ def noisy_leaf_sums(rows: RowSource, n_leaves: int, clip: float, unit: float, ev
     Parameters
     ----------
     rows : RowSource
-        From `Slopes.at`.
+        Result of `Slopes.at`.
     n_leaves : int
     clip, unit : float
-        Of the `Slopes`.
+        Attributes of the `Slopes`.
     event : Event
     session : Session
     """
@@ -307,13 +303,13 @@ def noisy_leaf_sums(rows: RowSource, n_leaves: int, clip: float, unit: float, ev
 
 
 def _sums(rows: RowSource, n_leaves: int, count: int | None) -> FloatArray:
-    """Return the sums of so many targets in every leaf, shape (count, n_leaves)."""
+    """Return the sums of `count` targets (None: all) per leaf, (count, n_leaves)."""
     block = rows.take(slice(0, len(rows)))
     targets = block.y.T[:count]
     found = np.zeros((len(targets), n_leaves))
-    # Sums are exact, so that blocks change none.
+    # Sums are exact, so the block length does not change them.
     for part in row_blocks(len(rows), _WIDTH):
-        # One conversion for all of them.
+        # Convert once for all targets.
         places = block.X[part, 0].astype(np.intp)
         for own, each in zip(found, targets, strict=True):
             own += np.bincount(places, each[part], n_leaves)
@@ -321,9 +317,10 @@ def _sums(rows: RowSource, n_leaves: int, count: int | None) -> FloatArray:
 
 
 def _sums_of_each(slopes: Slopes, leaves: Any, count: int) -> Iterator[FloatArray]:
-    """Yield the sums of so many targets over the leaves of every candidate.
+    """Yield the sums of the first `count` targets over the leaves of every candidate.
 
-    Several candidates are one whose leaves are those of all, and each has sums of its sums.
+    Several candidates are combined into one, whose leaves are the combinations of their leaves.
+    The sums of a candidate are then marginal sums of these.
     """
     sizes: list[int] = []
     joint: Any = None
@@ -337,7 +334,7 @@ def _sums_of_each(slopes: Slopes, leaves: Any, count: int) -> Iterator[FloatArra
 
 
 def _parted(sums: FloatArray, sizes: list[int]) -> Iterator[FloatArray]:
-    """Yield for every size the sums over all others."""
+    """Yield the marginal sums of every axis of a table with axes of the given sizes."""
     table = sums.reshape(-1, *sizes)
     for place in range(len(sizes)):
         others = tuple(axis for axis in range(1, table.ndim) if axis != place + 1)

@@ -1,10 +1,11 @@
-r"""Pairs of columns whose products explain what a model leaves, chosen under noise.
+r"""Private selection of column pairs whose products explain a model's residuals.
 
 A row has features :math:`z_a, z_b` of norm at most 1 in two columns and a residual r of norm at
-most C. The table :math:`T_{ab} = \sum_i r_i \otimes z_{a,i} z_{b,i}^\top` moves by at most 2 C
-with a row that is replaced; so does its part beside directions that are public or released, as a
-projection makes nothing longer. Its norm over 2 C is the score of the pair: all scores move by at
-most 1. The best of them under Gumbel noise, or that none beats a public one, is all that leaves.
+most C. Replacing a row moves the table :math:`T_{ab} = \sum_i r_i \otimes z_{a,i} z_{b,i}^\top`
+by at most 2 C. Its projection orthogonal to public or released directions moves no more, as a
+projection lengthens nothing. The score of a pair is the norm of this projection over 2 C, and it
+moves by at most 1. The output is the best pair under Gumbel noise, or none if a public score is
+better.
 """
 
 from __future__ import annotations
@@ -34,23 +35,23 @@ _UNIT = 2.0**-20
 
 def noisy_pairs(rows: RowSource, slices: Any, directions: Any, candidates: FloatArray, clip: float,
                 count: int, event: Elementary, session: Session) -> Any:
-    """Return up to `count` of some pairs of columns, in the order in which they were chosen.
+    """Return up to `count` pairs of columns, in the order in which they were selected.
 
     Parameters
     ----------
     rows : Rows
-        Features of norm at most 1 a column, and residuals of norm at most `clip`, shape
-        (n, n_outputs), as targets.
+        Features of norm at most 1 per column; targets are residuals of norm at most `clip`, shape
+        (n, n_outputs).
     slices : list of slice
-        Where the features of every column are.
+        The features of every column.
     directions : list of ndarray
-        Of every column: what features are alike by themselves, public or released.
+        One direction per column, which scores ignore; public or released.
     candidates : list of (int, int)
-        Public or released.
+        Pairs to select from; public or released.
     clip : float
     count : int
     event : Event
-        Of one choice.
+        Privacy cost of one selection.
     session : Session
 
     Returns
@@ -58,7 +59,7 @@ def noisy_pairs(rows: RowSource, slices: Any, directions: Any, candidates: Float
     pairs : list of (int, int)
     """
     moved = Sensitivity(2.0, "gumbel", unit=_UNIT, rounded=False)
-    # Residuals without a pattern have tables about as long.
+    # Tables of residuals without a pattern have about this score.
     none = math.sqrt(len(rows)) / 2.0
     scores: list[FloatArray] = []
     chosen: list[int] = []
@@ -66,7 +67,7 @@ def noisy_pairs(rows: RowSource, slices: Any, directions: Any, candidates: Float
     def left(batch: Batch) -> Any:
         if not scores:
             scores.append(_scores(rows, slices, directions, candidates, clip))
-        # Every candidate gets its noise: how much is drawn is public.
+        # Every candidate gets noise, so the number of draws is public.
         taken = np.isin(np.arange(len(candidates)), chosen)
         return np.append(np.where(taken, -np.inf, scores[0]), none)
 
@@ -78,13 +79,13 @@ def noisy_pairs(rows: RowSource, slices: Any, directions: Any, candidates: Float
 
 
 def clipped_residuals(residuals: FloatArray, weights: FloatArray | None, clip: float) -> Any:
-    """Return residuals times weights, each row scaled to norm `clip` at most, in new memory."""
+    """Return a copy of residuals times weights, with rows scaled down to norm `clip`."""
     return shortened(residuals.copy() if weights is None else residuals * weights[:, None], clip)
 
 
 def _scores(rows: RowSource, slices: Any, directions: Any, candidates: FloatArray,
             clip: float) -> FloatArray:
-    """Return the norms of tables beside their directions, over how far a row moves them."""
+    """Return the norms of projected tables, divided by how far a row moves them."""
     block = rows.take(slice(0, len(rows)))
     tables = np.zeros((block.y.shape[1], slices[-1].stop, slices[-1].stop))
     for part in row_blocks(len(rows), slices[-1].stop):
@@ -100,7 +101,7 @@ def _scores(rows: RowSource, slices: Any, directions: Any, candidates: FloatArra
 
 
 def _beside(direction: FloatArray) -> Any:
-    """Return the projection on what is orthogonal to a direction."""
+    """Return the projection onto the orthogonal complement of a direction."""
     length = np.linalg.norm(direction)
     unit = direction / length if length > 0 else direction
     return np.eye(len(unit)) - np.outer(unit, unit)

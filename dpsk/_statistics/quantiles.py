@@ -1,28 +1,29 @@
-r"""Quantiles of numbers, chosen under noise from a public grid.
+r"""Private quantiles of numbers, selected from a public grid.
 
-With k the rank ``round(q m)`` among the m numbers that are not missing a point z of the grid has
-the score
+Let k be the rank ``round(q m)`` among the m numbers that are not missing. A point z of the grid
+has the score
 
-    u(z) = -max(0, #{x < z} - k, k - #{x <= z}),
+    u(z) = -max(0, #{x < z} - k, k - #{x <= z}).
 
-0 at the k-th smallest number and everywhere up to the next, and less by 1 with every number that
-lies between. Replacing a number moves each of the two counts by at most 1, hence each score by
-at most 1; one that comes or goes moves counts and rank the same way, by at most 1 each, and so
-no difference of them by more. The largest of the scores with Gumbel noise of scale ``s`` is the
-exponential mechanism with exponent ``1 / s``: its loss lies in an interval of length ``2 / s``.
-Only the point leaves.
+It is 0 from the k-th smallest number up to the next one, and decreases by 1 with every number in
+between. Replacing a number moves each of the two counts by at most 1, hence each score by at most
+1. A number that becomes missing, or is no longer missing, moves counts and rank in the same
+direction by at most 1 each, so their differences move by no more. Selecting the largest score
+under Gumbel noise of scale ``s`` is the exponential mechanism with exponent ``1 / s``: its
+privacy loss lies in an interval of length ``2 / s``. Only the point is released.
 
-The octaves in which most numbers lie are chosen in the same way: with c of them a number adds 1 to
-the score of a point z if it lies above ``z / 2^c`` and up to z, half or less if it is up to four
-octaves off, and else nothing. Replacing a number moves every score by at most 1. Windows far from
-the numbers are empty, where a point far from their median is wrong by half of them, so that fewer
-rows are enough. Numbers of many sizes fill no window, and count by what is near.
+The octaves that hold most numbers are selected in the same way. For c octaves, a number adds 1 to
+the score of a point z if it lies above ``z / 2^c`` and up to z, at most 1/2 if it is up to four
+octaves away, and otherwise nothing. Replacing a number moves every score by at most 1. Windows far
+from the numbers are empty, whereas a point far from their median still has a score of minus half
+of them, so octaves need fewer rows. Numbers of many magnitudes fill no window; partial scores
+count those nearby.
 
-Of groups of rows one row each counts, which is drawn by public randomness. With the draws given,
-tables that differ in one group show rows that differ in one row, so that the same holds of groups.
+With groups, one row per group is counted, drawn by public randomness. Given these draws, tables
+that differ in one group differ in one counted row, so the same bounds hold for groups.
 
-Numbers are brought to the grid first, each by itself, so that one on which many of them stand is
-a point like any other. Every point gets its noise: how much is drawn tells nothing of the rows.
+Each number is first rounded to the grid on its own, so a value that many rows share is a point
+like any other. Every point gets noise, so the number of draws reveals nothing about the rows.
 """
 
 from __future__ import annotations
@@ -46,73 +47,73 @@ if TYPE_CHECKING:
 __all__ = ["N_OCTAVES", "bounded_grid", "distance_grid", "noisy_octaves", "noisy_quantile",
            "positive_grid", "real_grid", "sizes_above"]
 
-#: Rows whose numbers are taken at once.
+#: Rows whose numbers are read at once.
 _PART = 1 << 16
-#: Least and largest point of the positive grid, as powers of two, and points to an octave.
+#: Binary exponents of the least and largest point of the positive grid; points per octave.
 _LEAST, _MOST, _OCTAVE = -32, 40, 64
-#: Ends of octaves that are chosen from, to an octave, and how many these are.
+#: Candidate ends of windows per octave, and their number in all.
 _ENDS = 4
 N_OCTAVES = _ENDS * (_MOST - _LEAST) + 1
-#: So many ends from its octaves a number adds nothing to a score.
+#: A number at least this many ends away from a window adds nothing to its score.
 _NEAR = 16
-#: Unit and end of the grid of both signs, and its points of one sign.
+#: Scale and largest point of the grid of both signs, and its number of points of one sign.
 _UNIT, _END, _SIDE = 1e-3, 1e12, 1 << 13
-#: Even steps of a grid between bounds.
+#: Number of even steps of a grid between bounds.
 _STEPS = 1 << 12
 
 
 @cache
 def positive_grid() -> FloatArray:
-    """Return public points from 2^-32 to 2^40, each about 1.1 % above the one before."""
+    """Return public points from 2^-32 to 2^40, with steps of about 1.1 %."""
     points = 2.0 ** (np.arange(_LEAST * _OCTAVE, _MOST * _OCTAVE + 1) / _OCTAVE)
     points.flags.writeable = False
     return points
 
 
 def distance_grid() -> FloatArray:
-    """Return the positive grid, 0 and the negative one: distances on either side of a point."""
+    """Return a grid of signed distances: the positive grid, 0 and the negative grid."""
     side = positive_grid()
     return np.concatenate([-side[::-1], [0.0], side])
 
 
 def real_grid() -> FloatArray:
-    """Return public points in [-1e12, 1e12], 0 among them, evenly spaced in ``asinh(1000 z)``.
+    """Return public points in [-1e12, 1e12], evenly spaced in ``asinh(1000 z)``.
 
-    Beside 0 they are 4e-6 apart, far from it 0.4 %.
+    0 is a point. Near 0 the points are 4e-6 apart; far from 0, their spacing is 0.4 %.
     """
     side = _UNIT * np.sinh(np.arange(1, _SIDE + 1) * (np.arcsinh(_END / _UNIT) / _SIDE))
     return np.concatenate([-side[::-1], [0.0], side])
 
 
 def bounded_grid(low: FloatArray, high: FloatArray) -> FloatArray:
-    """Return public points from `low` to `high`: even ones, and those of the real grid."""
+    """Return public points from `low` to `high`: evenly spaced ones and the real grid."""
     points = real_grid()
     inside = points[(low < points) & (points < high)]
     even = np.linspace(low, high, _STEPS + 1)
-    # Rounded ends of even points would not be the bounds.
+    # The bounds are added as given, as the ends of even points could be rounded.
     return np.unique(np.concatenate([[low, high], inside, even[1:-1].clip(low, high)]))
 
 
 def noisy_quantile(rows: RowSource, numbers: Callable[..., FloatArray], q: float, grid: FloatArray,
                    event: Elementary, session: Session, upward: bool = True) -> float:
-    """Return a point of a public grid near the quantile of numbers, a float.
+    """Return a point of a public grid near a quantile of numbers, a float.
 
     Parameters
     ----------
     rows : RowSource
     numbers : callable, (RowSource, slice) -> ndarray
-        The number of every row of a part, sensitive, NaN where it is missing; asked for once,
-        inside of the release.
+        Returns the number of every row of a part, sensitive, NaN if missing; called once per
+        part, inside the query.
     q : float
-        In [0, 1].
+        The quantile, in [0, 1].
     grid : ndarray
-        Increasing.
+        Increasing points.
     event : Event
-        What the choice costs.
+        Privacy cost of the selection.
     session : Session
     upward : bool
-        Whether numbers between two points count as the one above, else as the one below. Beyond
-        the ends they count as those.
+        Whether numbers between two points are rounded up to the grid, else down. Numbers beyond
+        the ends are rounded to the ends.
     """
     def scores(inside: Batch) -> FloatArray:
         counts = rows.added(_counts, numbers, grid, upward)
@@ -126,25 +127,25 @@ def noisy_quantile(rows: RowSource, numbers: Callable[..., FloatArray], q: float
 def noisy_octaves(rows: RowSource, numbers: Callable[..., FloatArray], width: int,
                   missing: tuple[int, float], event: Elementary,
                   session: Session) -> float:
-    """Return the upper end of so many octaves in which many of some positive numbers lie, a float.
+    """Return the upper end of `width` octaves that hold many positive numbers.
 
-    Ends are points of the positive grid, four to an octave. Other parameters are those of
+    Ends are points of the positive grid, four per octave. Other parameters are those of
     `noisy_quantile`.
 
     Parameters
     ----------
     missing : (int, float)
-        The end that has what is missing, -1 or 0, and for how much of a number that counts, at
-        most 1: where hardly any number is there, the one that does less harm.
+        The end to which missing numbers are added, -1 or 0, and their weight, at most 1. Callers
+        choose the end that does less harm if nearly all numbers are missing.
     """
     ends, near = positive_grid()[::_OCTAVE // _ENDS], _nearness(width * _ENDS)
     place, share = missing
-    # In as few bits as what is near, so that sums are exact.
+    # A multiple of the grid spacing of `near`, so that sums are exact.
     share = math.ceil(2 * _NEAR * share) / (2 * _NEAR)
 
     def scores(inside: Batch) -> FloatArray:
         counts = rows.added(_counts, numbers, ends, True)
-        # Ends further apart than that many add nothing to each other.
+        # Numbers at ends further than _NEAR from a window add nothing to its score.
         found = np.convolve(counts, near)[_NEAR - 1:][:N_OCTAVES]
         found[place] += share * (rows.n_units - counts.sum())
         return found
@@ -154,22 +155,21 @@ def noisy_octaves(rows: RowSource, numbers: Callable[..., FloatArray], width: in
 
 def sizes_above(least: float, numbers: Callable[..., FloatArray], rows: RowSource,
                 part: slice) -> FloatArray:
-    """Return the sizes of numbers; those up to the least are missing, as they are in no octave."""
+    """Return absolute values, or NaN where they are at most `least` (in no octave)."""
     sizes = np.abs(numbers(rows, part))
     return np.where(sizes > least, sizes, np.nan)
 
 
 def _best_point(scores: Callable[[Batch], FloatArray], grid: FloatArray, event: Elementary,
                 session: Session) -> float:
-    """Return the point of a grid with the largest noisy score, each of which moves by at most 1.
-    """
-    # Scores have few bits, so nothing is rounded.
+    """Return the point with the largest noisy score; each moves by at most 1."""
+    # Scores have few bits, so they are exact.
     moved = Sensitivity(2.0, "gumbel", unit=1.0, rounded=False)
     return float(grid[session(event, scores, moved, select=np.argmax)])
 
 
 def _nearness(width: int) -> FloatArray:
-    """Return what a number adds to the scores of the ends from `_NEAR` - 1 below its own on."""
+    """Return a number's terms in scores, from the end `_NEAR` - 1 below it on."""
     above = np.arange(1 - _NEAR, width - 1 + _NEAR)
     off = np.maximum(-above, above - (width - 1))
     return np.where(off <= 0, 1.0, 0.5 * np.maximum(0.0, 1.0 - off / _NEAR))
@@ -177,13 +177,13 @@ def _nearness(width: int) -> FloatArray:
 
 def _counts(rows: RowSource, numbers: Callable[..., FloatArray], grid: FloatArray,
             upward: bool) -> IntArray:
-    """Return how many numbers each point of the grid stands for."""
+    """Return how many numbers are rounded to each point of the grid."""
     up_to = np.zeros(len(grid), np.int64)
     for part in rows.shown(_PART):
-        # What is missing counts nowhere, and is behind all others when sorted.
+        # Missing numbers do not count; NaN is sorted last.
         own = np.sort(numbers(rows, part))
         own = own[:len(own) - np.count_nonzero(np.isnan(own))]
-        # Points are found among numbers, of which there are more.
+        # Search for the points among the numbers, as there are fewer points.
         up_to[:-1] += (np.searchsorted(own, grid[:-1], "right") if upward
                        else np.searchsorted(own, grid[1:], "left"))
         up_to[-1] += len(own)

@@ -1,10 +1,11 @@
-r"""Noisy statistics of scores by label: counts at several widths, and counts with a sum of losses.
+r"""Noisy statistics of scores by label: counts at several widths, or with losses.
 
-Counts at L widths: cells, neighbors of them together, and so on. A row stands in one cell at each
-width, so replacing it takes 1 from a cell and adds 1 to another L times, ``sqrt(2 L)`` at most.
+Counts at L widths are counts in cells, in blocks of adjacent cells, and so on. Replacing a row
+takes 1 from a cell and adds 1 to another at every width, so counts move by at most ``sqrt(2 L)``.
 
-A loss in an interval of length r is summed at a weight w / r beside a table of counts. Replacing
-a row moves the table by sqrt(2) and the weighted sum by w at most, together with k such sums by
+A loss in an interval of length r is summed with the weight w / r, in one query with a table of
+counts. Replacing a row moves the table by at most sqrt(2) and every weighted sum by at most w, and
+the table and k sums together by at most
 
     sqrt(2 + k w^2).
 
@@ -32,40 +33,40 @@ if TYPE_CHECKING:
 
 __all__ = ["counts_noise", "loss_noise", "noisy_counts_and_losses", "noisy_widths", "widths_noise"]
 
-#: Counts, losses and their noise are multiples of this: sums show no finer bits.
+#: Counts, losses and their noise are multiples of this, so noisy sums have no finer bits.
 _UNIT = 2.0**-20
-#: Of products that are rounded, so that those of a group sum to no more than the reach.
+#: Factor on rounded products, so that those of a group sum to no more than the reach.
 _DOWN = 1.0 - 2.0**-40
 
 
 def widths_noise(n_widths: int, mu: float) -> float:
-    """Return the standard deviation of the noise on a count at any of the widths; public."""
+    """Return the public standard deviation of the noise on a count at any width."""
     return math.sqrt(2.0 * n_widths) / mu
 
 
 def counts_noise(weight: float, mu: float, n_losses: int = 1) -> float:
-    """Return the standard deviation of the noise on a count beside sums of losses; public."""
+    """Return the public standard deviation of the noise on counts queried with losses."""
     return math.sqrt(2.0 + n_losses * weight**2) / mu
 
 
 def loss_noise(weight: float, reach: float, mu: float) -> float:
-    """Return the standard deviation of the noise on a sum of losses in [-reach, reach]; public."""
+    """Return the public noise deviation of a sum of losses in [-reach, reach]."""
     return 2.0 * reach / weight * counts_noise(weight, mu)
 
 
 def noisy_widths(rows: RowSource, n_joined: int, n_widths: int, mu: float,
                  session: Session) -> list[FloatArray]:
-    """Return noisy counts by label and cell, at each width, the widest first.
+    """Return noisy counts by label and cell at each width, the widest cells first.
 
     Parameters
     ----------
     rows : RowSource
         The first feature is the row's cell, one of ``n_joined**n_widths``; targets are 0 or 1.
     n_joined : int
-        So many cells are one of the next width.
+        The number of cells that form a cell of the next width.
     n_widths : int
     mu : float
-        What the answer may cost; infinite without noise.
+        Privacy cost of the query; infinite without noise.
     session : Session
     """
     n_cells = n_joined**n_widths
@@ -90,22 +91,22 @@ def noisy_widths(rows: RowSource, n_joined: int, n_widths: int, mu: float,
 def noisy_counts_and_losses(rows: RowSource, bins: IntArray, expected: FloatArray,
                             reaches: FloatArray, weight: float, mu: float,
                             session: Session) -> tuple[FloatArray, FloatArray]:
-    """Return a noisy table of counts (label, bin), and noisy sums of some losses of the rows.
+    """Return a noisy table of counts (label, bin), and noisy sums of the rows' losses.
 
     Parameters
     ----------
     rows : RowSource
-        Features are the row's cell, and then its losses; targets are the indices of labels.
+        Features are the row's cell, followed by its losses; targets are label indices.
     bins : ndarray of int, shape (n_cells,)
-        The bin of every cell, rising; public, or released before.
+        The bin of every cell, nondecreasing; public, or released before.
     expected : ndarray of shape (n_losses, n_labels, n_bins)
-        Losses by label and bin, which are taken off a row's loss; as public as the bins.
+        Losses by label and bin, subtracted from a row's loss; public, or released before.
     reaches : ndarray of shape (n_losses,)
-        What is left of a loss is clipped to [-reach, reach]; as public as the bins.
+        Differences are clipped to [-reach, reach]; public, or released before.
     weight : float
-        Of each loss that is left beside the counts, > 0; public.
+        Weight of each sum of differences relative to the counts, > 0; public.
     mu : float
-        What all may cost together; infinite without noise.
+        Privacy cost of the whole query; infinite without noise.
     session : Session
     """
     n_losses, n_labels, n_bins = expected.shape
@@ -120,7 +121,7 @@ def noisy_counts_and_losses(rows: RowSource, bins: IntArray, expected: FloatArra
             for each, reach in enumerate(reaches):
                 left = np.clip(block.X[:, 1 + each] - expected[each].ravel()[places],
                                -reach, reach)
-                # In whole units every sum is exact, and no loss is beyond the reach.
+                # Sums of integer units are exact, and truncation keeps losses within reach.
                 left = left / _UNIT if shares is None else left * (_DOWN / _UNIT) * shares
                 losses[each] += np.trunc(left).sum()
         return (table, *(losses[:, None] * _UNIT)) if n_losses else table

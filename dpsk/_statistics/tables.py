@@ -1,17 +1,17 @@
-r"""Noisy tables of counts: of one column, or of two, by class.
+r"""Noisy contingency tables, by class: of one column or of several.
 
-A row stands in one cell of every table. Replacing it takes 1 from one cell and adds 1 to another,
-so T tables together move by at most ``sqrt(2 T)``, and do where all of them change. A row of
-weight at most 1 adds no more.
+A row is in one cell of every table. Replacing it takes 1 from one cell and adds 1 to another, so T
+tables together move by at most ``sqrt(2 T)``, and by exactly that if all of them change. A row
+with a weight of at most 1 adds no more.
 
-A group of rows is in cells by its rows' shares, none negative, that sum to at most 1. Where p and
-q are what a group and the one in its place add to a table, ``p . q >= 0`` and so
-``|p - q|^2 <= |p|^2 + |q|^2 <= 2``: tables of groups move no further than those of rows.
+The rows of a group add their shares, which are nonnegative and sum to at most 1. Let p and q be
+the terms of a group and of its replacement in a table. Then ``p . q >= 0``, and so
+``|p - q|^2 <= |p|^2 + |q|^2 <= 2``: tables of groups move no further than tables of rows.
 
-How far a table is from one that is public is the sum of the distances of its cells. Two cells
-move by 1, so one such number moves by at most 2. Less a public number each they are scores; the
-best of them under Gumbel noise of scale z has a loss in an interval of length ``4 / z``, as that
-of a vertex chosen with scores that move by 2 clip norms. Only which it is leaves.
+The distance of a table from a public table is the l1 norm of their difference. Two cells move by
+1, so a distance moves by at most 2. Scores are distances minus public numbers. Selecting the best
+one under Gumbel noise of scale z has a privacy loss in an interval of length ``4 / z``. Only the
+selected pair is released.
 """
 
 from __future__ import annotations
@@ -36,36 +36,36 @@ if TYPE_CHECKING:
 
 __all__ = ["PairChoices", "noisy_tables", "shares_of", "table_noise"]
 
-#: Counts, scores and their noise are multiples of this: sums show no finer bits.
+#: Counts, scores and their noise are multiples of this, so noisy sums have no finer bits.
 _UNIT = 2.0**-20
 
 
 def table_noise(n_tables: int, mu: float) -> float:
-    """Return the standard deviation of the noise on a cell of so many tables; public."""
+    """Return the public standard deviation of the noise on cells of `n_tables` tables."""
     return math.sqrt(2.0 * n_tables) / mu
 
 
 def noisy_tables(rows: RowSource, sizes: Sequence[int], n_classes: int,
                  columns: Sequence[tuple[int, ...]], mu: float,
                  session: Session) -> list[FloatArray]:
-    """Return a noisy table of counts for each of some tuples of columns.
+    """Return a noisy table of counts for every tuple in `columns`.
 
     Parameters
     ----------
     rows : RowSource
-        Features are bins of every column, targets the indices of the rows' classes.
+        Features are the bins of every column; targets are the indices of the rows' classes.
     sizes : sequence of int
         The number of bins of every column.
     n_classes : int
     columns : sequence of tuple of int
     mu : float
-        What the answer may cost; infinite without noise.
+        Privacy cost of the query; infinite without noise.
     session : Session
 
     Returns
     -------
     tables : list of ndarray of float64
-        Class, then one axis a column.
+        The first axis is the class, followed by one axis per column.
     """
     shapes = [_shape(sizes, n_classes, each) for each in columns]
 
@@ -80,7 +80,7 @@ def noisy_tables(rows: RowSource, sizes: Sequence[int], n_classes: int,
 
 
 class PairChoices:
-    """Chooses pairs of columns whose tables are far from public ones.
+    """Selects pairs of columns whose tables are far from public tables.
 
     Parameters
     ----------
@@ -90,9 +90,9 @@ class PairChoices:
     expected : callable, (int, int) -> ndarray
         The public table of a pair.
     least : ndarray of shape (n_pairs,)
-        Public distances that are worth nothing.
+        Public distances, subtracted from the pairs' distances in the scores.
     event : Event
-        What a choice costs.
+        Privacy cost of a selection.
     session : Session
     """
 
@@ -103,19 +103,19 @@ class PairChoices:
         self._pairs, self._expected, self._session = pairs, expected, session
         self._least = np.rint(least / _UNIT) * _UNIT
         self._event = event
-        # Nothing is rounded but the noise, of which only a choice leaves.
+        # Scores are exact and only the selected index is released, so nothing needs rounding.
         self._moved = Sensitivity(4.0, "gumbel", unit=_UNIT, rounded=False)
         self._scores: Any = None
 
     def best(self, chosen: BoolArray) -> int | None:
-        """Return the place of a pair, among those that `chosen` is True of; None for none of them.
+        """Return the index of a pair for which `chosen` is True, or None.
 
-        A pair whose table is no farther than `least` is worth less than none.
+        None has the score of a pair at the distance `least`.
         """
         def scores(batch: Batch) -> FloatArray:
             if self._scores is None:
                 self._scores = self._read()
-            # Every pair gets its noise: how much is drawn is public.
+            # Every pair gets noise, so the number of draws is public.
             return np.append(np.where(chosen, self._scores, -np.inf), 0.0)
 
         place = int(self._session(self._event, scores, self._moved, select=np.argmax))
@@ -125,7 +125,7 @@ class PairChoices:
         found = np.empty(len(self._pairs))
         for place, pair in enumerate(self._pairs):
             (table,) = _counts(self._rows, [_shape(self._sizes, self._n_classes, pair)], [pair])
-            # On a grid every sum is exact.
+            # Every sum on a grid is exact.
             public = np.rint(self._expected(pair) / _UNIT) * _UNIT
             found[place] = np.abs(table - public).sum()
         return found - self._least
@@ -137,14 +137,14 @@ def _shape(sizes: Sequence[int], n_classes: int, columns: tuple[int, ...]) -> tu
 
 def _all_counts(rows: RowSource, shapes: list[tuple[int, ...]],
                 columns: Sequence[tuple[int, ...]]) -> FloatArray:
-    """Return the exact tables of counts, one after another."""
+    """Return the exact tables of counts, concatenated."""
     return np.concatenate([table.ravel() for table in _counts(rows, shapes, columns)])
 
 
 def shares_of(block: Block, unit: float) -> FloatArray | None:
-    """Return how much rows of a block count for, cut to whole units; None: as 1.
+    """Return the weights of rows, truncated to multiples of `unit`; None for all 1.
 
-    The weights of a group's rows, each over their number, sum to at most 1.
+    The weights of a group's rows are divided by the size of the group, so they sum to at most 1.
     """
     return None if block.weights is None else np.trunc(block.weights / unit) * unit
 

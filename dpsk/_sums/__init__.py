@@ -1,4 +1,4 @@
-"""Sums over rows, of which each adds a vector whose norm is clipped.
+"""Sums over rows: every row adds one vector, whose norm is clipped.
 
-`clip` has the clip and its proof, `terms` the loop. A new model needs terms, and no sum.
+`clip` holds the clip and its proof, `terms` the loop. A new model needs only a class of terms.
 """

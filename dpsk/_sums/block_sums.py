@@ -1,4 +1,4 @@
-"""Sums of clipped gradients of both blocks of a saddle problem; a subclass makes the gradients."""
+"""Base class of sums of clipped gradients in both blocks of a saddle problem."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ __all__ = ["BlockSums"]
 
 
 class BlockSums(ABC):
-    """Rows, and the sums of their clipped gradients in the primal and in the dual block.
+    """Base class of sums of clipped primal and dual gradients.
 
-    The primal gradient of a unit is clipped as one vector, and the dual one as another.
+    The primal and the dual gradient of a privacy unit are clipped separately.
 
     Parameters
     ----------
     model, loss : object
     n_samples : int
-        The public number of units of the whole sum.
+        The public number of privacy units in the whole sum.
     primal_size : int
     clips : tuple of Clip
-        Of the primal and of the dual gradients.
+        The clips of the primal and of the dual gradients.
     """
 
     def __init__(self, model: Any, loss: Any, n_samples: int, primal_size: int,
@@ -42,19 +42,20 @@ class BlockSums(ABC):
 
     @property
     def primal_clip(self) -> float:
-        """float : bound on the norm of what a unit adds to a primal sum."""
+        """float : bound on the norm of a privacy unit's term in a primal sum."""
         return self._clips[0].norm
 
     @property
     def dual_clip(self) -> float:
-        """float : bound on the norm of what a unit adds to a dual sum."""
+        """float : bound on the norm of a privacy unit's term in a dual sum."""
         return self._clips[1].norm
 
     def gradients(self, primal: FloatArray, dual: FloatArray,
                   rows: Chosen = None) -> tuple[FloatArray, FloatArray]:
-        """Return the sums of clipped primal and dual gradients, float64, over units or all.
+        """Return the sums of clipped primal and dual gradients, float64.
 
-        `primal` has shape (primal_size,) and `dual` (loss.dual_set.size,), and so have the sums.
+        The shapes are (primal_size,) and (loss.dual_set.size,). `rows` are the indices of the
+        privacy units to sum over; None for all.
         """
         sums = np.zeros(self.primal_size), np.zeros(self.loss.dual_set.size)
         for block in self.blocks(rows):
@@ -65,15 +66,16 @@ class BlockSums(ABC):
 
     def dual_gradient(self, primal: FloatArray, dual: FloatArray,
                       rows: Chosen = None) -> FloatArray:
-        """Return the sum of clipped dual gradients, like `dual`."""
+        """Return the sum of clipped dual gradients, of the shape of `dual`."""
         terms = (self.dual_terms(block, primal, dual) for block in self.blocks(rows))
         return clipped_sum(terms, self._clips[1], np.zeros(self.loss.dual_set.size))
 
     def differences(self, new: tuple[FloatArray, FloatArray], old: tuple[FloatArray, FloatArray],
                     clip: float, rows: Chosen = None) -> FloatArray:
-        """Return the sum of clipped differences of clipped primal gradients on the same units.
+        """Return the sum of clipped differences of clipped primal gradients, float64.
 
-        Of shape (primal_size,), float64. `new` and `old` are (primal, dual) points.
+        Each difference is between the gradients of one unit at the (primal, dual) points `new`
+        and `old`.
         """
         rule = Clip(clip, single=self._clips[0].single)
         return clipped_sum(self._changes(new, old, rows), rule, np.zeros(self.primal_size))
@@ -83,17 +85,17 @@ class BlockSums(ABC):
             there, here = (next(iter(self.terms(block, *point))) for point in (new, old))
             for terms in (there, here):
                 terms.clip(self._clips[0])
-            # Norm and sum are of one change a unit: two sums would round as their terms do.
+            # Subtract per unit: a difference of sums would carry rounding errors of gradients.
             yield there.less(here)
 
     @abstractmethod
     def blocks(self, rows: Chosen) -> Iterable[Any]:
-        """Yield blocks of units, as `terms` takes them."""
+        """Yield blocks of privacy units, in the form that `terms` takes."""
 
     @abstractmethod
     def terms(self, block: Any, primal: FloatArray, dual: FloatArray) -> Iterable[Any]:
-        """Yield the primal gradients of a block, then the dual ones."""
+        """Yield the primal gradients of a block, then its dual gradients."""
 
     @abstractmethod
     def dual_terms(self, block: Any, primal: FloatArray, dual: FloatArray) -> Terms:
-        """Return the dual gradients of a block alone."""
+        """Return only the dual gradients of a block."""

@@ -1,16 +1,16 @@
-r"""The clip: no protected unit adds a vector that is longer than a bound.
+r"""The clip: no privacy unit adds a vector that is longer than a bound.
 
-A sum adds one vector for every protected unit, a row or a group of rows, and what it adds is a
-function of that unit and of public numbers. `Clip` makes each of them ``C`` long at most, by one
-of two routines, so that replacing one unit moves the sum by ``2 C`` at most:
+A sum adds one vector for every privacy unit, which is a row or a group of rows. The vector is a
+function of that unit and of public numbers. `Clip` limits its norm to ``C`` by one of two
+methods, so that replacing one unit moves the sum by at most ``2 C``:
 
-- *vectors*: the factor is ``min(1, C h / ||v||)``, and 0 for what is not finite. The head-room
-  ``1 - h`` is more than the rounding in the norm, in the product and in their sum;
+- *vectors*: the factor is ``min(1, C h / ||v||)``, and 0 if v is not finite. The rounding slack
+  ``1 - h`` exceeds the rounding in the norm, in the product and in their sum;
 - *products*: a gradient of a linear map is the outer product of derivatives z and a row x. In the
-  l1, l2 and max norm alike ``||z x'|| = ||z|| ||x||``, so ``||z|| <= C h / ||x||`` is enough, and
-  that limit is known before any point is.
+  l1, l2 and max norm, ``||z x'|| = ||z|| ||x||``. So ``||z|| <= C h / ||x||`` suffices, and this
+  limit can be computed before any point is known.
 
-Of a group of k rows that are averaged each has a k-th of the bound. Head-room also covers vectors
+If k rows of a group are averaged, each row gets a k-th of the bound. The slack also covers vectors
 whose squares underflow: none counts as shorter than `SHORTEST`.
 """
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["SINGLE_HEADROOM", "Clip"]
 
-#: Margin for the rounding of single-precision norms and sums, and for how a row can change it.
+#: Slack for the rounding of single-precision norms and sums, and for how a row can change it.
 SINGLE_HEADROOM = 1.0 - 2.0**-8
-#: Longer gradients could overflow a float32 sum of a block; smaller factors lose bits in it.
+#: Longer gradients could overflow a block's float32 sum; smaller factors lose bits in float32.
 _LONGEST, _LEAST_FACTOR = 2.0**100, float(np.finfo(np.float32).tiny)
 
 
@@ -44,11 +44,11 @@ class Clip:
     Parameters
     ----------
     norm : float
-        ``C``.
+        The bound ``C``.
     order : {1, 2, inf}
-        Which norm it bounds. Vectors that are not products have l2 norms.
+        The norm that is bounded. Vectors that are not products are clipped in the l2 norm.
     single : bool
-        Whether vectors are in single precision.
+        Whether the vectors are in single precision.
     """
 
     norm: float
@@ -56,9 +56,9 @@ class Clip:
     single: bool = False
 
     def factors(self, square_norms: FloatArray, sizes: Any = 1.0) -> FloatArray:
-        """Return what scales vectors to the norm, over `sizes`; float64, shape (n,).
+        """Return factors that clip vectors to ``norm / sizes``; float64, shape (n,).
 
-        It is zero for those that are not finite, or too long for a factor of full precision.
+        A factor is 0 if its vector is not finite or too long for a factor of full precision.
         """
         with np.errstate(all="ignore"):
             norms = np.maximum(np.sqrt(square_norms), SHORTEST)
@@ -68,7 +68,7 @@ class Clip:
         return clip_factors(norms, np.minimum(limits, _LONGEST) * SINGLE_HEADROOM, _LEAST_FACTOR)
 
     def limits(self, norms: FloatArray, sizes: FloatArray | None = None) -> FloatArray:
-        """Return the limits on the norms of derivatives, of rows of some norms; shape (n,)."""
+        """Return limits on the norms of derivatives, from the rows' norms; shape (n,)."""
         norms = np.maximum(norms, SHORTEST)
         if sizes is not None:
             norms *= sizes
@@ -76,11 +76,11 @@ class Clip:
             return np.divide(self.norm * HEADROOM, norms, out=norms)
 
     def shorten(self, derivatives: FloatArray, limits: FloatArray) -> None:
-        """Bring derivatives, shape (n,) or (n, k), to their limits, in place.
+        """Clip derivatives, shape (n,) or (n, k), to their limits, in place.
 
-        Those of a row that are not finite become zero.
+        If any derivative of a row is not finite, all derivatives of the row become zero.
         """
-        # Finite derivatives whose squares overflow only take the longer way.
+        # Finite derivatives whose squares overflow enter this branch too and stay as they are.
         if not math.isfinite(np.vdot(derivatives, derivatives)):
             finite = np.isfinite(derivatives).reshape(len(derivatives), -1).all(axis=1)
             derivatives[~finite] = 0.0

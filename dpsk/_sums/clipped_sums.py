@@ -1,4 +1,4 @@
-"""Sums of clipped vectors over rows, for oracles only; a subclass makes the vectors."""
+"""Base class of sums of clipped vectors over rows, for oracles only."""
 
 from __future__ import annotations
 
@@ -21,23 +21,24 @@ __all__ = ["ClippedSums"]
 
 
 class ClippedSums(ABC):
-    """Rows, and the sums of their clipped gradients: exact or rounded, sensitive in any case.
+    """Base class of sums of clipped gradients; a subclass computes the gradients.
 
-    A gradient that is not finite enters as zero. No (n, dimension) array is made.
+    All sums are sensitive. A gradient that is not finite counts as zero. No (n, dimension) array
+    is allocated.
 
     Parameters
     ----------
-    model : LinearModel, MLP or values of states
+    model : LinearModel, MLP or StateMap
     loss : Loss
     n_samples : int
-        The public number of rows, or of groups, of the whole sum.
+        The public number of rows, or of groups, in the whole sum.
     clip : Clip
-        Of what a row, or a group, adds.
+        The clip of what a row, or a group, adds.
 
     Attributes
     ----------
     resolution : float or None
-        Every sum is a multiple of it, exactly; None where sums are rounded.
+        Grid spacing: every sum is an exact multiple of it; None where sums are rounded.
     arithmetic : {"float", "grid"}
     """
 
@@ -49,32 +50,32 @@ class ClippedSums(ABC):
 
     @property
     def clip_norm(self) -> float:
-        """float : bound on the norm of what a row, or a group, adds."""
+        """float : bound on the norm of what a row or a group adds."""
         return self.clip.norm
 
     def rounding_terms(self, n_rows: float) -> Any:
-        """Return the `terms` of a part of an answer that sums over `n_rows`."""
+        """Return `Sensitivity.terms` for an array that sums over `n_rows`."""
         return self.model.rounding_terms(n_rows)
 
     def gradient(self, theta: FloatArray, rows: Chosen = None) -> FloatArray:
-        """Return the sum of clipped gradients at `theta`, float64, shape of theta.
+        """Return the sum of clipped gradients at `theta`, float64, of the shape of theta.
 
         `rows` are the indices of the rows, or of the groups, to sum over; None for all.
         """
         return self.finish(self.partial(theta, rows))
 
     def partial(self, theta: FloatArray, rows: Chosen = None) -> FloatArray:
-        """Return the part of a gradient that adds up over places, of these rows."""
+        """Return this location's sum of gradients, which the caller adds over locations."""
         return clipped_sum(self.terms(theta, rows), self.clip, self.zeros())
 
     def zeros(self) -> Any:
-        """Return a total of nothing, that terms add to."""
+        """Return a zero total, which terms add to."""
         return np.zeros(self.model.shape)
 
     def finish(self, total: FloatArray) -> FloatArray:
-        """Return the gradient that a total of parts stands for."""
+        """Return the gradient from a total of the results of `partial`."""
         return total
 
     @abstractmethod
     def terms(self, theta: FloatArray, rows: Chosen) -> Iterable[Terms]:
-        """Yield the gradients at `theta` of all rows or groups, or of those of some indices."""
+        """Yield blocks of gradients at `theta`; `rows` as for `gradient`."""

@@ -1,4 +1,4 @@
-"""Sums of clipped differences of clipped gradients of a linear map, for oracles only."""
+"""Sums of clipped differences of a linear model's gradients, for oracles only."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _LEAST_SHARE = 2.0**-30
 
 
 class DifferenceSums(LinearSums):
-    """Sums that can also be of clipped differences of clipped gradients.
+    """Sums of clipped gradients, and of clipped differences of clipped gradients.
 
-    The derivatives of all rows at the latest anchor are held, so that a difference costs one
-    product with the rows of its batch.
+    The object keeps the derivatives of all rows at the latest anchor, so that a difference needs
+    predictions at one point only.
     """
 
     _anchor = None
@@ -40,31 +40,31 @@ class DifferenceSums(LinearSums):
         super().__init__(loss, FloatEntry(model, rows, Clip(clip_norm), n_samples))
 
     def bound(self, theta: FloatArray, anchor: FloatArray) -> float:
-        """Return the public bound on the norm of one row's difference, 0 at the anchor."""
+        """Return the public bound on the norm of one row's difference; 0 at the anchor."""
         if theta.tobytes() == anchor.tobytes():
             return 0.0
         largest = self.loss.gradient_diameter * self.clip_norm
         move = theta - anchor
         smooth = self.smoothness * math.sqrt(np.vdot(move, move)) * _ROUNDING
-        # Where points or products overflow, the clips of the two gradients are what holds.
+        # Where `smooth` overflows, the comparison is false and the clips give the bound.
         bound = smooth if smooth < largest else largest
         return max(bound, _LEAST_SHARE * self.clip_norm)
 
     def anchor_gradient(self, anchor: FloatArray) -> FloatArray:
-        """Return the sum of clipped gradients over all rows at `anchor`, and hold on to it."""
+        """Return the sum of clipped gradients at `anchor`, and keep the derivatives."""
         total, derivatives = self.zeros(), []
         for gradients in self.terms(anchor, None):
             gradients.clip(self.clip)
             derivatives.append(gradients.derivatives.copy())
             gradients.add(total)
         self._anchor = anchor.copy()
-        # A place may have no rows.
+        # A location may have no rows.
         self._at_anchor = np.concatenate(derivatives) if derivatives else np.empty(0)
         return total
 
     def difference_anew(self, theta: FloatArray, anchor: FloatArray, bound: float,
                         rows: Chosen = None) -> FloatArray:
-        """Return what `difference` does, also where sums were made anew since the anchor."""
+        """Return `difference`, after computing the anchor's gradient if it is not stored."""
         if not self._holds(anchor):
             self.anchor_gradient(anchor)
         return self.difference(theta, anchor, bound, rows)
@@ -73,9 +73,9 @@ class DifferenceSums(LinearSums):
                    rows: Chosen = None) -> FloatArray:
         """Return the sum of differences ``gradient(theta) - gradient(anchor)``, float64.
 
-        Both gradients of a row are multiples of the row, so the difference of its derivatives is
-        clipped in their place, to the norm `bound`. `rows` are indices, None for all. A ValueError
-        if the anchor is not that of the last `anchor_gradient`.
+        Both gradients of a row are multiples of the row. Their difference is clipped to the norm
+        `bound` by clipping the difference of the derivatives. `rows` are indices; None for all.
+        Raises a ValueError if `anchor` is not the point of the last `anchor_gradient`.
         """
         if not self._holds(anchor):
             raise ValueError("anchor: not the point of the last gradient that was asked for; ask "
@@ -83,7 +83,7 @@ class DifferenceSums(LinearSums):
         return clipped_sum(self._changes(theta, rows), Clip(bound), self.zeros())
 
     def _changes(self, theta: FloatArray, rows: Chosen) -> Iterator[LinearTerms]:
-        """Yield clipped gradients at a point less those at the anchor."""
+        """Yield clipped gradients at a point minus clipped gradients at the anchor."""
         blocks = self.entry.blocks(rows)
         for block, gradients in zip(blocks, self.terms(theta, rows), strict=True):
             gradients.clip(self.clip)

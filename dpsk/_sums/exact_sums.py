@@ -1,4 +1,4 @@
-"""Sums of losses and of their derivatives as they are, for fits that protect nobody."""
+"""Sums of losses and their derivatives without clipping, for non-private fits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["ExactSums"]
 
 
 class ExactSums(LinearSums):
-    """Rows whose sums are not clipped, with the loss itself and the whole of its curvature."""
+    """Sums over rows without clipping: gradients, the loss itself and its Hessian."""
 
     def __init__(self, model: Any, loss: Any, rows: RowSource,
                  n_samples: int | None = None) -> None:
@@ -40,7 +40,7 @@ class ExactSums(LinearSums):
         return total
 
     def value_and_gradient(self, theta: FloatArray) -> FloatArray:
-        """Return the sum of losses at `theta`, then its gradient, as one flat array."""
+        """Return the sum of losses at `theta` and its gradient as one flat array."""
         value, total = 0.0, self.entry.zeros()
         for part in self._parts():
             raw = self.entry.predict(theta, part)
@@ -53,7 +53,7 @@ class ExactSums(LinearSums):
         return np.append(value, total)
 
     def majorant(self, theta: FloatArray) -> FloatArray:
-        """Return what no Hessian of the sum of losses exceeds, like one; the same at all theta."""
+        """Return an upper bound on the Hessian of the summed loss, valid at every theta."""
         rows, outputs = theta.shape[0], math.prod(theta.shape[1:])
         total = np.zeros((rows, rows))
         for part in self._parts():
@@ -73,7 +73,7 @@ class ExactSums(LinearSums):
             if part.weights is not None:
                 curvatures = curvatures * part.weights[:, None, None]
             for i, j in zip(*np.tril_indices(outputs), strict=True):
-                # Rows on straight pieces of a loss have no curvature, and are most of them.
+                # Most rows lie on linear pieces of the loss and have no curvature.
                 curved = np.flatnonzero(curvatures[:, i, j])
                 sums = np.zeros((rows, rows))
                 if len(curved):
@@ -85,7 +85,7 @@ class ExactSums(LinearSums):
 
     def _add_outer(self, curvatures: FloatArray, part: Part, rows: Any,
                    out: FloatArray) -> None:
-        """Add outer products of some rows of a part times their curvatures, overwritten."""
+        """Add the outer products of some rows of a part times their curvatures to `out`."""
         X, scale = part.X, part.scale
         if 2 * len(rows) < len(part.y):
             X, scale = X[rows], scale[rows]
@@ -97,14 +97,14 @@ class ExactSums(LinearSums):
 
     def _add_products(self, curvatures: FloatArray, X: Any, scale: FloatArray,
                       out: FloatArray) -> None:
-        """Add outer products of rows times their curvatures."""
+        """Add the outer products of rows times their curvatures to `out`."""
         if sparse.issparse(X) or curvatures.min(initial=0.0) < 0.0:
             self.model.outer_sum(curvatures, X, scale, out)
             return
-        # A product of a matrix with itself takes half the time of one of two.
+        # A product of a matrix with itself takes half the time of a product of two matrices.
         roots, width = np.sqrt(curvatures), X.shape[1]
         if len(self._room) < len(X):
-            # Fresh memory for every block would take as long as its product.
+            # Allocating memory for every block would take as long as the product.
             self._room = np.empty((len(X), len(out)))
         entering = self._room[:len(X)]
         np.multiply(X, (roots * scale)[:, None], out=entering[:, :width])

@@ -1,4 +1,4 @@
-"""How rows of a linear map enter sums in double precision."""
+"""Terms of a linear model's rows in sums in double precision."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 __all__ = ["FloatEntry", "Part"]
 
-# Large enough for threaded matrix-vector products, small enough for a cache to keep a block from
-# its predictions to its gradient.
+# Large enough for threaded matrix-vector products, small enough that a block stays in the cache
+# between its predictions and its gradient.
 _BLOCK_BYTES = 1 << 21
 _CSR_ROWS = 1 << 14
-#: Smaller numbers have fewer bits.
+#: Smaller numbers are subnormal and have fewer bits.
 _LEAST = float(np.finfo(np.float64).tiny)
 
 
 class Part(NamedTuple):
-    """Rows of a block as they enter, as views where the block is a slice.
+    """The rows of a block with their scales; views where the block is a slice.
 
-    `limits` bound the norms of the rows' derivatives, by the clip of the entry.
+    `limits` bound the norms of the rows' derivatives, so that the clip of the entry holds.
     """
 
     X: Features
@@ -41,24 +41,25 @@ class Part(NamedTuple):
 
 
 class FloatEntry:
-    """Rows as they enter, their predictions, and their products with derivatives, rounded.
+    """Scaled rows, their predictions and products with derivatives, rounded.
 
-    Rows of single precision are converted block by block: a float32 sum of many rows can lose
-    more than a row's share. A row costs two numbers, its scale and its limit.
+    Single-precision rows are converted block by block: a float32 sum of many rows can lose more
+    than one row contributes. A scale and a limit are stored for every row.
 
     Parameters
     ----------
     model : LinearModel
     rows : RowSource
     clip : Clip
-        Of what a row adds; limits follow it. Of a group of k rows each has a k-th.
+        The clip of what a row adds, from which limits are computed. In a group of k rows, each
+        row gets a k-th of the bound.
     n_samples : int or None
-        The public number of rows, or of groups, of the whole sum, where `rows` are some of them.
+        The public number of rows, or of groups, in the whole sum, where `rows` is a part of it.
     """
 
     resolution: float | None = None
     arithmetic = "float"
-    #: Whether the pass of a curvature makes the gradient at its point as well.
+    #: Whether a pass that computes the curvature also computes the gradient at its point.
     pairs = False
 
     def __init__(self, model: Any, rows: RowSource, clip: Clip,
@@ -70,11 +71,11 @@ class FloatEntry:
         self._scale, self._limits = self._enter()
 
     def rounding_terms(self, n_rows: float) -> Any:
-        """Return the `terms` of a part of an answer that sums over `n_rows`."""
+        """Return `Sensitivity.terms` for an array that sums over `n_rows`."""
         return self.model.rounding_terms(n_rows)
 
     def blocks(self, chosen: Chosen = None) -> Iterator[Any]:
-        """Yield slices of the table where all rows are read, else parts of the indices."""
+        """Yield slices of the table if `chosen` is None, else parts of the row indices."""
         return self.rows.parts(self._block, chosen)
 
     def take(self, block: Any) -> Part:
@@ -84,7 +85,7 @@ class FloatEntry:
         return Part(X, y, self._scale[block], self._limits[block], weights)
 
     def placed(self) -> Iterator[tuple[Any, Part]]:
-        """Yield all rows block by block, with the places where they stand."""
+        """Yield all rows block by block, with their positions in the table."""
         return ((block, self.take(block)) for block in self.blocks())
 
     def point(self, theta: FloatArray) -> FloatArray:
@@ -92,59 +93,59 @@ class FloatEntry:
         return theta
 
     def predict(self, point: AnyArray, part: Part) -> FloatArray:
-        """Return the raw predictions of rows at what `point` returned."""
+        """Return the raw predictions of rows at `point`, a result of the method `point`."""
         return self.model.predict_raw(point, part.X, part.scale)
 
     def targets(self, part: Part) -> AnyArray:
-        """Return the targets of rows, as they meet predictions."""
+        """Return the targets of rows on the scale of their predictions."""
         return part.y * self._wholes(part.scale) if self.model.scales_targets else part.y
 
     def zeros(self) -> Any:
-        """Return a total of nothing, that `add` adds to."""
+        """Return a zero total, which `add` adds to."""
         return np.zeros(self.model.shape)
 
     def add(self, dz: FloatArray, part: Part, total: Any) -> None:
-        """Add the sum of rows times their clipped derivatives, which are overwritten."""
+        """Add the sum of rows times their clipped derivatives to `total`; overwrites `dz`."""
         self.model.gradient_sum(dz, part.X, part.scale, total)
 
     def whole(self, total: Any) -> FloatArray:
-        """Return the array of a total, which adds up over places."""
+        """Return a total as an array, which the caller adds over locations."""
         return total
 
     def finish(self, whole: FloatArray) -> FloatArray:
-        """Return the sum that an array stands for."""
+        """Return the sum of rows from the added results of `whole`."""
         return whole
 
     def no_products(self) -> Any:
-        """Return a total of no outer products."""
+        """Return a zero total of outer products."""
         size = self.model.shape[0]
         return np.zeros((size, size))
 
     def add_products(self, weights: FloatArray, part: Part, bound: float, total: Any) -> None:
-        """Add outer products of rows times their weights, which are overwritten.
+        """Add outer products of rows times their weights to `total`; overwrites `weights`.
 
-        No eigenvalue of what a row adds is above `bound`.
+        The largest eigenvalue of what a row adds is at most `bound`.
         """
         squares = (part.scale if part.scale.ndim == 1 else part.scale[:, 0])**2
-        # Products of too few bits would not keep the bound.
+        # Subnormal products have too few bits to keep the bound.
         weights[np.minimum(squares, weights * squares) < _LEAST] = 0.0
         self.model.outer_sum(weights, part.X, part.scale, total)
 
     def finish_products(self, whole: FloatArray, bound: float) -> FloatArray:
-        """Return the sum of outer products that an array stands for."""
+        """Return the sum of outer products from the added results of `whole`."""
         return whole
 
     def products_bound(self, bound: float) -> tuple[float, int]:
-        """Return how large rounding makes a row's outer product, and the `terms` of a part."""
-        # Two sums are off by as much as ever, beside a distance of sqrt(2) bounds and not 2.
+        """Return the bound on a row's rounded outer product, and `Sensitivity.terms`."""
+        # The same rounding is compared with a distance of sqrt(2) bounds instead of 2.
         return bound, math.ceil(2.0**0.25 * self.n_samples)
 
     def _block_size(self) -> int:
-        """Return how many rows are read at a time; it follows from public facts."""
+        """Return how many rows are read at a time, from public facts only."""
         rows = self.rows
         if not rows.is_sparse:
             return max(1, _BLOCK_BYTES // (8 * rows.n_features))
-        # Slices are copies, which pay only where blocks save as much elsewhere.
+        # A slice of a CSR matrix is a copy, which is worth its time only in these two cases.
         copied = self.model.n_outputs is not None or rows.dtype != np.float64
         return max(_CSR_ROWS, rows.n_features) if copied else max(1, len(rows))
 
@@ -156,15 +157,15 @@ class FloatEntry:
             scale, norms = self._row_scales(X)
             scales.append(scale)
             limits[part] = self._limit(self._entering(X, scale, norms), part)
-        # A place may have no rows.
+        # A location may have no rows.
         return np.concatenate(scales) if scales else limits, limits
 
     def _row_scales(self, X: Features) -> tuple[FloatArray, FloatArray]:
-        """Return the scales of rows, and the l2 norms they then have."""
+        """Return the scales of rows, and the l2 norms of the scaled rows."""
         return self.model.row_scales(X)
 
     def _entering(self, X: Features, scale: FloatArray, norms: FloatArray) -> FloatArray:
-        """Return the norms, by the measure of the clip, of scaled rows as they enter."""
+        """Return the norms of scaled rows with the intercept's 1, in the norm of the clip."""
         if self.clip.order == math.inf:
             return self.model.row_maxima(X, scale)
         if self.clip.order == 1:
@@ -172,10 +173,10 @@ class FloatEntry:
         return self.model.entering_norms(norms, self.clip.order)
 
     def _limit(self, norms: FloatArray, part: Any) -> FloatArray:
-        """Return the limits on derivatives of the rows of a slice, which enter with some norms."""
+        """Return the limits on derivatives of the rows of a slice, from the rows' norms."""
         groups = self.rows.groups
         return self.clip.limits(norms, None if groups is None else groups.sizes[part])
 
     def _wholes(self, scale: Any) -> FloatArray:
-        """Return what rows of some scales are multiplied by as a whole, the constant included."""
+        """Return the factors that multiply the constant and the target of each row."""
         return scale[:, 1]

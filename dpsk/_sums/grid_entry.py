@@ -1,10 +1,9 @@
-r"""How rows of a linear map enter sums that are exact, in any order and on any threads.
+r"""Terms of a linear model's rows in sums that are exact in any order of addition.
 
 Rows are truncated toward zero to multiples of ``2^-a`` and derivatives to multiples of
-``2^-b``, which makes neither any longer. With ``n C 2^(a+b) < 2^53`` every partial sum of the
-products is then an integer multiple of ``2^-(a+b)`` that a double holds exactly. Noise rounded
-to the same grid commutes with adding it: rounding the noise is rounding the noisy sum, a
-function of the continuous mechanism's answer.
+``2^-b``, which makes neither longer. If ``n C 2^(a+b) < 2^53``, every partial sum of the
+products is an integer multiple of ``2^-(a+b)`` that a double holds exactly. Adding noise rounded
+to the same grid equals rounding the noisy sum: post-processing of the continuous mechanism.
 """
 
 from __future__ import annotations
@@ -32,30 +31,30 @@ if TYPE_CHECKING:
 
 __all__ = ["GridEntry"]
 
-# A block and its truncated copy, which a cache keeps until the gradient has been added.
+# A block and its truncated copy stay in the cache until the gradient has been added.
 _BLOCK_BYTES = 1 << 21
 _CSR_ROWS = 1 << 12
-#: Whole units of smaller tables in memory are kept, and those of far smaller ones as doubles.
+#: Tables in memory up to these sizes keep their truncated rows, the smaller ones as doubles.
 _SMALL_BYTES, _TINY_BYTES = 1 << 23, 1 << 18
-#: Larger limits would be infinite in single precision, and a product with 0 no number.
+#: Larger limits would be infinite in single precision, and their product with 0 would be NaN.
 _MOST_LIMIT = float(np.finfo(np.float32).max)
-#: The binary logarithm of an ordinary unit or limit: beside it single precision has all bits.
+#: Units and limits within 2^-60 and 2^60 keep all bits of single precision.
 _ORDINARY = 60
-#: Rows that are longer than 1 over this are scaled first: the grid has no bits for them.
+#: Rows with a smaller relative scale are scaled first: the grid has too few bits for them.
 _LEAST_LATE = 2.0**-2
 
 
 class GridEntry(FloatEntry):
-    """Rows on a grid of public resolution, exact whatever the order; `bits` of `grid_bits`.
+    """Rows on a grid of public resolution, with sums that are exact in any order.
 
-    A block of rows is truncated when it is read, to whole units, and what scales its rows
-    multiplies predictions and derivatives.
+    A block of rows is truncated when it is read, to integer multiples of the grid spacing. The
+    scales of its rows multiply predictions and derivatives. `bits` is a result of `grid_bits`.
     """
 
     arithmetic = "grid"
 
     _buffer: Any = None
-    #: By start of a block, whole units and rows as they enter, where they are kept.
+    #: From the start of a block to its truncated rows and to its `Part`, where these are kept.
     _cache: Any = None
     _parts: Any = None
 
@@ -72,7 +71,7 @@ class GridEntry(FloatEntry):
         return self._parts[block.start]
 
     def _part(self, block: Any) -> Part:
-        """Return the rows of a block, in whole units that the next block may overwrite."""
+        """Return the truncated rows of a block; the next block may overwrite them."""
         scale, limits = self._scale[block], self._limits[block]
         if self._cache is None:
             X, y, weights = self.rows.take(block)
@@ -80,12 +79,12 @@ class GridEntry(FloatEntry):
         y, weights = self.rows.beside(block)
         X = self._cache[block.start]
         if self._parts is not None:
-            # Where all is read again nothing is converted anew.
+            # The part is kept, so convert its scales and limits once.
             return Part(X, y, scale.astype(np.float64), limits.astype(np.float64), weights)
         return Part(self._as_doubles(X), y, scale, limits, weights)
 
     def _as_doubles(self, X: Features) -> Features:
-        """Return kept rows in float64; what was returned before is overwritten."""
+        """Return kept rows in float64; overwrites the rows that the last call returned."""
         if not sparse.issparse(X):
             out = self._buffer[:len(X)]
             out[...] = X
@@ -97,11 +96,11 @@ class GridEntry(FloatEntry):
         return csr_of(entries, X.indices, X.indptr, X.shape[1])
 
     def point(self, theta: FloatArray) -> FloatArray:
-        """Truncate theta so that products with rows are exact as well."""
+        """Return theta truncated, so that its products with rows are exact too."""
         return self._truncated(theta, self.model.radius)
 
     def zeros(self) -> Any:
-        """Return totals of constants and of products in whole units, both of nothing."""
+        """Return zero totals of constants, and of products in integer units."""
         return np.zeros((2, *self.model.shape))
 
     def add(self, dz: FloatArray, part: Part, total: Any) -> None:
@@ -110,7 +109,7 @@ class GridEntry(FloatEntry):
             units = whole_values(dz, self._weight_unit).sum(axis=0)
             constants[-1] += self._weight_unit * units
         dz *= part.scale if dz.ndim == 1 else part.scale[:, None]
-        # Rows are in whole units, so these carry the unit of both.
+        # Rows are integers, so these factors are divided by the units of both.
         dz = whole_values(dz, self._weight_unit * self._row_unit, dz)
         self.model.features_sum(dz, part.X, products)
 
@@ -124,7 +123,7 @@ class GridEntry(FloatEntry):
     def add_products(self, weights: FloatArray, part: Part, bound: float, total: Any) -> None:
         roots = np.sqrt(weights, out=weights)
         roots /= self._products_unit(bound)
-        # In whole units every sum of products is exact.
+        # Sums of products of integers are exact.
         self._add_whole_products(roots, part, total.room(len(roots)))
 
     def whole(self, total: Any) -> FloatArray:
@@ -134,21 +133,22 @@ class GridEntry(FloatEntry):
         return joined(whole) * self._products_unit(bound)**2
 
     def products_bound(self, bound: float) -> tuple[float, int]:
-        # Cut toward zero; a total of more bits than a double has is rounded once, by n u bounds.
+        # Truncation lengthens no row. A total with more bits than a double is rounded once, by
+        # at most n u times the bound.
         return bound, math.ceil(math.sqrt(1.5 * self.n_samples))
 
     def _products_unit(self, bound: float) -> float:
         return 2.0 ** -(exact_bits(min(self.n_samples, MOST_ROWS) * bound, 0.0) // 2)
 
     def _add_whole_products(self, roots: FloatArray, part: Part, total: FloatArray) -> None:
-        """Add outer products of rows times `roots` of their weights, in whole units."""
+        """Add outer products of rows times `roots` of their weights, in integer units."""
         add_products(part.X, roots * part.scale, roots if self._plain.fit_intercept else None,
                      total)
 
     def _set_units(self, model: Any, clip_norm: float, bits: int) -> float:
-        """Set the units of rows and of derivatives, and return that of their products."""
+        """Set the spacings of rows and derivatives; return that of their products."""
         self._plain = model
-        # By start of a block: what its rows are multiplied by before the grid, as Shares.
+        # From the start of a block to the factors of its rows before truncation, as Shares.
         self._first: dict[int, Any] = {}
         row_bits = _row_bits(model, clip_norm, bits)
         self._cached_dtype = _cached_dtype(model.data_norm, row_bits)
@@ -160,7 +160,7 @@ class GridEntry(FloatEntry):
     def _block_size(self) -> int:
         rows = self.rows
         if rows.is_sparse:
-            # Where whole units are kept, calls cost more than a cache.
+            # Where truncated rows are kept, calls take more time than cache misses.
             return MOST_ROWS if self._are_made else _CSR_ROWS
         return min(MOST_ROWS, max(1, _BLOCK_BYTES // (8 * rows.n_features)))
 
@@ -172,14 +172,14 @@ class GridEntry(FloatEntry):
             norms *= self._late[part]
             norms *= self._row_unit
             limits[part] = self._limit(self.model.entering_norms(norms, self.clip.order), part)
-        # A power of two, so that nothing is rounded.
+        # The unit is a power of two, so nothing is rounded.
         self._late *= self._row_unit
         return self._late, limits
 
     def _open_rows(self) -> FloatArray:
-        """Set room for what every row costs beside its entries, and return that for limits.
+        """Allocate the scales of rows, and return an empty array for their limits.
 
-        In single precision, unless its range could be too small for limits or for the unit.
+        Both have single precision, unless limits or units could be outside its range.
         """
         fits = all(abs(math.log2(scale)) <= _ORDINARY
                    for scale in (self.clip.norm / self.model.radius, self._row_unit))
@@ -187,21 +187,21 @@ class GridEntry(FloatEntry):
         return limits
 
     def _limit(self, norms: FloatArray, part: Any) -> FloatArray:
-        """Return the limits on derivatives of rows of some norms, none of them rounded up."""
+        """Return the limits on derivatives from the rows' norms; no limit is rounded up."""
         limits = super()._limit(norms, part)
         if self._late.dtype == np.float64:
             return limits
         return rounded_down(np.minimum(limits, _MOST_LIMIT))
 
     def _factors(self, factors: FloatArray) -> FloatArray:
-        """Return what rows are multiplied by after products, none of it rounded up."""
+        """Return factors in the precision of the scales; no factor is rounded up."""
         return factors if self._late.dtype == np.float64 else rounded_down(factors)
 
     def _enter_block(self, part: Any, model: Any) -> tuple[Any, FloatArray, FloatArray]:
-        """Return the rows of a slice in whole units, their scales over that of short rows, and
-        their norms after scaling.
+        """Return a slice's truncated rows, their relative scales and scaled norms.
 
-        The scales are split into what comes before the grid and what after products.
+        Relative scales are over the scale of short rows. Each scale is applied either before the
+        truncation or after products.
         """
         X = self.rows.take(part).X
         scales, norms = model.row_scales(X)
@@ -222,13 +222,13 @@ class GridEntry(FloatEntry):
 
     @property
     def _are_made(self) -> bool:
-        """bool : whether rows were made for the fit."""
+        """bool : whether the rows were created for this fit."""
         return isinstance(self.rows, Rows) and self.rows.made
 
     def _kept_dtype(self) -> Any:
-        """Return in what whole units are kept, of rows that are read again, from public facts.
+        """Return the dtype in which truncated rows are kept, None where they are not.
 
-        None where they are not.
+        It follows from public facts only.
         """
         rows, dtype = self.rows, self._cached_dtype
         room = _SMALL_BYTES if isinstance(rows, Rows) else rows.cache_bytes
@@ -241,7 +241,7 @@ class GridEntry(FloatEntry):
         return dtype if fits else None
 
     def _cut(self, X: Features, part: Any) -> Any:
-        """Return the rows of a slice in whole units; what was returned before is overwritten."""
+        """Return the truncated rows of a slice; overwrites the dense rows returned before."""
         if self._buffer is None and not self.rows.is_sparse:
             self._buffer = np.empty((min(self._block, len(self.rows)), self.rows.n_features))
         out = None if self._buffer is None else self._buffer[:X.shape[0]]
@@ -256,24 +256,24 @@ class GridEntry(FloatEntry):
 
 
 def _row_bits(model: Any, clip_norm: float, bits: int) -> int:
-    """Return the part of `bits` that is for rows: so many that rows and derivatives lose alike.
+    """Return the bits for rows, so that rows and derivatives lose equally much.
 
-    Entries of rows are at most data_norm, derivatives of the longest rows `clip_norm` over
-    their norm.
+    Entries of rows are at most data_norm. Derivatives of the longest rows are at most `clip_norm`
+    over their norm.
     """
     longest = model.data_norm
     if model.fit_intercept:
-        # Beside the constant, far shorter rows must not take the bits of its derivatives.
+        # Rows far shorter than the constant must not take bits from its derivatives.
         longest = max(longest, 2.0**-8)
     share = math.floor(0.5 * (bits + math.log2(clip_norm / (longest * model.radius))))
-    # The constant itself has to lie on the grid of the rows.
+    # The constant 1 must lie on the grid of the rows.
     return max(share, 0) if model.fit_intercept else share
 
 
 def _cached_dtype(data_norm: float, row_bits: int) -> Any:
-    """Return the smallest type that holds entries of rows in whole units, None for none."""
+    """Return the smallest dtype that holds truncated rows; None if none does."""
     for dtype, bits in ((np.int16, 15), (np.float32, 24)):
-        # Rows that are scaled after products may be that much longer.
+        # Rows that are scaled after products may be longer by 1 / _LEAST_LATE.
         if data_norm * 2.0**row_bits / _LEAST_LATE < 2.0**bits:
             return np.dtype(dtype)
     return None

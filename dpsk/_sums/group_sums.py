@@ -1,8 +1,8 @@
-"""Sums over groups of rows: averages of clipped gradients, clipped themselves, for oracles only.
+"""Sums over groups, for oracles only: clipped averages of clipped gradients.
 
-What a group adds is a function of its own rows and of the public point, to the last bit: products
-are made row by row, in the order of their entries or in tiles, so that no row rounds otherwise
-beside others. Sums over groups therefore round as sums over as many rows do.
+A group's term depends only on its own rows and the public point, to the last bit. Products are
+computed row by row, in the order of their entries or in tiles, so that the rounding of a row does
+not depend on other rows. A sum over n groups therefore rounds as a sum over n rows does.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 __all__ = ["GroupSums"]
 
-#: Entries of rows, and of averages, that are held at a time.
+#: Entries of rows, and of averages, in memory at a time.
 _ENTRIES = 1 << 18
-#: Sparse rows are that many at least.
+#: Least number of sparse rows in a block.
 _CSR_ROWS = 1 << 12
-#: Entries of dense rows of whole groups that are kept side by side, for passes over all groups.
+#: Entries of dense rows that are kept in the order of groups, for passes over all groups.
 _KEPT_ENTRIES = 1 << 21
 _NONE = np.empty(0)
 
@@ -43,9 +43,9 @@ _NONE = np.empty(0)
 class WholeGroups(NamedTuple):
     """Rows of some groups, one group after another.
 
-    `places` are the places of the rows where all stand in the order of groups, a slice for passes
-    over all groups. `adder` is a CSR matrix whose products add up rows of a group, as soon as it
-    has their weights. `read` are features, targets and weights that are kept, or None.
+    `places` are the positions of the rows in the table sorted by group; for passes over all
+    groups, a slice. `adder` is a CSR matrix without weights; with weights, its product with rows
+    sums them by group. `read` holds features, targets and weights that are kept, or None.
     """
 
     places: Any
@@ -53,18 +53,18 @@ class WholeGroups(NamedTuple):
     read: Block | None = None
 
     def sums(self, weights: FloatArray, X: Features) -> Features:
-        """Return the sums over every group of its weighted rows, in their order."""
+        """Return the sum of the weighted rows of every group, added in their order."""
         self.adder.data = weights
         total = self.adder @ X
-        # Kept from pass to pass, where weights would be another number a row.
+        # The adder is kept from pass to pass; weights would take one more number per row.
         self.adder.data = _NONE
         return total
 
 
 class GroupEntry(FloatEntry):
-    """Rows of whole groups, each of which rounds by itself.
+    """Rows of whole groups; the rounding of a row does not depend on other rows.
 
-    Scales and limits stand in the order of groups.
+    Scales and limits are sorted by group.
     """
 
     def __init__(self, model: Any, rows: RowSource, clip: Clip) -> None:
@@ -72,11 +72,11 @@ class GroupEntry(FloatEntry):
         super().__init__(model, rows, clip)
         order = self.rows.groups.order
         self._limits = self._limits[order]
-        # In columns, each of which passes read by itself.
+        # Column-major, since passes read one column at a time.
         self._scale = np.asfortranarray(self._scale.take(order, axis=0))
 
     def whole_groups(self, chosen: Chosen) -> Iterable[WholeGroups]:
-        """Return rows of some groups, or of all, block by block."""
+        """Return the rows of some groups, or of all, block by block."""
         return self._all_groups if chosen is None else self._some_groups(chosen)
 
     def _some_groups(self, units: Any) -> Iterator[WholeGroups]:
@@ -85,7 +85,7 @@ class GroupEntry(FloatEntry):
 
     @cached_property
     def _all_groups(self) -> list[WholeGroups]:
-        """list : blocks of all groups, of which the first are kept as they are read."""
+        """list : blocks of all groups; the first blocks keep their rows in memory."""
         blocks, start, kept = [], 0, 0
         for _, ends in self._cut_groups(np.arange(self.n_samples)):
             places, start = slice(start, start + ends[-1]), start + ends[-1]
@@ -96,9 +96,9 @@ class GroupEntry(FloatEntry):
         return blocks
 
     def _cut_groups(self, units: Any) -> Iterator[tuple[slice, IntArray]]:
-        """Yield slices of groups of about a block of rows, and where each of these starts."""
+        """Yield slices of groups with about a block of rows, and the groups' first rows."""
         ends = np.cumsum(self.rows.groups.lengths(units))
-        # A new block where another stretch of rows begins; longer groups are one by themselves.
+        # A block begins at the group in which the row count passes a multiple of the length.
         cuts = np.flatnonzero(np.diff(ends // self._block)) + 1
         first, start = 0, 0
         for last in (*cuts, len(units)):
@@ -108,7 +108,7 @@ class GroupEntry(FloatEntry):
                 first, start = last, ends[last - 1]
 
     def _adder(self, ends: IntArray) -> Any:
-        """Return the matrix whose products add up rows from each of `ends` to the next."""
+        """Return the matrix whose products sum the rows from each of `ends` to the next."""
         if len(self._every) < ends[-1]:
             self._every = np.arange(ends[-1], dtype=np.int32)
         return csr_of(_NONE, self._every[:ends[-1]], ends, int(ends[-1]))
@@ -132,7 +132,7 @@ class GroupEntry(FloatEntry):
     def predict(self, point: AnyArray, part: Part) -> FloatArray:
         X, scale = part.X, part.scale
         if isinstance(self.model, ScaleModel):
-            # Entry by entry: there is no product of matrices.
+            # This model multiplies entry by entry, without matrix products.
             return self.model.predict_raw(point, X, scale)
         raw = np.empty((X.shape[0], *self.model.shape[1:]))
         for start in range(0, len(raw), self._block):
@@ -141,7 +141,7 @@ class GroupEntry(FloatEntry):
         return raw
 
     def averages(self, dz: FloatArray, part: Part, block: WholeGroups) -> Iterator[Any]:
-        """Yield for every column of theta what groups add before their clip: rows, and constants.
+        """Yield unclipped averages of features and of constants for each theta column.
         """
         X, scale = part.X, part.scale
         none = np.zeros(block.adder.shape[0])
@@ -164,10 +164,10 @@ class GroupEntry(FloatEntry):
             yield block.sums(slopes * scale, X), ones
 
     def csr(self, X: Features) -> Features:
-        """Return a CSR matrix with every entry of X, or X itself if it is one.
+        """Return X as a CSR matrix that stores every entry, or X itself if it is sparse.
 
-        Its products go row by row and entry by entry. Those of dense matrices add up in an order
-        that depends on the shape of both, and on where in them a row is.
+        CSR products are computed row by row and entry by entry. Dense products add in an order
+        that depends on the shapes of both matrices and on the position of a row.
         """
         if sparse.issparse(X):
             return X
@@ -185,7 +185,7 @@ class GroupEntry(FloatEntry):
         return max(1, _ENTRIES // max(rows.n_features, self.model.dimension))
 
     def _row_scales(self, X: Features) -> tuple[FloatArray, FloatArray]:
-        # Single precision is converted in pieces that follow the place of a row.
+        # NumPy would convert single precision in chunks that depend on the position of a row.
         X = X if sparse.issparse(X) else np.ascontiguousarray(X, np.float64)
         if isinstance(self.model, WhitenedModel):
             return self.model.row_scales(X, alike=True)
@@ -193,7 +193,7 @@ class GroupEntry(FloatEntry):
 
 
 class AverageTerms(ScaledTerms):
-    """Averages of groups: for every column of theta a matrix, and the sums of constants."""
+    """Averages of groups: for every column of theta, of features and of constants."""
 
     factors: FloatArray
 
@@ -205,7 +205,7 @@ class AverageTerms(ScaledTerms):
                    for features, constants in self.averages)
 
     def scale(self, factors: FloatArray) -> None:
-        # Rows that are clipped have finite averages.
+        # Averages of clipped rows are finite, so none needs to be set to zero.
         self.factors = factors
 
     def add(self, total: FloatArray) -> None:
@@ -218,18 +218,18 @@ class AverageTerms(ScaledTerms):
 
 
 class GroupSums(LinearSums):
-    """Sums of a linear model over whole groups, of any number of rows.
+    """Gradient sums of a linear model over groups with any number of rows.
 
     Parameters
     ----------
     model : LinearModel
     loss : Loss
     rows : Rows
-        In groups.
+        With groups.
     row_clip : float
         Bound on the norm of one row's gradient.
     clip_norm : float
-        Bound on the norm of what a group adds: of the average of its rows' clipped gradients.
+        Bound on the norm of a group's term, the average of its rows' clipped gradients.
     """
 
     entry: GroupEntry
@@ -237,7 +237,7 @@ class GroupSums(LinearSums):
     def __init__(self, model: Any, loss: Any, rows: RowSource, row_clip: float,
                  clip_norm: float) -> None:
         super().__init__(loss, GroupEntry(model, rows, Clip(row_clip)))
-        # No average is longer than the longest gradient.
+        # An average is no longer than the longest gradient in it.
         self.clip = Clip(min(clip_norm, row_clip))
 
     def terms(self, theta: FloatArray, rows: Chosen) -> Iterator[AverageTerms]:
@@ -250,7 +250,7 @@ class GroupSums(LinearSums):
             yield AverageTerms(entry, list(entry.averages(dz, part, block)))
 
     def partial_curvature(self, theta: FloatArray, bound: float) -> FloatArray:
-        """Raise a RuntimeError: a bound on rows' curvatures says nothing of clipped averages."""
+        """Raise a RuntimeError: bounds on rows' curvatures do not bound clipped averages."""
         raise _refusal("curvature")
 
     def curvature_bound(self, bound: float) -> tuple[float, int]:
@@ -258,11 +258,11 @@ class GroupSums(LinearSums):
         raise _refusal("curvature_bound")
 
     def hessian(self, theta: FloatArray) -> FloatArray:
-        """Raise a RuntimeError: what is summed is the gradient of no loss."""
+        """Raise a RuntimeError: a clipped average is not the gradient of a loss."""
         raise _refusal("hessian")
 
     def require_monotone(self) -> None:
-        """Raise a ValueError: a group's clipped average is the gradient of no convex loss."""
+        """Raise a ValueError: a clipped average is not the gradient of a convex loss."""
         raise ValueError("groups: averages that are clipped are gradients of no convex loss; use "
                          "solver='gd' or 'sgd', or groups=None.")
 

@@ -1,4 +1,4 @@
-"""Sums over rows of a linear map: exact or rounded, sensitive, and for oracles only."""
+"""Sums over rows of a linear model, exact or rounded; sensitive, for oracles only."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _LARGEST = np.finfo(np.float64).max
 
 
 class LinearTerms(Terms):
-    """Gradients of a block, each the product of derivatives and a row as it enters.
+    """Gradients of a block, each the product of derivatives and a scaled row.
 
     Parameters
     ----------
     entry : FloatEntry
     derivatives : ndarray of shape (n,) or (n, n_outputs)
-        In the raw predictions, weights included; overwritten.
+        Derivatives with respect to the raw predictions, times the weights; overwritten.
     part : Part
     """
 
@@ -48,7 +48,7 @@ class LinearTerms(Terms):
     def clip(self, rule: Clip) -> None:
         limits, norm = self._part.limits, self._entry.clip.norm
         if rule.norm != norm:
-            # An infinite limit stands for one beyond the largest float.
+            # A limit is infinite where its value exceeds the largest float.
             limits = np.minimum(limits, _LARGEST)
             limits *= rule.norm / norm
         rule.shorten(self.derivatives, limits)
@@ -57,24 +57,24 @@ class LinearTerms(Terms):
         self._entry.add(self.derivatives, self._part, total)
 
     def less(self, others: FloatArray) -> LinearTerms:
-        """Return the products of the same rows and derivatives less `others`."""
+        """Return the terms of the same rows with `others` subtracted from the derivatives."""
         return LinearTerms(self._entry, self.derivatives - others, self._part)
 
 
 class LinearSums(ClippedSums):
-    """Rows of a linear map, their clipped gradient sums, and sums of their curvature.
+    """Sums of clipped gradients and of curvatures over the rows of a linear model.
 
-    Of a group of k rows every gradient is clipped to the norm and enters over k, so that the
-    group's total, the average of its rows' clipped gradients, has that norm at most.
+    In a group of k rows, every gradient is clipped to the norm and divided by k. The group's term
+    is the average of its rows' clipped gradients, so it is no longer than the norm.
 
     Parameters
     ----------
     loss : Loss
     entry : FloatEntry
-        How rows enter, with the model and the clip.
+        Computes the terms of rows; holds the model and the clip.
     """
 
-    #: The point of the last curvature, and the sum of gradients there.
+    #: The point of the last curvature, and the sum of gradients at that point.
     _beside_curvature: Any = None
 
     def __init__(self, loss: Any, entry: FloatEntry) -> None:
@@ -84,7 +84,7 @@ class LinearSums(ClippedSums):
 
     @property
     def clips(self) -> bool:
-        """bool : whether the clip may change a gradient, by what loss and model imply."""
+        """bool : whether the clip may change a gradient, by the bounds of loss and model."""
         longest = self.model.coordinate_bound if self.clip.order == math.inf else self.model.radius
         implied = self.entry.rows.weight_bound * self.loss.lipschitz * longest
         return self.clip_norm * HEADROOM < implied
@@ -101,20 +101,20 @@ class LinearSums(ClippedSums):
 
     @property
     def rounding(self) -> float:
-        """float : rounding in n-term sums adds up to n u a step to a distance of order 1/n."""
+        """float : factor by which rounding in the sum increases its sensitivity."""
         return rounding_margin(self.rounding_terms(self.n_samples))
 
     def rounding_terms(self, n_rows: float) -> Any:
         return self.entry.rounding_terms(n_rows)
 
     def rounding_error(self, reach: float, more: float) -> float:
-        """Bound the rounding in a mean gradient at points of norm `reach`, from public facts.
+        """Bound the rounding in a mean gradient at points of norm at most `reach`.
 
-        The sum of n terms is off by ``n u C``. A raw prediction is off by ``d u R reach``, and
-        the derivative at it by its own rounding besides, which moves a gradient by beta / R times
-        as much. `more` is the size of what is added to the mean.
+        The sum of n terms has an error of ``n u C``. A raw prediction has an error of
+        ``d u R reach``, and the derivative adds its own rounding; the gradient moves by beta / R
+        times these errors. `more` is the norm of a term added to the mean. All are public.
         """
-        # A map of rows lets what rounds before it grow.
+        # A linear map of rows amplifies the rounding errors before it.
         growth = (self.rounding_terms(self.n_samples) / self.n_samples)**2
         predictions = growth * (self.model.dimension + 8.0) * self.smoothness * (
             reach + 1.0 / self.model.radius)
@@ -122,7 +122,7 @@ class LinearSums(ClippedSums):
         return _UNIT * (predictions + sums + more)
 
     def require_monotone(self) -> None:
-        """Raise a ValueError where an argument by nonexpansive steps would be void."""
+        """Raise a ValueError if gradient steps may not be nonexpansive."""
         if not self.loss.convex:
             raise ValueError(f"{type(self.loss).__name__} is not convex, so steps may drive "
                              "neighboring runs apart; use a solver that releases noisy "
@@ -152,9 +152,9 @@ class LinearSums(ClippedSums):
         return (self._gradients(point, take(block)) for block in self.entry.blocks(rows))
 
     def scores(self, theta: FloatArray) -> RowSource:
-        """Return the rows' raw predictions at `theta` as rows; sensitive, as those are.
+        """Return the raw predictions at `theta` as a source of rows; sensitive.
 
-        Their features have shape (n, n_outputs), or (n, 1) for a scalar prediction.
+        The features have shape (n, n_outputs), or (n, 1) for a scalar prediction.
         """
         entry, point = self.entry, self.entry.point(theta)
         raw = np.empty((len(entry.rows), self.model.n_outputs or 1))
@@ -165,29 +165,29 @@ class LinearSums(ClippedSums):
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Return the Hessian of the sum of clipped losses at `theta`, float64.
 
-        Of scalar predictions. A gradient that is clipped is constant, so its row adds nothing.
-        For choosing where to look, never for what a guarantee rests on.
+        For scalar predictions only. A clipped gradient is constant, so its row adds nothing. The
+        Hessian may guide an optimizer; no privacy guarantee may rest on it.
         """
         total = np.zeros((len(theta), len(theta)))
         point = self.entry.point(theta)
         for part in map(self.entry.take, self.entry.blocks()):
             curvature, slope = self._derivatives(point, part)
-            # Comparisons with what is no number are false.
+            # Comparisons with NaN are false.
             curvature[~(np.abs(slope) < part.limits)] = 0.0
             self.model.outer_sum(np.maximum(curvature, 0.0, out=curvature), part.X, part.scale,
                                  total)
         return total
 
     def curvature(self, theta: FloatArray, bound: float) -> FloatArray:
-        """Return the sum of the rows' outer products with their curvatures, float64, (p, p).
+        """Return the sum of rows' outer products times curvatures, float64, (p, p).
 
-        Of scalar predictions. The largest eigenvalue of what a row adds is at most `bound`. Where
-        its gradient is clipped its curvature is lowered as much.
+        For scalar predictions only. The largest eigenvalue of a row's term is at most `bound`.
+        Where the clip shortens a gradient, it lowers the curvature by the same factor.
         """
         return self.finish_curvature(self.partial_curvature(theta, bound), bound)
 
     def partial_curvature(self, theta: FloatArray, bound: float) -> FloatArray:
-        """Return the part of a curvature that adds up over places, of these rows."""
+        """Return this location's sum of curvatures, which the caller adds over locations."""
         entry = self.entry
         point, total, gradients = entry.point(theta), entry.no_products(), entry.zeros()
         for part in map(entry.take, entry.blocks()):
@@ -196,31 +196,30 @@ class LinearSums(ClippedSums):
                 clipped_sum([LinearTerms(entry, slopes, part)], self.clip, gradients)
             entry.add_products(weights, part, bound, total)
         if entry.pairs:
-            # A step asks for the gradient at the same point.
+            # A Newton step asks for the gradient at the same point next.
             self._beside_curvature = theta.copy(), entry.whole(gradients)
         return entry.whole(total)
 
     def finish_curvature(self, whole: FloatArray, bound: float) -> FloatArray:
-        """Return the curvature that a total of parts stands for."""
+        """Return the curvature from the added results of `partial_curvature`."""
         return self.entry.finish_products(whole, bound)
 
     def curvature_bound(self, bound: float) -> tuple[float, int]:
-        """Return how large rounding makes a row's term of `curvature`, and the `terms` of a part.
-        """
+        """Return the bound on a row's rounded curvature, and `Sensitivity.terms`."""
         return self.entry.products_bound(bound)
 
     def _curvatures(self, point: FloatArray, part: Part,
                     bound: float) -> tuple[FloatArray, FloatArray]:
-        """Return the weights of outer products of the rows in `part`, and their derivatives.
+        """Return the weights of the rows' outer products, and unclipped derivatives.
 
-        No weight is negative; derivatives are those before the clip.
+        No weight is negative.
         """
         curvature, slope = self._derivatives(point, part)
         limits = part.limits.astype(np.float64, copy=False)
         curvature *= np.minimum(1.0, limits / np.maximum(np.abs(slope), SHORTEST))
-        # Limits are the clip norm over the norms of rows, with head-room.
+        # Limits are the clip norm over the norms of rows, with rounding slack.
         np.minimum(curvature, bound * (limits / self.clip_norm)**2, out=curvature)
-        # Comparisons with what is no number are false.
+        # Comparisons with NaN are false.
         curvature[~(curvature > 0.0)] = 0.0
         return curvature, slope
 
@@ -242,23 +241,23 @@ class LinearSums(ClippedSums):
 
 def float_sums(model: Any, loss: Any, rows: RowSource, clip_norm: float, order: float = 2,
                n_samples: int | None = None) -> LinearSums:
-    """Return sums in double precision, of gradients whose l1 or l2 norm is clipped."""
+    """Return sums in double precision of gradients clipped in the l1, l2 or max norm."""
     return LinearSums(loss, FloatEntry(model, rows, Clip(clip_norm, order), n_samples))
 
 
 def max_norm_sums(model: Any, loss: Any, rows: RowSource, clip_norm: float,
                   n_samples: int | None = None) -> LinearSums:
-    """Return sums of gradients whose largest absolute entry is at most `clip_norm`."""
+    """Return `float_sums` of gradients clipped to `clip_norm` in the max norm."""
     return float_sums(model, loss, rows, clip_norm, math.inf, n_samples)
 
 
 def grid_sums(model: Any, loss: Any, rows: RowSource, clip_norm: float, bits: int,
               order: float = 2, n_samples: int | None = None) -> LinearSums:
-    """Return sums on a grid of public resolution, exact in any order; `bits` of `grid_bits`."""
+    """Return exact sums on a grid of public resolution; `bits` is from `grid_bits`."""
     return LinearSums(loss, GridEntry(model, rows, Clip(clip_norm, order), bits, n_samples))
 
 
 def whitened_grid_sums(model: Any, loss: Any, rows: RowSource, clip_norm: float,
                        n_samples: int | None = None) -> LinearSums:
-    """Return sums of a `WhitenedModel`, exact over the rows as they are, then mapped once."""
+    """Return sums of a `WhitenedModel`: exact over unmapped rows, then mapped once."""
     return LinearSums(loss, WhitenedGridEntry(model, rows, Clip(clip_norm), n_samples))

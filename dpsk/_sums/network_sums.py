@@ -1,4 +1,4 @@
-"""Sums of clipped per-sample gradients of a network: sensitive, and for oracles only."""
+"""Sums of clipped per-sample gradients of a network; sensitive, for oracles only."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ if TYPE_CHECKING:
 
 __all__ = ["SHORT_BLOCK", "NetworkSums"]
 
-#: Rows of one pass: float32 sums over more would lose more than the head-room.
+#: Rows of one pass: float32 sums over more rows would lose more than the rounding slack.
 SHORT_BLOCK = 512
-#: Groups whose rows are added up apart from others', which do not change with a group's size. In
-#: single precision a sum is off by at most ``512 2^-24`` of the sum of norms: of two tables' sums
-#: over so many groups that is 2^-9 of the clip norm, within the margin.
+#: Groups whose rows are summed together; the partition does not depend on the sizes of groups. A
+#: float32 sum is off by at most ``512 2^-24`` of the sum of norms. For the sums of two tables over
+#: so many groups, that is 2^-9 of the clip norm, within the rounding slack.
 _GROUPS_APART = 32
-#: Rows of one pass where their number is secret, neither more nor fewer, and in products that are
-#: alike for all of them: in others, or where groups before it are longer, a row may round
-#: otherwise, and a slope or a sign beside zero be another one.
+#: Rows of every pass over groups, whose number of rows is secret: passes are filled up to it, and
+#: their products round each row alike. Otherwise the rounding of a row, and so a slope or a sign
+#: near zero, could depend on other groups.
 _GROUPED_ROWS = 128
 
 
 class NetworkSums(ClippedSums):
-    """Rows, targets and the clipped gradient sums over them.
+    """Sums of clipped gradients of a network over rows.
 
-    A row's norm follows from its activations and errors, and the clip scales its errors before
-    they meet the activations in one product. Of a group of k rows every gradient is clipped to
-    the norm and enters over k.
+    The norm of a row's gradient follows from its activations and errors. The clip scales the
+    errors before one product with the activations. In a group of k rows, every gradient is
+    clipped to the norm and divided by k.
 
     Parameters
     ----------
     model : MLP
     loss : Loss
     rows : RowSource
-        Dense.
+        Dense rows.
     clip_norm : float
     n_samples : int or None
-        The public number of rows, or of groups, of the whole sum, where `rows` are some of them.
+        The public number of rows, or of groups, in the whole sum, where `rows` is a part of it.
     """
 
     def __init__(self, model: Any, loss: Any, rows: RowSource, clip_norm: float,
@@ -89,6 +89,6 @@ class NetworkSums(ClippedSums):
             filled = np.resize(part, _GROUPED_ROWS)
             block: Any = self._rows.take(filled)
             X, y, weights = block
-            # Rows that fill a pass up add nothing.
+            # Rows that only fill the pass have weight 0.
             weights[len(part):] = 0.0
             yield Block(X, y, weights), groups.sizes[filled]

@@ -1,4 +1,4 @@
-"""Sums over rows in several places: each is made where rows are, and only sums come back."""
+"""Sums over rows in several locations, which return only the sums of their rows."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 __all__ = ["PartedSums", "sums_over"]
 
-#: Sums over all rows, of one point, that are added up over places as they are.
+#: Methods that take a point, sum over all rows, and whose results are added over locations.
 _ADDED = {"anchor_gradient", "hessian", "majorant", "value", "value_and_gradient"}
 
 
 def sums_over(kind: Callable[..., Any], model: Any, loss: Any, rows: RowSource, *args: Any) -> Any:
-    """Return the sums ``kind(model, loss, rows, *args)``, in whatever places the rows are."""
+    """Return the sums ``kind(model, loss, rows, *args)``, wherever the rows are."""
     if rows.is_parted:
         return PartedSums(kind, model, loss, rows, args)
     return kind(model, loss, rows, *args)
 
 
 class PartedSums:
-    """Sums over the rows of each place by a `kind` of sums, added up.
+    """Sums of class `kind` at each location, added over the locations.
 
-    What is no sum follows from public facts. A twin over one row of zeros answers it.
+    Other attributes follow from public facts; an instance over one row of zeros provides them.
     """
 
     def __init__(self, kind: Callable[..., Any], model: Any, loss: Any, rows: RowSource,
@@ -57,7 +57,7 @@ class PartedSums:
     def difference(self, theta: FloatArray, anchor: FloatArray, bound: float,
                    rows: Chosen = None) -> Any:
         """Return the sum of clipped differences of gradients from those at the anchor."""
-        # A place that was lost, and is made again, has no anchor.
+        # A location that was lost and restored has no anchor.
         return self._held.added("difference_anew", theta, anchor, bound, rows=rows)
 
     def gradients(self, primal: FloatArray, dual: FloatArray, rows: Chosen = None) -> Any:
@@ -83,7 +83,7 @@ def _made(rows: RowSource, kind: Callable[..., Any], model: Any, loss: Any, args
 
 
 def _zero(rows: RowSource) -> Any:
-    """Return one row of zeros, in the place of rows that stay where they are."""
+    """Return one row of zeros, which replaces the rows at other locations."""
     X = np.zeros((1, rows.n_features), rows.dtype)
     return Rows(sparse.csr_matrix(X) if rows.is_sparse else X, np.zeros(1), None,
                 rows.weight_bound)

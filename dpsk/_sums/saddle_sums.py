@@ -1,4 +1,4 @@
-"""Clipped gradients of both blocks of a saddle loss: sensitive, for oracles only."""
+"""Sums of clipped primal and dual gradients; sensitive, for oracles only."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 __all__ = ["SaddleSums"]
 
-#: Entries of a block of dense rows; how many sparse rows a block has at least.
+#: Entries of a block of dense rows, and the least number of sparse rows in a block.
 _ENTRIES, _CSR_ROWS = 1 << 18, 1 << 14
 
 
 class SaddleSums(BlockSums):
-    """Rows and the sums of their clipped gradients in the primal and in the dual block.
+    """Sums of the rows' clipped gradients in the primal and in the dual block.
 
-    The primal vector holds the model's coordinates, then the loss's extra ones. Rows of a network
-    are dense; those of a linear model enter scaled into its ball. `n_samples` is the public number
-    of rows of the whole sum, where `rows` are some of them.
+    The primal vector holds the coordinates of the model, then the extra ones of the loss. The
+    rows of a network are dense; the rows of a linear model are scaled into its ball. `n_samples`
+    is the public number of rows in the whole sum, where `rows` is a part of it.
     """
 
     def __init__(self, model: Any, loss: Any, rows: RowSource, primal_clip: float,
@@ -42,7 +42,7 @@ class SaddleSums(BlockSums):
         self._bounds = self._row_scales() if model.is_linear else None
 
     def blocks(self, rows: Chosen) -> Iterator[tuple[slice | IntArray, Block]]:
-        """Yield where the rows of each block are, and the rows."""
+        """Yield the positions of the rows of each block, and the rows."""
         for part in self._rows.parts(self._length, rows):
             yield part, self._rows.take(part)
 
@@ -60,15 +60,15 @@ class SaddleSums(BlockSums):
     def _block_length(self) -> int:
         if not self.model.is_linear:
             return SHORT_BLOCK
-        # Sums of a linear model are of double precision, which bears blocks of any length.
+        # Sums of a linear model have double precision, so blocks may have any length.
         width = self._rows.n_features
         return max(_CSR_ROWS, width) if self._rows.is_sparse else max(1, _ENTRIES // width)
 
     def _row_scales(self) -> tuple[FloatArray, FloatArray]:
-        """Return the factor by which every row is scaled, and the norm it then has."""
+        """Return the scale of every row, and the norm of the scaled row."""
         found = [self.model.row_scales(self._rows.take(part).X)
                  for part in self._rows.blocks(self._length)]
-        # A place may have no rows.
+        # A location may have no rows.
         scales, norms = zip(*found, strict=True) if found else ([np.empty(0)],) * 2
         return np.concatenate(scales), np.concatenate(norms)
 
@@ -82,7 +82,7 @@ class SaddleSums(BlockSums):
 
     def _loss_gradients(self, primal: FloatArray, dual: FloatArray, raw: FloatArray,
                         rows: Block) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the rows' weighted derivatives in the prediction, extra and dual numbers."""
+        """Return weighted derivatives in predictions, extra variables and dual variables."""
         extra = primal[self.model.dimension:]
         derivatives = self.loss.gradients(rows.y, raw.astype(np.float64), extra, dual)
         weights = rows.weights

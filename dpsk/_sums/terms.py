@@ -1,4 +1,4 @@
-"""Blocks of vectors, one a protected unit, and the loop that clips and adds them."""
+"""Blocks of vectors, one per privacy unit, and the loop that clips and adds them."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ __all__ = ["DenseTerms", "JoinedTerms", "PassTerms", "ScaledTerms", "Terms", "We
 
 
 def clipped_sum(terms: Iterable[Terms], rule: Clip, total: Any) -> Any:
-    """Return `total` with the clipped vectors of all blocks added to it."""
+    """Add the clipped vectors of all blocks to `total`, and return it."""
     for block in terms:
         block.clip(rule)
         block.add(total)
-        # The next block has the room that this one had in the cache.
+        # Free this block first, so that the next one can use its memory in the cache.
         del block
     return total
 
 
 class Terms(ABC):
-    """A block of vectors, one a protected unit, which need not be made."""
+    """A block of vectors, one per privacy unit; they may be implicit."""
 
     @abstractmethod
     def clip(self, rule: Clip) -> None:
-        """Bring every vector to the norm of a rule; what is not finite becomes zero."""
+        """Clip every vector to the norm of `rule`; nonfinite vectors become zero."""
 
     @abstractmethod
     def add(self, total: Any) -> None:
@@ -41,12 +41,12 @@ class Terms(ABC):
 
 
 class ScaledTerms(Terms):
-    """Vectors whose norms are asked for.
+    """Vectors that are clipped by computing their norms.
 
     Attributes
     ----------
     sizes : float or ndarray of shape (n,)
-        A vector is clipped to the norm over this.
+        Each vector is clipped to the norm divided by its size.
     """
 
     sizes: Any = 1.0
@@ -56,15 +56,15 @@ class ScaledTerms(Terms):
 
     @abstractmethod
     def square_norms(self) -> FloatArray:
-        """Return the squared norm of every vector, or more, float64, shape (n,)."""
+        """Return squared norms of vectors, or upper bounds on them, float64, (n,)."""
 
     @abstractmethod
     def scale(self, factors: FloatArray) -> None:
-        """Multiply every vector; nothing that is not finite is left where a factor is 0."""
+        """Multiply vectors by their factors; where a factor is 0, every entry becomes 0."""
 
 
 class DenseTerms(ScaledTerms):
-    """Vectors that are made, shape (n, dimension); they are overwritten."""
+    """Explicit vectors, shape (n, dimension), which are overwritten."""
 
     def __init__(self, vectors: FloatArray) -> None:
         self._vectors = vectors
@@ -80,12 +80,12 @@ class DenseTerms(ScaledTerms):
         total += self._vectors.sum(axis=0)
 
     def less(self, other: DenseTerms) -> DenseTerms:
-        """Return the vectors less those of `other`."""
+        """Return the vectors minus the vectors of `other`."""
         return DenseTerms(self._vectors - other._vectors)
 
 
 class WeightedTerms(ScaledTerms):
-    """Short vectors that are made, shape (n, k), and are summed in a product with factors."""
+    """Explicit short vectors, shape (n, k), summed by a product with clip factors."""
 
     _factors: FloatArray
 
@@ -94,7 +94,7 @@ class WeightedTerms(ScaledTerms):
 
     @property
     def width(self) -> int:
-        """int : k."""
+        """int : number of entries of a vector, k."""
         return self._vectors.shape[1]
 
     def square_norms(self) -> FloatArray:
@@ -108,13 +108,13 @@ class WeightedTerms(ScaledTerms):
         total += self._factors @ self._vectors
 
     def less(self, other: WeightedTerms) -> WeightedTerms:
-        """Return scaled vectors less those of `other`."""
+        """Return the scaled vectors minus the scaled vectors of `other`."""
         return WeightedTerms(self._factors[:, None] * self._vectors
                              - other._factors[:, None] * other._vectors)
 
 
 class PassTerms(ScaledTerms):
-    """Gradients that follow from a pass over a model, carried back, and are not made."""
+    """Implicit gradients, computed from a forward and backward pass of a model."""
 
     _factors: FloatArray
 
@@ -132,12 +132,12 @@ class PassTerms(ScaledTerms):
         self._passed.add_gradient(self._factors, total)
 
     def less(self, other: PassTerms) -> PassTerms:
-        """Return scaled gradients less those of `other`, in parts that do not cancel."""
+        """Return the scaled gradients minus those of `other`, in parts that do not cancel."""
         return PassTerms(self._passed.less(other._passed, self._factors, other._factors))
 
 
 class JoinedTerms(ScaledTerms):
-    """Gradients in the coordinates of a model, and in extra numbers, as one vector a unit."""
+    """Gradients in a model's coordinates and extra variables, as joint vectors."""
 
     def __init__(self, gradients: PassTerms, extra: WeightedTerms) -> None:
         self._parts = gradients, extra
@@ -157,7 +157,7 @@ class JoinedTerms(ScaledTerms):
         extra.add(total[coordinates:])
 
     def less(self, other: JoinedTerms) -> JoinedTerms:
-        """Return scaled vectors less those of `other`."""
+        """Return the scaled vectors minus the scaled vectors of `other`."""
         (gradients, extra), (others, extras) = self._parts, other._parts
         return JoinedTerms(gradients.less(others), extra.less(extras))
 

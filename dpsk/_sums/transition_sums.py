@@ -1,7 +1,7 @@
-"""Clipped gradients of transitions in both blocks: sensitive, for oracles only.
+"""Sums of clipped gradients of transitions; sensitive, for oracles only.
 
-The unit that is clipped is a transition, or a group: the sum of its transitions' gradients over
-the horizon ``1 / (1 - gamma)``, so that the same clips suit both.
+The clipped vector is the gradient of a transition or, with groups, the sum of the gradients of a
+group's transitions divided by the horizon ``1 / (1 - gamma)``. So the same clip norms suit both.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ENTRIES = 1 << 18
 
 
 class Transitions:
-    """Transitions, one by one or in groups, and their derivatives."""
+    """Transitions, single or in groups, and their derivatives."""
 
     def __init__(self, model: Any, loss: Any, rows: RowSource) -> None:
         self._model, self._gamma, self._rows = model, loss.gamma, rows
@@ -38,7 +38,7 @@ class Transitions:
         self._length = max(1, _ENTRIES // model.dimension)
 
     def blocks(self, units: Any) -> Iterator[tuple[IntArray, IntArray | None]]:
-        """Yield the transitions of blocks of units, and where each group of them starts."""
+        """Yield the transitions' indices in each block, and where its groups start."""
         if self._groups is None:
             for part in self._rows.parts(self._length, units):
                 yield part, None
@@ -46,7 +46,7 @@ class Transitions:
         chosen = self._groups if units is None else [self._groups[unit] for unit in units]
         lengths = np.array([len(group) for group in chosen], dtype=int)
         ends = np.cumsum(lengths)
-        # A new block where another stretch of transitions begins.
+        # A block begins at the group in which the count passes a multiple of the length.
         cuts = np.flatnonzero(np.diff(ends // self._length)) + 1
         for part in np.split(np.arange(len(chosen)), cuts):
             if len(part):
@@ -55,9 +55,10 @@ class Transitions:
 
     def at(self, primal: FloatArray, indices: IntArray,
            dual: FloatArray | None = None) -> tuple[Any, Any, Any, Any, FloatArray]:
-        """Return two passes, what of the next value counts, and what of a gradient is left.
+        """Return passes at both states, discounts of the next values, and two arrays.
 
-        The last two are ``<grad V(s), w>``, 0 without a dual vector, and the difference less it.
+        These are ``<grad V(s), w>``, 0 without a dual vector w, and the temporal differences
+        minus it.
         """
         block, width = self._rows.take(indices), self._model.n_features
         rewards, alive = block.y[:, 0], block.y[:, 1]
@@ -69,14 +70,14 @@ class Transitions:
             rewards + kept * later.values - now.values - products)
 
     def terms(self, vectors: FloatArray, starts: IntArray | None) -> DenseTerms:
-        """Return what transitions add, or the groups of them that start somewhere."""
+        """Return the terms of transitions, or of the groups that begin at `starts`."""
         if starts is None:
             return DenseTerms(vectors)
         return DenseTerms((1.0 - self._gamma) * np.add.reduceat(vectors, starts, axis=0))
 
 
 class TransitionSums(BlockSums):
-    """Transitions and the sums of their clipped gradients in both blocks."""
+    """Sums of the transitions' clipped gradients in the primal and in the dual block."""
 
     def __init__(self, model: Any, loss: Any, rows: RowSource, primal_clip: float,
                  dual_clip: float) -> None:
@@ -100,10 +101,9 @@ class TransitionSums(BlockSums):
 
 
 class SemiGradientSums(ClippedSums):
-    """Transitions and the sums of ``(V(s) - r - gamma V(s')) grad V(s)``, clipped.
+    """Sums of clipped semi-gradients ``(V(s) - r - gamma V(s')) grad V(s)``.
 
-    That is the gradient of half the squared difference, but for the next value, which is taken as
-    given.
+    This is the gradient of half the squared temporal difference with the next value held fixed.
     """
 
     def __init__(self, model: Any, loss: Any, rows: RowSource, clip_norm: float) -> None:
@@ -118,7 +118,7 @@ class SemiGradientSums(ClippedSums):
 
 def _descents(now: Any, later: ValuePass, kept: FloatArray, products: FloatArray,
               left: FloatArray, dual: FloatArray) -> FloatArray:
-    """Return the gradients of transitions in theta, shape (n, dimension)."""
+    """Return the transitions' gradients with respect to theta, shape (n, dimension)."""
     found = later.gradients * (kept * products)[:, None]
     found -= now.gradients * products[:, None]
     if now.turned is not None:
@@ -128,5 +128,5 @@ def _descents(now: Any, later: ValuePass, kept: FloatArray, products: FloatArray
 
 def _ascents(now: ValuePass, later: ValuePass, kept: FloatArray, products: FloatArray | float,
              left: FloatArray) -> FloatArray:
-    """Return the gradients of transitions in w, shape (n, dimension)."""
+    """Return the transitions' gradients with respect to w, shape (n, dimension)."""
     return left[:, None] * now.gradients

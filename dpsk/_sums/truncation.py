@@ -1,4 +1,4 @@
-"""Rows cut toward zero to whole units, which makes none of them longer; block by block."""
+"""Truncation of rows toward zero to integer units, which lengthens no row."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Shares", "add_products", "rounded_down", "whole_units", "whole_values"]
 
-#: Up to this share of rows, one product for all of them and another for these is cheaper.
+#: Up to this fraction of rows, one product for all rows and a second one for these is cheaper.
 _FEW = 0.25
-#: Sign, exponent and the bits of a double that single precision has as well.
+#: Mask of the sign, the exponent and the mantissa bits of a double that single precision has.
 _SINGLE_BITS = np.int64(-(1 << 29))
-#: Smaller numbers have fewer bits in single precision, or none.
+#: Much smaller numbers have fewer bits in single precision, or none.
 _LEAST_SINGLE = 2.0**-60
 
 
 class Shares:
-    """Factors of some rows of a block, beside the factor of all.
+    """Additional factors of some rows of a block, besides one factor for all rows.
 
-    There are always some, so that a first row that is too long takes no longer than others: where
-    there is none, one is multiplied by 1.
+    There is always at least one such row, so that a single row that is too long does not change
+    the running time: if no row needs a factor, the first row gets the factor 1.
 
     Parameters
     ----------
@@ -45,32 +45,32 @@ class Shares:
         self.places, self.factors = others, shares[others]
         if sparse.issparse(X):
             starts, counts = X.indptr[others], np.diff(X.indptr)[others]
-            # Runs of entries, one after another.
+            # The positions of the entries of these rows, one row after another.
             offsets = np.repeat(starts - np.cumsum(counts) + counts, counts)
             self.places = offsets + np.arange(counts.sum(), dtype=offsets.dtype)
             self.factors = np.repeat(self.factors, counts)
 
 
 def whole_units(X: Features, factor: Any, shares: Shares, out: FloatArray | None = None) -> Any:
-    """Return rows times a factor cut toward zero, float64, in the container of X.
+    """Return rows times their factors, truncated to integers, in float64.
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n, p)
         A block of rows.
     factor : float
-        One over the unit.
+        One over the grid spacing.
     shares : Shares
-        Of the same block.
+        The additional factors of the same block.
     out : ndarray of shape (n, p) or None
-        Where dense rows go.
+        Output array for dense rows.
     """
-    # What overflows has a share of its own.
+    # Rows that overflow have an additional factor, so they are overwritten.
     with np.errstate(over="ignore"):
         if sparse.issparse(X):
             entries = _scaled_entries(X, factor, shares)
             return csr_of(np.trunc(entries, out=entries), X.indices, X.indptr, X.shape[1])
-        # In two passes, which are faster than one that converts in small pieces.
+        # Two passes are faster than one that converts in small chunks.
         out = np.empty(X.shape) if out is None else out
         out[...] = X
         if shares.whole is not None:
@@ -84,15 +84,15 @@ def whole_units(X: Features, factor: Any, shares: Shares, out: FloatArray | None
 
 def add_products(X: Features, factors: FloatArray, constants: FloatArray | None,
                  total: FloatArray) -> None:
-    """Add the outer products of rows times their factors, cut toward zero, to `total`.
+    """Add the outer products of rows, multiplied by factors and truncated, to `total`.
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n, p)
-        Of float64.
+        Rows in float64.
     factors : ndarray of shape (n,)
     constants : ndarray of shape (n,) or None
-        What stands for the intercept's 1 beside rows that are multiplied already.
+        Entries of the intercept column, with the factors applied; None without intercept.
     total : ndarray of shape (p, p) or (p + 1, p + 1)
     """
     p = X.shape[1]
@@ -113,22 +113,22 @@ def add_products(X: Features, factors: FloatArray, constants: FloatArray | None,
 
 
 def whole_values(values: FloatArray, unit: float, out: FloatArray | None = None) -> FloatArray:
-    """Return values cut toward zero, in whole units; the unit is a power of two."""
+    """Return values over `unit`, a power of two, truncated to integers."""
     # The inverse of a power of two is exact.
     out = np.multiply(values, 1.0 / unit, out=out)
     return np.trunc(out, out=out)
 
 
 def rounded_down(values: FloatArray) -> FloatArray:
-    """Return positive numbers in single precision, none of them larger; 0 for the smallest."""
-    # Without the bits that single precision has no room for.
+    """Return positive numbers rounded down to single precision; the smallest become 0."""
+    # Clear the mantissa bits that single precision lacks.
     single = (values.view(np.int64) & _SINGLE_BITS).view(np.float64).astype(np.float32)
     single[values < _LEAST_SINGLE] = 0.0
     return single
 
 
 def _scaled_entries(X: Features, factor: Any, shares: Shares) -> FloatArray:
-    """Return the entries of a CSR matrix times what its rows are multiplied by, float64."""
+    """Return the entries of a CSR matrix times the factors of their rows, float64."""
     if shares.whole is not None:
         return X.data * np.repeat(factor * shares.whole, np.diff(X.indptr))
     entries = np.multiply(X.data, factor, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Exact sums of more bits than a double has, in two parts."""
+"""Exact sums that need more bits than a double has, stored in two parts."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_ROWS", "TwoPartSum", "joined"]
 
-#: So many whole numbers, of a row each, are added up in doubles; no block has more rows.
+#: Most rows whose integers are summed in one double; no block has more rows.
 MOST_ROWS = 1 << 14
-#: Half of the bits of such a sum; 2^26 of them have exact sums of either half.
+#: Splits the bits of such a sum into two halves; sums of 2^26 halves are exact.
 _CARRY = 2.0**26
 
 
 class TwoPartSum:
-    """An exact sum of whole numbers, high and low, of blocks that are added up in doubles first.
+    """An exact sum of integers in a high and a low part.
 
-    As many rows as a block may have are added up so; what they stand for does not depend on it.
+    Up to `MOST_ROWS` rows are first summed in one double; the total does not depend on the split.
     """
 
     def __init__(self, shape: Shape) -> None:
         self._parts, self._total, self._rows = np.zeros((2, *shape)), np.zeros(shape), 0
 
     def room(self, n_rows: int) -> FloatArray:
-        """Return what the sum over so many rows, of a block, may be added to."""
+        """Return the array to which the sum over a block of `n_rows` rows may be added."""
         if self._rows + n_rows > MOST_ROWS:
             self._carry()
         self._rows += n_rows
         return self._total
 
     def parts(self) -> FloatArray:
-        """Return the two parts, shape (2, ...), which stay exact when they are added to others."""
+        """Return the two parts, shape (2, ...), whose sums over locations are exact."""
         self._carry()
         return self._parts
 

@@ -1,4 +1,4 @@
-"""How rows of a whitened map enter sums that are exact over the rows as they are."""
+"""Terms of a whitened model's rows in sums that are exact over the unmapped rows."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ __all__ = ["WhitenedGridEntry"]
 
 
 class WhitenedGridEntry(GridEntry):
-    """Rows of a `WhitenedModel` on a grid: sums are exact over the rows as they are, mapped once.
+    """Rows of a `WhitenedModel` on a grid: exact sums over unmapped rows, then mapped.
 
-    The total before its map has the same bits in any order and blocks, and so has what a public
-    matrix makes of it. Rounding in that product is priced like that of a float sum. So the total
-    need not be a double: its bits are those of a block, however many rows there are.
+    The total of unmapped rows has the same bits in any order and with any blocks, and so has its
+    product with the public matrix. Rounding in that product is accounted for like rounding in a
+    float sum. So the total need not fit a double: the grid is as fine as for a single block,
+    however many rows there are.
 
-    The scale of a part holds those of rows, and constants over them, which are one number where
-    all are alike.
+    The scale of a part is a pair: the scales of rows, and the constants over them, one number
+    if all are equal.
     """
 
     pairs = True
@@ -39,16 +40,16 @@ class WhitenedGridEntry(GridEntry):
     def __init__(self, model: Any, rows: RowSource, clip: Clip,
                  n_samples: int | None = None) -> None:
         self._constants: dict[int, Any] = {}
-        # A derivative times a row that is not mapped may be longer than the clip norm.
+        # The product of a derivative and an unmapped row may be longer than the clip norm.
         self._stretch = model.inverse_norm
         reach = clip.norm * self._stretch
         most = min(n_samples or rows.n_units, MOST_ROWS)
-        # What is mapped is rounded, and no multiple of the unit.
+        # The mapped sum is rounded, so it is not a multiple of a unit: there is no resolution.
         self._set_units(model.rows, reach, 51 - math.ceil(math.log2(most * reach)))
         FloatEntry.__init__(self, model, rows, clip, n_samples)
 
     def rounding_terms(self, n_rows: float) -> int:
-        # Only the map of a total rounds.
+        # Only the product of a total with the matrix is rounded.
         return math.ceil(math.sqrt(2.0 * self.model.dimension * n_rows * self.model.spread))
 
     def _part(self, block: Any) -> Part:
@@ -60,11 +61,11 @@ class WhitenedGridEntry(GridEntry):
 
     def predict(self, point: AnyArray, part: Part) -> FloatArray:
         own, constants = part.scale
-        # Whole units are finite, so that rows that are dropped have products to multiply by 0.
+        # Truncated rows are finite, so the predictions of dropped rows times 0 are 0.
         z = part.X @ point[:self._plain.n_features]
         if self._plain.fit_intercept:
             if np.ndim(constants) and z.ndim > 1:
-                # In place; these sums are exact, so no order of them rounds.
+                # In place; these sums are exact in any order.
                 z = dger(1.0, point[-1], constants, a=z.T, overwrite_a=True).T
             else:
                 z += constants * point[-1]
@@ -76,12 +77,12 @@ class WhitenedGridEntry(GridEntry):
 
     def add(self, dz: FloatArray, part: Part, total: Any) -> None:
         own, constants = part.scale
-        # By a power of two as well, which rounds nothing.
+        # The units are powers of two, so the division is exact.
         factors = np.multiply(own, 1.0 / (self._weight_unit * self._row_unit), dtype=np.float64)
         dz *= factors if dz.ndim == 1 else factors[:, None]
         np.trunc(dz, out=dz)
         sums = total.room(len(dz))
-        # The sum that is exact is over the rows as they are.
+        # The exact sum is over the unmapped rows.
         sums[:self._plain.n_features] += part.X.T @ dz
         if self._plain.fit_intercept:
             sums[-1] += constants @ dz if np.ndim(constants) else constants * dz.sum(axis=0)
@@ -95,7 +96,7 @@ class WhitenedGridEntry(GridEntry):
         return self.model.matrix.T @ total @ self.model.matrix
 
     def products_bound(self, bound: float) -> tuple[float, int]:
-        # Entries that are cut by less than a unit are mapped afterwards.
+        # Truncation changes entries by less than a unit, and the map amplifies the change.
         cut = self._products_unit(bound) * math.sqrt(self.model.dimension / bound)
         cut *= float(np.linalg.norm(self.model.matrix, 2))
         terms = math.ceil(math.sqrt(3.0 * self.model.dimension * self.n_samples)
@@ -116,12 +117,12 @@ class WhitenedGridEntry(GridEntry):
         for part in self.rows.blocks(self._block):
             rows, shares, lengths = self._enter_block(part, self._plain)
             constants = self._beside(shares, self._late[part])
-            # Often they are alike, and one number says so.
+            # The constants are often equal, and then one number is enough.
             same = np.all(constants == constants[0])
             self._constants[part.start] = constants[0] if same else constants
             late, constants = self._late[part], self._constants[part.start]
             scale = late * self._row_unit
-            # Rows in whole units are no longer, so these lengths bound what rounds.
+            # Truncated rows are no longer than rows, so these lengths bound the rounding.
             factors, norms = self.model.factors_of_multiples(rows, lengths, constants, scale)
             self._late[part] = self._factors(late * factors)
             limits[part] = self._limit(norms, part)
@@ -129,8 +130,8 @@ class WhitenedGridEntry(GridEntry):
         return self._late, limits
 
     def _beside(self, shares: FloatArray, late: FloatArray) -> FloatArray:
-        """Return what stands for the intercept's 1 beside rows, in whole units."""
-        # Where rows are scaled after products their own quotient is 1.
+        """Return the entries of the intercept column of truncated rows, in integer units."""
+        # For homogeneous models, the quotient is 1 where rows are scaled after products.
         own = shares if self._plain.homogeneous else np.ones(len(shares))
         return whole_values(own / late, self._row_unit)
 
