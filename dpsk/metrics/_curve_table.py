@@ -155,12 +155,11 @@ class CurveTable(TableEvaluation):
 
     @property
     def _crowded(self):
-        return np.array(self.bins.crowded or [0.0] * len(self.bins))
-
-    def _lumps(self):
-        """Return the shares of bins that hold more than bins which follow the scores do."""
-        return bool(self.bins.tied) * _curves.lumps(self.counts, self.noise_scale,
-                                                    1.0 - self._tied - self._crowded)
+        """Shares of bins that crowd, or hold more than bins which follow the scores do."""
+        crowded = np.array(self.bins.crowded or [0.0] * len(self.bins))
+        spread = 1.0 - self._tied - crowded
+        return crowded + bool(self.bins.tied) * spread * _curves.lumps(
+            self.counts, self.noise_scale, spread)
 
     def _toward_law(self, found):
         """Return an area nearer to that of two normal laws, as far as noise explains the gap.

@@ -218,9 +218,9 @@ def between(value, low, high, bounds):
                     tuple(map(_number, bounds)), errors=(below, above))
 
 
-def enclosing(found, *others):
-    """Return an estimate whose interval of 95 % holds those of others."""
-    low, high = zip(*(each.interval() for each in (found, *others)), strict=True)
+def enclosing(found, *others, level=0.95):
+    """Return an estimate whose interval of 95 % holds those of others, of a level."""
+    low, high = zip(found.interval(), *(each.interval(level) for each in others), strict=True)
     return between(found.value, np.min(low, axis=0), np.max(high, axis=0), found.bounds)
 
 
