@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from dpsk.metrics._estimate import REACH
 
-__all__ = ["bent_positives", "law_areas", "lumps", "monotone", "orders", "pairs",
+__all__ = ["bent_positives", "law_areas", "lumps", "monotone", "orders", "orders_near", "pairs",
            "positives_above", "positives_of", "precisions", "projected", "ratio", "slopes",
            "tied_pairs", "told", "unseen_ties", "won_pairs"]
 
@@ -105,6 +105,13 @@ def orders(counts):
     higher = np.diff(won) - negative[:-1] * np.diff(positive)
     return np.clip(np.where(both > 1e-12, 2.0 * higher / np.maximum(both, 1e-12) - 1.0, 0.0),
                    -1.0, 1.0)
+
+
+def orders_near(counts):
+    """Return `orders` of each bin in a table of it and the bins beside alone, shape (n_bins,)."""
+    last = counts.shape[1]
+    return np.array([orders(counts[:, max(place - 1, 0):place + 2])[min(place, 1)]
+                     for place in range(last)])
 
 
 def law_areas(counts, tables):

@@ -29,6 +29,8 @@ _MANY_TIES = 1.0 / 3.0
 _LUCK = 0.5
 #: The least variance of a label within a bin whose shares of positives tell of the order in it.
 _FEW = 0.02
+#: The least order within bins, by the law of all, that what bins beside tell is compared with.
+_ORDERLY = 0.1
 #: Of an interval between two ends, each of which noise leaves on its own side alone.
 _ONE_SIDED = 0.9
 #: Noise on the rows of a cell over that on a count of a bin, nearly.
@@ -212,7 +214,11 @@ class ScoreTable(CurveTable):
         area, wide = _curves.told(self.counts)
         strong = 2.0 * area - 1.0
         even = np.array([strong * np.sqrt(wide)])
-        order = (_curves.orders(self.counts) + even) / 2.0
+        law = (_curves.orders(self.counts) + even) / 2.0
+        # No one law holds where bins beside tell of far more order than all bins do.
+        lean = (1.0 - law) * np.clip(
+            _curves.orders_near(counts) / np.maximum(law, _ORDERLY) - 1.0, 0.0, 1.0)
+        order = law + lean / 2.0
 
         def precise(counts, way):
             return (_curves.precisions(counts, self._tied, order + crowded * (way - order)).sum(
@@ -222,11 +228,12 @@ class ScoreTable(CurveTable):
             self.bins.tied)
         rises, shares = _curves.slopes(counts, self.noise_scale)
         own = np.clip(rises / (6.0 * np.maximum(shares * (1.0 - shares), _FEW)), -1.0, 1.0)
-        some, alike, none, beside, same = (
+        some, alike, none, beside, best, worst, same = (
             _curves.precisions(counts, held, given) for given, held in (
-                (order, ties), (even, ties), (0.0, ties), (own, ties),
-                (0.0, np.ones(len(self.bins)))))
+                (order, ties), (even, ties), (0.0, ties), (own, ties), (law + lean, ties),
+                (law, ties), (0.0, np.ones(len(self.bins)))))
         hidden = math.hypot((alike - none).sum(), (alike - beside).sum(),
+                            (best - worst).sum() / 3.0,
                             ((some - same) * unseen[::-1]).sum() / 2.0, self._luck(counts))
         return self._enclosing(lambda way: self._curved_share(
             counts, partial(precise, way=way), hidden / max(counts[1].sum(), 1.0)), crowded)
