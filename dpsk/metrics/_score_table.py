@@ -31,8 +31,6 @@ _LUCK = 0.5
 _FEW = 0.02
 #: The least order within bins, by the law of all, that what bins beside tell is compared with.
 _ORDERLY = 0.1
-#: Of an interval between two ends, each of which noise leaves on its own side alone.
-_ONE_SIDED = 0.9
 #: Noise on the rows of a cell over that on a count of a bin, nearly.
 _CELLS = 2.0 * math.sqrt(WIDTHS * (1.0 - WIDTHS_SHARE) / WIDTHS_SHARE / (2.0 + LOSS_WEIGHT**2))
 
@@ -234,7 +232,7 @@ class ScoreTable(CurveTable):
                 (law, ties), (0.0, np.ones(len(self.bins)))))
         hidden = math.hypot((alike - none).sum(), (alike - beside).sum(),
                             (best - worst).sum() / 3.0,
-                            ((some - same) * unseen[::-1]).sum() / 2.0, self._luck(counts))
+                            ((some - same) * unseen[::-1]).sum() / 2.0, self._luck())
         return self._enclosing(lambda way: self._curved_share(
             counts, partial(precise, way=way), hidden / max(counts[1].sum(), 1.0)), crowded)
 
@@ -242,17 +240,18 @@ class ScoreTable(CurveTable):
         """Return an estimate whose interval holds rows that crowd in any order.
 
         Its value has them half as far in order as all rows are: `estimate` has all positives of
-        them after negatives at -1, and before them at 1.
+        them after negatives at -1, and before them at 1. Noise leaves each end on one side alone.
         """
         found = estimate(float(_curves.told(self.counts)[0]) - 0.5)
         if not np.any(crowded) or math.isnan(found.value):
             return found
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyWarning)
-            return enclosing(found, *(estimate(way) for way in (-1.0, 1.0)), level=_ONE_SIDED)
+            return enclosing(found, *(estimate(way) for way in (-1.0, 1.0)), level=0.9)
 
-    def _luck(self, counts):
+    def _luck(self):
         """Return by how much chance moves the sum of precisions over positives within bins."""
+        counts = _curves.projected(self.counts)
         best, worst = (_curves.precisions(counts, self._tied + self._crowded, order)
                        for order in (1.0, -1.0))
         return _LUCK * np.sqrt(np.sum(
