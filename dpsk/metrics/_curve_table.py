@@ -154,11 +154,14 @@ class CurveTable(TableEvaluation):
         return np.array(self.bins.tied or [0.0] * len(self.bins))
 
     @property
+    def _alone(self):
+        return np.array(self.bins.crowded or [0.0] * len(self.bins))
+
+    @property
     def _crowded(self):
         """Shares of bins that crowd, or hold more than bins which follow the scores do."""
-        crowded = np.array(self.bins.crowded or [0.0] * len(self.bins))
-        spread = 1.0 - self._tied - crowded
-        return crowded + bool(self.bins.tied) * spread * _curves.lumps(
+        spread = 1.0 - self._tied - self._alone
+        return self._alone + bool(self.bins.tied) * spread * _curves.lumps(
             self.counts, self.noise_scale, spread)
 
     def _toward_law(self, found):

@@ -186,17 +186,16 @@ class ScoreTable(CurveTable):
             return (order * (counts.prod(axis=-2) * spread).sum(axis=-1) / 2.0,
                     (rises * counts.sum(axis=-2)**2 * spread).sum(axis=-1) / 12.0)
 
-        def won(counts, unknown=0.0):
+        def won(counts, way):
             return (_curves.won_pairs(counts) + (sum(ordered(counts)) + (
-                counts.prod(axis=-2) * unknown).sum(axis=-1)) / 2.0, _curves.pairs(counts))
+                counts.prod(axis=-2) * way * crowded).sum(axis=-1)) / 2.0, _curves.pairs(counts))
 
         # Half the sum and half the difference of both, squared.
         hidden = np.hypot(*ordered(self.counts)) / math.sqrt(2.0) / max(
             float(_curves.pairs(self.counts)), 1.0)
         crowded = self._warned_ties("roc_auc")
         return self._toward_law(self._enclosing(
-            lambda way: self._share(partial(won, unknown=way * crowded), hidden=hidden),
-            crowded))
+            lambda way: self._share(partial(won, way=way), hidden=hidden), crowded))
 
     def average_precision(self) -> Estimate:
         """Return the average precision, an `Estimate`.
@@ -219,8 +218,9 @@ class ScoreTable(CurveTable):
         order = law + lean / 2.0
 
         def precise(counts, way):
-            return (_curves.precisions(counts, self._tied, order + crowded * (way - order)).sum(
-                axis=-1), counts[..., 1, :].sum(axis=-1))
+            tied = self._tied + self._alone * np.ndim(way)
+            return (_curves.precisions(counts, tied, order + crowded * (way - order)).sum(axis=-1),
+                    counts[..., 1, :].sum(axis=-1))
 
         unseen = _curves.unseen_ties(self.counts, _CELLS * self.noise_scale) * bool(
             self.bins.tied)
@@ -239,10 +239,12 @@ class ScoreTable(CurveTable):
     def _enclosing(self, estimate, crowded):
         """Return an estimate whose interval holds rows that crowd in any order.
 
-        Its value has them half as far in order as all rows are: `estimate` has all positives of
-        them after negatives at -1, and before them at 1. Noise leaves each end on one side alone.
+        Its value has those of lone cells as ties, and others half as far in order as all rows
+        are: `estimate` has all positives of them after negatives at -1, and before them at 1.
+        Noise leaves each end on one side alone.
         """
-        found = estimate(float(_curves.told(self.counts)[0]) - 0.5)
+        half = float(_curves.told(self.counts)[0]) - 0.5
+        found = estimate(np.where(self._alone > 0.0, 0.0, half))
         if not np.any(crowded) or math.isnan(found.value):
             return found
         with warnings.catch_warnings():
