@@ -154,13 +154,15 @@ class CurveTable(TableEvaluation):
         return np.array(self.bins.tied or [0.0] * len(self.bins))
 
     @property
-    def _crowded(self):
+    def _alone(self):
         return np.array(self.bins.crowded or [0.0] * len(self.bins))
 
-    def _lumps(self):
-        """Return the shares of bins that hold more than bins which follow the scores do."""
-        return bool(self.bins.tied) * _curves.lumps(self.counts, self.noise_scale,
-                                                    1.0 - self._tied - self._crowded)
+    @property
+    def _crowded(self):
+        """Shares of bins that crowd, or hold more than bins which follow the scores do."""
+        spread = 1.0 - self._tied - self._alone
+        return self._alone + bool(self.bins.tied) * spread * _curves.lumps(
+            self.counts, self.noise_scale, spread)
 
     def _toward_law(self, found):
         """Return an area nearer to that of two normal laws, as far as noise explains the gap.

@@ -11,9 +11,9 @@ from scipy.special import ndtr, ndtri
 
 from dpsk.metrics._estimate import REACH
 
-__all__ = ["bent_positives", "law_areas", "lumps", "monotone", "orders", "pairs",
-           "positives_above", "positives_of", "precisions", "ratio", "slopes", "tied_pairs",
-           "told", "unseen_ties", "won_pairs"]
+__all__ = ["bent_positives", "law_areas", "lumps", "monotone", "orders", "orders_near", "pairs",
+           "positives_above", "positives_of", "precisions", "projected", "ratio", "slopes",
+           "tied_pairs", "told", "unseen_ties", "won_pairs"]
 
 
 #: The largest area of which bins tell how far apart the labels are.
@@ -62,6 +62,16 @@ def told(counts):
     return (np.clip(area, 1.0 - _MOST_AREA, _MOST_AREA), np.clip(tied_pairs(counts), 0.0, 1.0))
 
 
+def projected(values, totals=None):
+    """Return the nearest rows of values that are not negative, of these sums or their own."""
+    totals = np.maximum(values.sum(axis=1), 0.0) if totals is None else totals
+    falling = -np.sort(-values, axis=1)
+    over = np.cumsum(falling, axis=1) - totals[:, None]
+    count = np.maximum((falling * np.arange(1, values.shape[1] + 1) > over).sum(axis=1), 1)
+    cut = np.take_along_axis(over, count[:, None] - 1, axis=1) / count[:, None]
+    return np.maximum(values - cut, 0.0)
+
+
 def slopes(counts, noise):
     """Return by how much the share of positives rises over each bin, and the share itself.
 
@@ -95,6 +105,13 @@ def orders(counts):
     higher = np.diff(won) - negative[:-1] * np.diff(positive)
     return np.clip(np.where(both > 1e-12, 2.0 * higher / np.maximum(both, 1e-12) - 1.0, 0.0),
                    -1.0, 1.0)
+
+
+def orders_near(counts):
+    """Return `orders` of each bin in a table of it and the bins beside alone, shape (n_bins,)."""
+    last = counts.shape[1]
+    return np.array([orders(counts[:, max(place - 1, 0):place + 2])[min(place, 1)]
+                     for place in range(last)])
 
 
 def law_areas(counts, tables):

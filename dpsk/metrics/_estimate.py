@@ -218,10 +218,19 @@ def between(value, low, high, bounds):
                     tuple(map(_number, bounds)), errors=(below, above))
 
 
-def enclosing(found, *others):
-    """Return an estimate whose interval of 95 % holds those of others."""
-    low, high = zip(*(each.interval() for each in (found, *others)), strict=True)
+def enclosing(found, *others, level=0.95):
+    """Return an estimate whose interval of 95 % holds those of others, of a level.
+
+    And all up to a bound that is in their own interval of 95 %.
+    """
+    low, high = zip(found.interval(), *(_ends(each, level) for each in others), strict=True)
     return between(found.value, np.min(low, axis=0), np.max(high, axis=0), found.bounds)
+
+
+def _ends(estimate, level):
+    """Return ends of an interval, and bounds where one of 95 % reaches them."""
+    return tuple(np.where(np.equal(wide, bound), wide, end) for wide, end, bound in zip(
+        estimate.interval(), estimate.interval(level), estimate.bounds, strict=True))
 
 
 def _decimal(value, off):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._defaults.evaluation import GROUPS, LEAST_BINS, POWER
+from dpsk.metrics._curves import projected
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,7 +139,7 @@ def row_counts(levels: list[FloatArray], n_samples: int, noise: float,
         found = expected + kept * off
         # Beyond the last cell there are no rows, whatever noise says.
         found.reshape(-1)[-(-len(level) * len(likely) // len(prior)):] = _NO_ROWS
-        known = _projected(found, known).ravel()
+        known = projected(found, known).ravel()
     return known[:len(likely)]
 
 
@@ -153,15 +154,6 @@ def _summed(levels, noise):
         found.insert(0, share * level + (1.0 - share) * finer)
         variances.insert(0, variance)
     return found, variances
-
-
-def _projected(values, totals):
-    """Return the nearest rows of values that are not negative and have these sums."""
-    falling = -np.sort(-values, axis=1)
-    over = np.cumsum(falling, axis=1) - totals[:, None]
-    count = np.maximum((falling * np.arange(1, values.shape[1] + 1) > over).sum(axis=1), 1)
-    cut = np.take_along_axis(over, count[:, None] - 1, axis=1) / count[:, None]
-    return np.maximum(values - cut, 0.0)
 
 
 def _by_label(levels, rows, n_samples, noise):

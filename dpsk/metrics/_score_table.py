@@ -29,6 +29,8 @@ _MANY_TIES = 1.0 / 3.0
 _LUCK = 0.5
 #: The least variance of a label within a bin whose shares of positives tell of the order in it.
 _FEW = 0.02
+#: The least order within bins, by the law of all, that what bins beside tell is compared with.
+_ORDERLY = 0.1
 #: Noise on the rows of a cell over that on a count of a bin, nearly.
 _CELLS = 2.0 * math.sqrt(WIDTHS * (1.0 - WIDTHS_SHARE) / WIDTHS_SHARE / (2.0 + LOSS_WEIGHT**2))
 
@@ -174,7 +176,6 @@ class ScoreTable(CurveTable):
             A number in [0, 1].
         """
         spread = 1.0 - self._tied - self._crowded
-        lumps = self._lumps() * spread
 
         def ordered(counts):
             area, ties = _curves.told(counts)
@@ -185,20 +186,16 @@ class ScoreTable(CurveTable):
             return (order * (counts.prod(axis=-2) * spread).sum(axis=-1) / 2.0,
                     (rises * counts.sum(axis=-2)**2 * spread).sum(axis=-1) / 12.0)
 
-        # Rows of a bin that is a lump may be in order as all rows are: half of what that adds.
-        lumped = float(_curves.told(self.counts)[0] - 0.5) / 2.0 * float(
-            _curves.tied_pairs(np.maximum(self.counts, 0.0), lumps))
-
-        def won(counts):
-            pairs = _curves.pairs(counts)
-            return (_curves.won_pairs(counts) + sum(ordered(counts)) / 2.0 + lumped * pairs,
-                    pairs)
+        def won(counts, way):
+            return (_curves.won_pairs(counts) + (sum(ordered(counts)) + (
+                counts.prod(axis=-2) * way * crowded).sum(axis=-1)) / 2.0, _curves.pairs(counts))
 
         # Half the sum and half the difference of both, squared.
         hidden = np.hypot(*ordered(self.counts)) / math.sqrt(2.0) / max(
             float(_curves.pairs(self.counts)), 1.0)
-        return self._toward_law(self._share(won, hidden=math.hypot(
-            hidden, 2.0 * lumped, self._warned_ties("roc_auc") / 4.0)))
+        crowded = self._warned_ties("roc_auc")
+        return self._toward_law(self._enclosing(
+            lambda way: self._share(partial(won, way=way), hidden=hidden), crowded))
 
     def average_precision(self) -> Estimate:
         """Return the average precision, an `Estimate`.
@@ -209,42 +206,58 @@ class ScoreTable(CurveTable):
             A number in [0, 1].
         """
         self._warned_ties("average_precision")
-        crowded = self._crowded
+        crowded, counts = self._crowded, _curves.projected(self.counts)
         ties = self._tied + crowded
-
         area, wide = _curves.told(self.counts)
         strong = 2.0 * area - 1.0
         even = np.array([strong * np.sqrt(wide)])
         law = (_curves.orders(self.counts) + even) / 2.0
-        lump = np.maximum(strong - law, 0.0) * self._lumps()
-        order = law + lump / 2.0
+        # No one law holds where bins beside tell of far more order than all bins do.
+        lean = (1.0 - law) * np.clip(
+            _curves.orders_near(counts) / np.maximum(law, _ORDERLY) - 1.0, 0.0, 1.0)
+        order = law + lean / 2.0
 
-        def by_bin(counts, order, ties=ties):
-            return _curves.precisions(counts, ties, order)
-
-        def precise(counts):
-            return by_bin(counts, order).sum(axis=-1), counts[..., 1, :].sum(axis=-1)
+        def precise(counts, way):
+            tied = self._tied + self._alone * np.ndim(way)
+            return (_curves.precisions(counts, tied, order + crowded * (way - order)).sum(axis=-1),
+                    counts[..., 1, :].sum(axis=-1))
 
         unseen = _curves.unseen_ties(self.counts, _CELLS * self.noise_scale) * bool(
             self.bins.tied)
-        rises, shares = _curves.slopes(self.counts, self.noise_scale)
+        rises, shares = _curves.slopes(counts, self.noise_scale)
         own = np.clip(rises / (6.0 * np.maximum(shares * (1.0 - shares), _FEW)), -1.0, 1.0)
-        some, alike, none, beside, most, best, worst, same = (
-            by_bin(self.counts, *given) for given in (
-                (order,), (even,), (0.0,), (own,),
-                (np.where(crowded > 0.0, 1.0, order), self._tied), (law + lump,), (law,),
-                (0.0, np.ones(len(self.bins)))))
-        hidden = math.hypot((alike - none).sum(), (alike - beside).sum(), (best - worst).sum(),
-                            ((some - same) * unseen[::-1]).sum() / 2.0,
-                            (most - some).sum() / 2.0, self._luck())
-        return self._curved_share(precise, hidden / max(self.counts[1].sum(), 1.0))
+        some, alike, none, beside, best, worst, same = (
+            _curves.precisions(counts, held, given) for given, held in (
+                (order, ties), (even, ties), (0.0, ties), (own, ties), (law + lean, ties),
+                (law, ties), (0.0, np.ones(len(self.bins)))))
+        hidden = math.hypot((alike - none).sum(), (alike - beside).sum(),
+                            (best - worst).sum() / 3.0,
+                            ((some - same) * unseen[::-1]).sum() / 2.0, self._luck())
+        return self._enclosing(lambda way: self._curved_share(
+            counts, partial(precise, way=way), hidden / max(counts[1].sum(), 1.0)), crowded)
+
+    def _enclosing(self, estimate, crowded):
+        """Return an estimate whose interval holds rows that crowd in any order.
+
+        Its value has those of lone cells as ties, and others half as far in order as all rows
+        are: `estimate` has all positives of them after negatives at -1, and before them at 1.
+        Noise leaves each end on one side alone.
+        """
+        half = float(_curves.told(self.counts)[0]) - 0.5
+        found = estimate(np.where(self._alone > 0.0, 0.0, half))
+        if not np.any(crowded) or math.isnan(found.value):
+            return found
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyWarning)
+            return enclosing(found, *(estimate(way) for way in (-1.0, 1.0)), level=0.9)
 
     def _luck(self):
         """Return by how much chance moves the sum of precisions over positives within bins."""
-        best, worst = (_curves.precisions(self.counts, self._tied + self._crowded, order)
+        counts = _curves.projected(self.counts)
+        best, worst = (_curves.precisions(counts, self._tied + self._crowded, order)
                        for order in (1.0, -1.0))
         return _LUCK * np.sqrt(np.sum(
-            (best - worst)**2 / np.maximum(self.counts[1, ::-1], 1.0)))
+            (best - worst)**2 / np.maximum(counts[1, ::-1], 1.0)))
 
     def brier_score(self) -> Estimate:
         """Return the mean square between label and probability, an `Estimate`.
@@ -358,26 +371,25 @@ class ScoreTable(CurveTable):
         return enclosing(found, *sides)
 
     def _warned_ties(self, what):
-        """Return the share of pairs of rows whose order is not known, and warn where it is large.
+        """Return shares of bins whose rows may be in any order, and warn where these are many.
 
-        Half the share is by how much the order can move an area, which two standard errors are to
-        span. Public bins count where noisy counts say that they are too wide for their neighbors
-        to tell.
+        Public bins count where noisy counts say that they are too wide for their neighbors to
+        tell.
         """
         public = not self.bins.crowded
-        held = 1.0 if public else self._crowded
+        held = np.ones(len(self.bins)) if public else self._crowded
         share = float(np.clip(_curves.tied_pairs(self.counts, held), 0.0, 1.0))
         # Draws take longer than the area itself, and few tables have that many ties.
         if (share <= _MANY_TIES or share - 2.0 * np.std(
                 _curves.tied_pairs(self._draws(), held)) <= _MANY_TIES):
-            return 0.0 if public else share
+            return np.zeros(len(held)) if public else held
         warn(
             f"{what}: scores crowd into few bins, by the noisy counts, so that it is known "
             "roughly only; give bins= edges where scores are, such as [-0.2, -0.1, 0.0, 0.1], or "
             "score_range= a range that they fill, or None where they are no probabilities; "
             "scorers take bins= alone.",
             PrivacyWarning, stacklevel=3)
-        return share
+        return held
 
 
 def _balanced(cells):

@@ -187,18 +187,22 @@ class TableEvaluation(ShowsMetrics):
         """Return a ratio of tables; `parts` gives its part and its whole, of one table or many."""
         return simulated_ratio(parts(self.counts), parts(self._draws()), bounds, hidden)
 
-    def _curved_share(self, parts, hidden=0.0):
+    def _curved_share(self, counts, parts, hidden=0.0):
         """Return a ratio in [0, 1] whose part is not linear in counts, by the spread of draws.
 
-        By how much noise moves it on average is taken off again.
+        It is that of `counts`, of which none is negative, and draws are around them. How far the
+        ratio of noisy counts is off, less what noise adds to it on average, is an error too.
         """
-        (part, whole), (draws, wholes) = parts(self.counts), parts(self._draws())
+        (part, whole), (draws, wholes) = parts(counts), parts(
+            self._draws() + (counts - self.counts))
         if not whole > _KNOWN * np.std(wholes):
             warn_of_hidden()
             return Estimate(math.nan, math.inf, (0.0, 1.0))
-        drawn = np.clip(draws / np.maximum(wholes, 1.0), -0.5, 1.5)
-        shift = drawn.mean() - part / whole
-        return simulated(part / whole - shift, drawn - shift, (0.0, 1.0), hidden)
+        value, drawn = part / whole, np.clip(draws / np.maximum(wholes, 1.0), -0.5, 1.5)
+        shift = drawn.mean() - value
+        part, whole = parts(self.counts)
+        off = part / max(whole, 1.0) - shift - value
+        return simulated(value, drawn - shift, (0.0, 1.0), math.hypot(hidden, off))
 
     def _mean_share(self, parts):
         """Return the mean of ratios of which each is of cells of its own.

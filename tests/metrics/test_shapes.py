@@ -1,12 +1,16 @@
 """Stated intervals cover whatever the shape of scores, labels and residuals is."""
 
+import warnings
+
 import numpy as np
 import pytest
+from scipy.special import expit
 from scipy.stats import binom
 from sklearn import metrics
 
 from benchmarks.utility.evaluation_grid import cells, measured
 from benchmarks.utility.evaluation_shapes import KINDS, scored
+from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics import BinaryEvaluation, DPCalibrationDisplay
 from dpsk.testing import NoiseSeed
 
@@ -45,6 +49,43 @@ def test_areas_of_few_cases_are_not_off_to_one_side():
     """Noise has fixed seeds; the middles of intervals are off by .06, areas of bins by .09."""
     _, bias, error, stated, _ = measured("binary", "logistic", 0.0134, 7500, 1.0, 32)["roc_auc"]
     assert bias < 0.03 and error < 0.07 < 1.2 * stated < 0.15
+
+
+def easy_group(seed):
+    """Return labels and probabilities of six groups, in one of which both labels are far apart."""
+    rng = np.random.default_rng(seed)
+    y, group = (np.arange(5000) < 250).astype(int), rng.integers(6, size=5000)
+    apart, shift = np.array([[0.0, 0.5, 1.0, 1.5, 2.5, 4.0], [-3.0, -1.0, 0.0, 0.5, 1.0, 2.0]])
+    return y, expit(rng.normal(size=5000) + apart[group] * (y - 0.5) + shift[group])
+
+
+def one_crowd(seed):
+    """Return labels and scores that differ by less than bins tell apart, in order."""
+    y = np.arange(500) % 2
+    return y, 0.30712 + 1e-5 * np.tanh(
+        np.random.default_rng(seed).normal(size=500) + 1.5 * (y - 0.5))
+
+
+def in_halves(seed):
+    """Return labels and scores of which all positives are higher, by less than bins tell."""
+    y = (np.arange(5000) + seed) % 2
+    return y, 0.30712 + 1e-9 * y
+
+
+@pytest.mark.parametrize("rows, epsilon", [(easy_group, 4.0), (one_crowd, 1.0), (in_halves, 1.0)])
+@pytest.mark.parametrize("metric", ["roc_auc", "average_precision"])
+def test_rows_within_bins_may_be_in_any_order(rows, epsilon, metric):
+    """Noise has fixed seeds."""
+    covered = 0
+    for seed in range(16):
+        y, p = rows(seed)
+        found = BinaryEvaluation.from_predictions(y, p, epsilon=epsilon,
+                                                  random_state=NoiseSeed(seed))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyWarning)
+            low, high = getattr(found, metric)().interval()
+        covered += low <= getattr(metrics, f"{metric}_score")(y, p) <= high
+    assert covered >= 13
 
 
 @pytest.mark.parametrize("shape", ["crowded", "sharp"])
