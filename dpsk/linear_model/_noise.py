@@ -35,6 +35,7 @@ from dpsk._privacy.noise.public import PublicDraws
 from dpsk._progress import without_callbacks
 from dpsk.linear_model._synthetic import (
     MOST_HIDDEN,
+    partial_categories,
     released_moment,
     shown_moment,
     synthetic_rows,
@@ -150,6 +151,7 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] 
     n_rows, epsilon = stand_in(facts, model.n_features_in_)
     categories = whole_categories(model)
     moment, hidden = shown_moment(model, categories)
+    categories += partial_categories(model, categories)
     unclear = hidden > MOST_HIDDEN
     if unclear.all():
         return "noise hides which combinations of features vary; more rows or epsilon would help."

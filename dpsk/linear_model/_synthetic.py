@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from dpsk._typing import FloatArray
 
-__all__ = ["MOST_HIDDEN", "released_moment", "shown_moment", "synthetic_rows",
-           "synthetic_targets", "whole_categories"]
+__all__ = ["MOST_HIDDEN", "partial_categories", "released_moment", "shown_moment",
+           "synthetic_rows", "synthetic_targets", "whole_categories"]
 
 #: The share of a coefficient in directions that noise hides, up to which its noise is known.
 MOST_HIDDEN = 0.02
@@ -83,6 +83,37 @@ def whole_categories(model: Any) -> list[Any]:
     return found
 
 
+def partial_categories(model: Any, whole: list[Any]) -> list[Any]:
+    """Return places of other columns that are indicators of which a row has at most one.
+
+    Such as dummies of all levels but one, or a single flag: their mean squares are their means,
+    and their products are 0, as far as the released moment tells. Columns are left out where noise
+    hides how often they are 1, or could hide that they are no indicators.
+    """
+    vectors, squares = released_moment(model)
+    p, unit, facts = len(vectors) - 1, float(model.data_norm_), model._noise_facts
+    if not model.fit_intercept or facts.mean_std is None:
+        return []
+    moment = (vectors * squares) @ vectors.T
+    means, products = moment[:p, -1] * unit, moment[:p, :p] * unit**2
+    stds = facts.mean_std * unit, facts.square_std * unit**2
+    off = _OFF * math.hypot(*stds)
+    are_flags = (np.abs(np.diag(products) - means) <= off) & (
+        means >= _SURE * stds[0]) & (means * (1.0 - means) > off)
+    are_flags[np.concatenate([[], *whole]).astype(int)] = False
+    found: list[Any] = []
+    places = np.flatnonzero(are_flags)
+    for place in places[np.argsort(-means[places], kind="stable")].tolist():
+        for group in found:
+            if (np.abs(products[place, group]) <= off).all() and (
+                    means[[*group, place]].sum() <= 1.0 + off):
+                group.append(place)
+                break
+        else:
+            found.append([place])
+    return [np.array(group) for group in found]
+
+
 def _direction(group, p, unit):
     """Return the direction without variance of all indicators of a category."""
     direction = np.zeros(p + 1)
@@ -143,7 +174,8 @@ def synthetic_rows(model: Any, moment: FloatArray, categories: list[Any], n_rows
                    draws: Any, share: float) -> FloatArray:
     """Return rows with the mean and the covariance of features in a moment.
 
-    Columns of whole categories are mixed from their indicators, which are as long.
+    Columns of categories are mixed from their indicators, of the same covariance. Shares of the
+    levels of one sum to 1, or the rest of rows has none of them.
 
     They are normal where the share is 1. Else they are mixed from as many columns that are not
     their mean in that share of rows, each by itself. Rows that were shortened to their bound with
@@ -166,14 +198,15 @@ def synthetic_rows(model: Any, moment: FloatArray, categories: list[Any], n_rows
         rows *= (draws.uniforms(n_rows * p).reshape(n_rows, p) < share) / math.sqrt(share)
     for group in categories:
         shares = np.maximum(mean[group], 0.0) * float(model.data_norm_)
-        shares /= shares.sum()
-        places = draws.choices(shares[None], np.zeros(n_rows, dtype=np.intp))
+        rest = max(1.0 - shares.sum(), 0.0)
+        shares /= shares.sum() + rest
+        places = draws.choices(np.append(shares, rest)[None], np.zeros(n_rows, dtype=np.intp))
         spreads = np.sqrt(np.maximum(shares * (1.0 - shares), _LEAST_VARIANCE))
         sizes, turns = np.linalg.eigh(
             (np.diag(shares) - np.outer(shares, shares)) / np.outer(spreads, spreads))
-        # Back from the root below, but for the direction without variance, which is the first.
-        sizes[0] = np.inf
-        rows[:, group] = (np.eye(len(group))[places] - shares) / spreads @ (
+        # Back from the root below, but for a direction without variance.
+        sizes[sizes <= _LEAST_VARIANCE] = np.inf
+        rows[:, group] = (np.eye(len(group) + 1)[places, :-1] - shares) / spreads @ (
             turns / np.sqrt(np.maximum(sizes, _LEAST_VARIANCE))) @ turns.T
     rows = rows @ ((directions * roots) @ directions.T * stds)
     return ((rows + mean) * float(model.data_norm_)).astype(model.coef_.dtype)
