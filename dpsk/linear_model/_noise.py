@@ -149,9 +149,11 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] 
     """
     facts, draws = model._noise_facts, PublicDraws(None)
     n_rows, epsilon = stand_in(facts, model.n_features_in_)
-    categories = whole_categories(model)
-    moment, hidden = shown_moment(model, categories)
-    categories += partial_categories(model, categories)
+    whole = whole_categories(model)
+    moment, hidden = shown_moment(model, whole)
+    means = moment[:-1, -1] * float(model.data_norm_)
+    categories = [(group, means[group] / means[group].sum()) for group in whole]
+    categories += partial_categories(model, whole)
     unclear = hidden > MOST_HIDDEN
     if unclear.all():
         return "noise hides which combinations of features vary; more rows or epsilon would help."
