@@ -14,6 +14,7 @@ from dpsk.additive._noise import _with_moment
 from dpsk.linear_model import _noise
 from dpsk.linear_model._noise import feature_moment
 from dpsk.linear_model._synthetic import (
+    partial_categories,
     shown_moment,
     synthetic_targets,
     whole_categories,
@@ -181,6 +182,36 @@ def test_noise_of_all_indicators_of_a_category_is_known(model):
     told = np.ravel(fits[0].summary(30).coef_std)
     ratios = told / np.std([np.ravel(fit.coef_) for fit in fits], axis=0, ddof=1)
     assert (ratios > 0.4).all() and (ratios < 2.5).all()
+
+
+@pytest.mark.parametrize("scale", [1.0, 3.0], ids=["dummies", "scaled"])
+def test_noise_of_indicators_of_all_levels_but_a_rare_one_is_known(scale):
+    """Rows of the rare level are cut as those that stand out, and normal rows told .3 of the noise.
+
+    The deviation of 30 draws is off by .13 of itself, so that the bounds are 4.5 deviations away.
+    """
+    rng = np.random.default_rng(0)
+    shares = [0.02, 0.1, 0.15, 0.2, 0.23, 0.3]
+    X = np.eye(6)[rng.choice(6, size=4000, p=shares)][:, 1:]
+    y = X @ [1.5, -1.0, 0.5, 0.0, -1.5] + 0.7 + rng.logistic(size=4000) > 0.0
+    if scale != 1.0:
+        X = (X - X.mean(axis=0)) / X.std(axis=0)
+    fits = [DPLogisticRegression(40.0, random_state=NoiseSeed(seed)).fit(X, y)
+            for seed in range(40)]
+    ((group, found),) = partial_categories(fits[0], [])
+    order = np.argsort(group)
+    assert group[order].tolist() == [0, 1, 2, 3, 4]
+    np.testing.assert_allclose(found[order], shares[1:], atol=0.03)
+    told = np.ravel(fits[0].summary(30).coef_std)
+    ratios = told / np.std([np.ravel(fit.coef_) for fit in fits], axis=0, ddof=1)
+    assert (ratios > 0.55).all() and (ratios < 2.0).all()
+
+
+def test_normal_and_uniform_columns_are_no_indicators():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(4000, 3)), rng.random((4000, 3))])
+    model = DPLogisticRegression(40.0, random_state=NoiseSeed(0)).fit(X, X[:, 1] > 0.0)
+    assert not partial_categories(model, [])
 
 
 @pytest.mark.parametrize("epsilon, indicators", [(40.0, slice(1, 4)), (1.0, slice(0, 4))],
