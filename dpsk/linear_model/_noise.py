@@ -155,7 +155,8 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] 
     categories = [(group, means[group] / means[group].sum()) for group in whole]
     categories += partial_categories(model, whole)
     unclear = hidden > MOST_HIDDEN
-    if unclear.all():
+    # An intercept makes up for what hidden directions predict.
+    if unclear[:model.n_features_in_].all():
         return "noise hides which combinations of features vary; more rows or epsilon would help."
     # Groups have steps and bounds of their own; of one row each they do here.
     known = {"groups": np.arange(n_rows)} if facts.is_grouped else {}
