@@ -41,6 +41,7 @@ from dpsk.linear_model._synthetic import (
     synthetic_rows,
     synthetic_targets,
     whole_categories,
+    with_rests,
 )
 
 if TYPE_CHECKING:
@@ -153,8 +154,11 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] 
     moment, hidden = shown_moment(model, whole)
     means = moment[:-1, -1] * float(model.data_norm_)
     categories = [(group, means[group] / means[group].sum()) for group in whole]
-    categories += partial_categories(model, whole)
-    unclear = hidden > MOST_HIDDEN
+    partial = partial_categories(model, whole)
+    moment, are_unsure = with_rests(model, moment, partial)
+    categories += partial
+    # Least squares and their like clip few rows for the length that a map gave them.
+    unclear = (hidden > MOST_HIDDEN) | (are_unsure & is_classifier(model))
     # An intercept makes up for what hidden directions predict.
     if unclear[:model.n_features_in_].all():
         return "noise hides which combinations of features vary; more rows or epsilon would help."

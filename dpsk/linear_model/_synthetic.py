@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dpsk._typing import FloatArray
 
 __all__ = ["MOST_HIDDEN", "partial_categories", "released_moment", "shown_moment",
-           "synthetic_rows", "synthetic_targets", "whole_categories"]
+           "synthetic_rows", "synthetic_targets", "whole_categories", "with_rests"]
 
 #: The share of a coefficient in directions that noise hides, up to which its noise is known.
 MOST_HIDDEN = 0.02
@@ -36,6 +36,10 @@ _LEAST_RESIDUAL = 0.2
 _ALIKE, _WITHIN, _OFF = 0.5, 0.8, 4.0
 #: The odds of all of its levels against all but one, where shares of levels are uniform.
 _LEAST_ODDS = 6.0
+#: Of the mean square of a direction: what is lost beyond it is no noise of the direction alone.
+_LOST = 0.5
+#: Deviations of noise that the mean square of rows that are clipped has at least.
+_CLEAR = 8.0
 #: Multiples of it are spread most evenly over [0, 1), modulo 1.
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 #: Where constants of rows were scaled with them, their mean square counts as no less.
@@ -112,13 +116,41 @@ def partial_categories(model: Any, whole: list[Any]) -> list[tuple[Any, Any]]:
     deviations = np.sqrt(np.outer(variances, variances), where=np.outer(free, free),
                          out=np.ones((p, p)))
     correlations = (products - np.outer(means, means)) / deviations
-    off = off / deviations
-    for group in _grouped(np.flatnonzero(free), variances, correlations < -off):
+    least = off / deviations
+    for group in _grouped(np.flatnonzero(free), variances, correlations < -least):
         shares = _shares_by_correlations(correlations[np.ix_(group, group)],
-                                         off[np.ix_(group, group)])
+                                         least[np.ix_(group, group)])
         if shares is not None:
             found.append((group, shares))
     return found
+
+
+def with_rests(model: Any, moment: FloatArray, categories: list[Any]) -> tuple[FloatArray, Any]:
+    """Return a moment in which rows without any indicator of a category are as many as they are.
+
+    Noise may hide the direction in which only these vary, where it does not hide the shares of
+    all others. And return of which parameters more than a little lies in a direction that such
+    rows are long in, by how much is too noisy: the noise of the fit follows from where they are
+    clipped. `categories` are places and shares.
+    """
+    p, found = len(moment) - 1, moment
+    are_unsure = np.zeros(p + 1, bool)
+    for group, shares in categories:
+        means = moment[group, -1]
+        stds = np.sqrt(np.maximum(np.diag(moment)[group] - means**2, _LEAST_VARIANCE))
+        # One less the indicators, of which the columns are linear functions.
+        sizes, rest = np.sqrt(shares * (1.0 - shares)) / stds, 1.0 - shares.sum()
+        direction = np.zeros(p + 1)
+        direction[group], direction[-1] = -sizes, rest + sizes @ means
+        size = np.linalg.norm(direction)
+        direction /= size
+        lost = rest / size**2 - direction @ moment @ direction
+        if lost > _LOST * rest / size**2:
+            found = found + lost * np.outer(direction, direction)
+        elif len(group) > 1 and direction @ moment @ direction < _CLEAR * _deviations(
+                model, direction[:, None])[0]:
+            are_unsure |= direction**2 > MOST_HIDDEN
+    return found, are_unsure
 
 
 def _grouped(places, sizes, are_together):
