@@ -163,8 +163,8 @@ def page(found, fits, summaries):
     yield (f"Of {len(covered)} cells {np.mean((covered >= .92) & (covered <= .98)):.0%} have .92 "
            "to .98 of the coefficients inside of their 95 % intervals, "
            f"{np.mean(covered < .92):.0%} less, {np.mean(covered > .98):.0%} more; the least is "
-           f"{covered.min():.2f}. Dummies of all levels but one have too narrow intervals in "
-           "logistic models at signal 5000. With sparse or heavy-tailed features noise at signal "
+           f"{covered.min():.2f}. Intervals of single fits may be several times too wide where "
+           "features are nearly collinear. With sparse or heavy-tailed features noise at signal "
            "400 may hide from Newton's method how the loss curves.")
     yield ""
     yield f"| {' | '.join(HEADS)} |"

@@ -35,11 +35,13 @@ from dpsk._privacy.noise.public import PublicDraws
 from dpsk._progress import without_callbacks
 from dpsk.linear_model._synthetic import (
     MOST_HIDDEN,
+    partial_categories,
     released_moment,
     shown_moment,
     synthetic_rows,
     synthetic_targets,
     whole_categories,
+    with_rests,
 )
 
 if TYPE_CHECKING:
@@ -148,10 +150,17 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] 
     """
     facts, draws = model._noise_facts, PublicDraws(None)
     n_rows, epsilon = stand_in(facts, model.n_features_in_)
-    categories = whole_categories(model)
-    moment, hidden = shown_moment(model, categories)
-    unclear = hidden > MOST_HIDDEN
-    if unclear.all():
+    whole = whole_categories(model)
+    moment, hidden = shown_moment(model, whole)
+    means = moment[:-1, -1] * float(model.data_norm_)
+    categories = [(group, means[group] / means[group].sum()) for group in whole]
+    partial = partial_categories(model, whole)
+    moment, are_unsure = with_rests(model, moment, partial)
+    categories += partial
+    # Least squares and their like clip few rows for the length that a map gave them.
+    unclear = (hidden > MOST_HIDDEN) | (are_unsure & is_classifier(model))
+    # An intercept makes up for what hidden directions predict.
+    if unclear[:model.n_features_in_].all():
         return "noise hides which combinations of features vary; more rows or epsilon would help."
     # Groups have steps and bounds of their own; of one row each they do here.
     known = {"groups": np.arange(n_rows)} if facts.is_grouped else {}

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from dpsk._typing import FloatArray
 
-__all__ = ["MOST_HIDDEN", "released_moment", "shown_moment", "synthetic_rows",
-           "synthetic_targets", "whole_categories"]
+__all__ = ["MOST_HIDDEN", "partial_categories", "released_moment", "shown_moment",
+           "synthetic_rows", "synthetic_targets", "whole_categories", "with_rests"]
 
 #: The share of a coefficient in directions that noise hides, up to which its noise is known.
 MOST_HIDDEN = 0.02
@@ -36,6 +36,12 @@ _LEAST_RESIDUAL = 0.2
 _ALIKE, _WITHIN, _OFF = 0.5, 0.8, 4.0
 #: The odds of all of its levels against all but one, where shares of levels are uniform.
 _LEAST_ODDS = 6.0
+#: Of the mean square of a direction: what is lost beyond it is no noise of the direction alone.
+_LOST = 0.5
+#: Deviations of noise that the mean square of rows that are clipped has at least.
+_CLEAR = 8.0
+#: Multiples of it are spread most evenly over [0, 1), modulo 1.
+_GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 #: Where constants of rows were scaled with them, their mean square counts as no less.
 _LEAST_CONSTANT = 0.05
 
@@ -81,6 +87,101 @@ def whole_categories(model: Any) -> list[Any]:
                 and direction @ shadow @ direction >= _WITHIN):
             found.append(group)
     return found
+
+
+def partial_categories(model: Any, whole: list[Any]) -> list[tuple[Any, Any]]:
+    """Return places of other columns that are indicators, and the shares of rows that have each.
+
+    A row has at most one indicator of a category, such as of dummies for all levels but one, or
+    a flag alone. Mean squares of indicators are their means, and their products are 0. Scaled
+    indicators have correlations ``-r_i r_j``, with ``r_i^2 = s_i / (1 - s_i)`` for shares s_i.
+    Columns are left out where noise could hide that they are no indicators.
+    """
+    vectors, squares = released_moment(model)
+    p, unit, facts = len(vectors) - 1, float(model.data_norm_), model._noise_facts
+    if not model.fit_intercept:
+        return []
+    moment = (vectors * squares) @ vectors.T
+    means, products = moment[:p, -1] * unit, moment[:p, :p] * unit**2
+    stds = facts.mean_std * unit, facts.square_std * unit**2
+    off, variances = _OFF * math.hypot(*stds), np.diag(products) - means**2
+    free = np.ones(p, bool)
+    free[[place for group in whole for place in group]] = False
+    are_flags = free & (np.abs(np.diag(products) - means) <= off) & (
+        means >= _SURE * stds[0]) & (means * (1.0 - means) > off)
+    found = [(group, means[group]) for group in _grouped(
+        np.flatnonzero(are_flags), means, np.abs(products) <= off)
+        if means[group].sum() <= 1.0 + off]
+    free &= ~are_flags & (variances > off)
+    deviations = np.sqrt(np.outer(variances, variances), where=np.outer(free, free),
+                         out=np.ones((p, p)))
+    correlations = (products - np.outer(means, means)) / deviations
+    least = off / deviations
+    for group in _grouped(np.flatnonzero(free), variances, correlations < -least):
+        shares = _shares_by_correlations(correlations[np.ix_(group, group)],
+                                         least[np.ix_(group, group)])
+        if shares is not None:
+            found.append((group, shares))
+    return found
+
+
+def with_rests(model: Any, moment: FloatArray, categories: list[Any]) -> tuple[FloatArray, Any]:
+    """Return a moment in which rows without any indicator of a category are as many as they are.
+
+    Noise may hide the direction in which only these vary, where it does not hide the shares of
+    all others. And return of which parameters more than a little lies in a direction that such
+    rows are long in, by how much is too noisy: the noise of the fit follows from where they are
+    clipped. `categories` are places and shares.
+    """
+    p, found = len(moment) - 1, moment
+    are_unsure = np.zeros(p + 1, bool)
+    for group, shares in categories:
+        means = moment[group, -1]
+        stds = np.sqrt(np.maximum(np.diag(moment)[group] - means**2, _LEAST_VARIANCE))
+        # One less the indicators, of which the columns are linear functions.
+        sizes, rest = np.sqrt(shares * (1.0 - shares)) / stds, 1.0 - shares.sum()
+        direction = np.zeros(p + 1)
+        direction[group], direction[-1] = -sizes, rest + sizes @ means
+        size = np.linalg.norm(direction)
+        direction /= size
+        lost = rest / size**2 - direction @ moment @ direction
+        if lost > _LOST * rest / size**2:
+            found = found + lost * np.outer(direction, direction)
+        elif len(group) > 1 and direction @ moment @ direction < _CLEAR * _deviations(
+                model, direction[:, None])[0]:
+            are_unsure |= direction**2 > MOST_HIDDEN
+    return found, are_unsure
+
+
+def _grouped(places, sizes, are_together):
+    """Return groups of places, of which any two are together; larger sizes choose first."""
+    groups: list[list[int]] = []
+    for place in places[np.argsort(-sizes[places], kind="stable")].tolist():
+        for group in groups:
+            if are_together[place, group].all():
+                group.append(place)
+                break
+        else:
+            groups.append([place])
+    return [np.array(group) for group in groups]
+
+
+def _shares_by_correlations(correlations, off):
+    """Return the shares of indicators with such negative correlations, None if they have others.
+
+    Logarithms of r_i and r_j add up to that of a correlation; least squares over all pairs.
+    """
+    size = len(correlations)
+    if size < 3:
+        return None
+    logs = np.log(np.maximum(-correlations, np.finfo(float).tiny))
+    np.fill_diagonal(logs, 0.0)
+    sums = logs.sum(axis=1)
+    ratios = np.exp((sums - sums.sum() / (2.0 * (size - 1))) / (size - 2))
+    misfit = np.abs(correlations + np.outer(ratios, ratios)) > off
+    np.fill_diagonal(misfit, False)
+    shares = ratios**2 / (1.0 + ratios**2)
+    return None if misfit.any() or shares.sum() > 1.0 else shares
 
 
 def _direction(group, p, unit):
@@ -143,7 +244,8 @@ def synthetic_rows(model: Any, moment: FloatArray, categories: list[Any], n_rows
                    draws: Any, share: float) -> FloatArray:
     """Return rows with the mean and the covariance of features in a moment.
 
-    Columns of whole categories are mixed from their indicators, which are as long.
+    Columns of categories, which have places and shares, are mixed from indicators instead. Rows
+    beyond all shares have none of them.
 
     They are normal where the share is 1. Else they are mixed from as many columns that are not
     their mean in that share of rows, each by itself. Rows that were shortened to their bound with
@@ -164,16 +266,19 @@ def synthetic_rows(model: Any, moment: FloatArray, categories: list[Any], n_rows
     rows = draws.normals((n_rows, p))
     if share < 1.0:
         rows *= (draws.uniforms(n_rows * p).reshape(n_rows, p) < share) / math.sqrt(share)
-    for group in categories:
-        shares = np.maximum(mean[group], 0.0) * float(model.data_norm_)
-        shares /= shares.sum()
-        places = draws.choices(shares[None], np.zeros(n_rows, dtype=np.intp))
+    for group, shares in categories:
+        shares = np.maximum(shares, 0.0)
+        rest = max(1.0 - shares.sum(), 0.0)
+        shares = shares / (shares.sum() + rest)
+        # In any order, but as often as the shares say.
+        even = (np.argsort(draws.uniforms(n_rows)) + 0.5) / n_rows
+        places = np.searchsorted(np.cumsum(shares), even)
         spreads = np.sqrt(np.maximum(shares * (1.0 - shares), _LEAST_VARIANCE))
         sizes, turns = np.linalg.eigh(
             (np.diag(shares) - np.outer(shares, shares)) / np.outer(spreads, spreads))
-        # Back from the root below, but for the direction without variance, which is the first.
-        sizes[0] = np.inf
-        rows[:, group] = (np.eye(len(group))[places] - shares) / spreads @ (
+        # Back from the root below, but for a direction without variance.
+        sizes[sizes <= _LEAST_VARIANCE] = np.inf
+        rows[:, group] = (np.eye(len(group) + 1)[places, :-1] - shares) / spreads @ (
             turns / np.sqrt(np.maximum(sizes, _LEAST_VARIANCE))) @ turns.T
     rows = rows @ ((directions * roots) @ directions.T * stds)
     return ((rows + mean) * float(model.data_norm_)).astype(model.coef_.dtype)
@@ -205,6 +310,19 @@ def synthetic_targets(model: Any, X: FloatArray, draws: Any, size: float) -> Any
     return np.clip(means + spread * residuals, ends[0], ends[1])
 
 
+def _even_choices(shares, start):
+    """Return a class for each row with its probabilities, evenly among rows of like ones.
+
+    The labels that a model was fitted to have about the frequencies that it predicts. So have
+    these, where independent draws would move its coefficients by their own chance.
+    """
+    order = np.lexsort(shares.T)
+    uniforms = np.empty(len(shares))
+    uniforms[order] = (start + _GOLDEN * np.arange(len(shares))) % 1.0
+    ends = np.cumsum(shares, axis=1)
+    return (uniforms[:, None] >= ends[:, :-1] / ends[:, -1:]).sum(axis=1)
+
+
 def _sized(predictions, size):
     """Return predictions, so many times as far from their mean over rows."""
     mean = predictions.mean(axis=0)
@@ -224,6 +342,6 @@ def _synthetic_labels(model, X, draws, size):
     # What a weighted loss takes for likely is as much rarer among rows as it weighs more.
     shares = shares / (1.0 / model.class_shares_ if model._is_balanced() else
                        class_factors(model.class_weight or {}, model.classes_))
-    codes = draws.choices(shares, np.arange(len(X)))
+    codes = _even_choices(shares, float(draws.uniforms(1)[0]))
     codes[:len(model.classes_)] = np.arange(len(model.classes_))
     return model.classes_[codes]

@@ -14,9 +14,11 @@ from dpsk.additive._noise import _with_moment
 from dpsk.linear_model import _noise
 from dpsk.linear_model._noise import feature_moment
 from dpsk.linear_model._synthetic import (
+    partial_categories,
     shown_moment,
     synthetic_targets,
     whole_categories,
+    with_rests,
 )
 from dpsk.testing import NoiseSeed
 
@@ -181,6 +183,73 @@ def test_noise_of_all_indicators_of_a_category_is_known(model):
     told = np.ravel(fits[0].summary(30).coef_std)
     ratios = told / np.std([np.ravel(fit.coef_) for fit in fits], axis=0, ddof=1)
     assert (ratios > 0.4).all() and (ratios < 2.5).all()
+
+
+@pytest.mark.parametrize("scale", [1.0, 3.0], ids=["dummies", "scaled"])
+def test_noise_of_indicators_of_all_levels_but_a_rare_one_is_known(scale):
+    """Rows of the rare level are cut as those that stand out; normal rows told .3 of the noise.
+
+    The deviation of 30 draws is off by .13 of itself, so that the bounds are 4.5 deviations away.
+    """
+    rng = np.random.default_rng(0)
+    shares = [0.02, 0.1, 0.15, 0.2, 0.23, 0.3]
+    X = np.eye(6)[rng.choice(6, size=4000, p=shares)][:, 1:]
+    y = X @ [1.5, -1.0, 0.5, 0.0, -1.5] + 0.7 + rng.logistic(size=4000) > 0.0
+    if scale != 1.0:
+        X = (X - X.mean(axis=0)) / X.std(axis=0)
+    fits = [DPLogisticRegression(40.0, random_state=NoiseSeed(seed)).fit(X, y)
+            for seed in range(40)]
+    ((group, found),) = partial_categories(fits[0], [])
+    order = np.argsort(group)
+    assert group[order].tolist() == [0, 1, 2, 3, 4]
+    np.testing.assert_allclose(found[order], shares[1:], atol=0.03)
+    told = np.ravel(fits[0].summary(30).coef_std)
+    ratios = told / np.std([np.ravel(fit.coef_) for fit in fits], axis=0, ddof=1)
+    assert (ratios > 0.55).all() and (ratios < 2.0).all()
+
+
+def indicators_and_classes(shares, columns):
+    """Return dummies of all levels but the first beside normal columns, and classes."""
+    rng = np.random.default_rng(0)
+    X = np.eye(len(shares))[rng.choice(len(shares), size=4000, p=shares)][:, 1:]
+    score = (X - X.mean(axis=0)) / X.std(axis=0) @ np.linspace(-1.0, 1.0, X.shape[1])
+    X = np.column_stack([X, rng.normal(size=(4000, columns))])
+    return X, 1.5 * score + rng.logistic(size=4000) > 0.0
+
+
+def test_noise_is_unknown_where_the_moment_hardly_tells_how_long_rows_are():
+    """Summaries of fits told from .15 to 1.3 of the noise, by the noise of their moment.
+
+    The direction has a mean square of 5 deviations of noise; 8 are asked for, and 4.2 are not
+    hidden.
+    """
+    shares = np.geomspace(1.0, 16.0, 9)
+    X, y = indicators_and_classes(shares / shares.sum(), 0)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    model = DPLogisticRegression(102.0, random_state=NoiseSeed(0)).fit(X, y)
+    summary = model.summary(10)
+    assert summary.unknown is not None and "noise hides" in summary.unknown
+    assert np.isfinite(DPLogisticRegression(1000.0, random_state=NoiseSeed(0)).fit(
+        X, y).summary(10).coef_std).all()
+
+
+def test_rows_without_any_indicator_are_in_synthetic_rows_where_noise_hides_their_direction():
+    """Else the other coefficients, and the intercept, were told up to 280 times their noise."""
+    shares = np.geomspace(1.0, 16.0, 5)
+    X, y = indicators_and_classes(shares / shares.sum(), 4)
+    direction = np.array([-1.0] * 4 + [0.0] * 4 + [1.0])
+    for seed in range(5):
+        model = DPLogisticRegression(102.0, random_state=NoiseSeed(seed)).fit(X, y)
+        moment, _ = with_rests(model, shown_moment(model, [])[0], partial_categories(model, []))
+        rows = direction * np.append(np.full(8, float(model.data_norm_)), 1.0)
+        assert 0.4 < rows @ moment @ rows / (1.0 / shares.sum()) < 2.5
+
+
+def test_normal_and_uniform_columns_are_no_indicators():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(4000, 3)), rng.random((4000, 3))])
+    model = DPLogisticRegression(40.0, random_state=NoiseSeed(0)).fit(X, X[:, 1] > 0.0)
+    assert not partial_categories(model, [])
 
 
 @pytest.mark.parametrize("epsilon, indicators", [(40.0, slice(1, 4)), (1.0, slice(0, 4))],
