@@ -247,8 +247,7 @@ class ScoreTable(CurveTable):
         found = estimate(np.where(self._alone > 0.0, 0.0, half))
         if not np.any(crowded) or math.isnan(found.value):
             return found
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrivacyWarning)
+        with muted():
             return enclosing(found, *(estimate(way) for way in (-1.0, 1.0)), level=0.9)
 
     def _luck(self):
