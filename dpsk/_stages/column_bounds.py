@@ -18,6 +18,7 @@ from dpsk._privacy.events import Composed, Repeated
 from dpsk._privacy.plans import choice_event
 from dpsk._stages.bounds import widened
 from dpsk._statistics.cells import noisy_decimal
+from dpsk._statistics.decimals import decimal_points
 from dpsk._statistics.quantiles import distance_grid, noisy_quantile
 
 __all__ = ["bounds_rule", "learnt_bounds"]
@@ -101,4 +102,6 @@ def _ends_here(rows, place):
 
 
 def _away(place, middle, rows, part):
-    return rows.take(part).X[:, place].astype(np.float64) - middle
+    """Return distances from the middle; numbers beyond all decimals count as the last of these."""
+    last = decimal_points().first[-1]
+    return np.clip(rows.take(part).X[:, place].astype(np.float64), -last, last) - middle

@@ -41,8 +41,9 @@ if TYPE_CHECKING:
 
 __all__ = ["InverseRoot", "Spectrum", "UnitNorm", "Whitening", "ampleness", "moment_budget"]
 
-#: Part of a mean square norm from which on the mean row is far from 0.
-_FAR = 0.8
+#: Part of a mean square norm from which on the mean row is far from 0, the least norm of that row
+#: over the bound, and deviations of its noise above that.
+_FAR, _LEAST_MEAN, _SURE = 0.8, 0.5, 3.0
 #: Of the floor: what eigenvalues of noise alone come to.
 _NOISE_OF_FLOOR = 0.4
 #: Of the largest entry of the map.
@@ -164,7 +165,7 @@ class Whitening(RowStage):
         means = (found.moment[:, -1], mean_noise(model, rows.n_units, mu)) if (
             model.fit_intercept) else ()
         if means:
-            self._warn_of_far_rows(found.moment, floor)
+            self._warn_of_far_rows(found.moment, floor, means[1])
         self.spectrum = Spectrum(root.vectors, root.moments / usual**2, root.sizes / usual,
                                  self._matrix, found.covariance, *means)
         if found.parts is not None:
@@ -179,12 +180,14 @@ class Whitening(RowStage):
             problem = replace(problem, penalty=problem.penalty.mapped(coefficients))
         return self._mapped(replace(problem, geometry=geometry), rows)
 
-    def _warn_of_far_rows(self, moment: FloatArray, floor: float) -> None:
+    def _warn_of_far_rows(self, moment: FloatArray, floor: float, noise: float) -> None:
         """Warn if the mean row has most of the norm, and noise hides the usual variance."""
         constant = max(float(moment[-1, -1]), np.finfo(float).tiny)
         squares = np.trace(moment) / constant - 1.0
-        mean = float(np.square(moment[:-1, -1]).sum()) / constant**2
-        if mean >= _FAR * squares and squares - mean <= floor * (len(moment) - 1):
+        width = len(moment) - 1
+        mean = float(np.linalg.norm(moment[:-1, -1])) / constant
+        if (mean >= _LEAST_MEAN + _SURE * noise * math.sqrt(width)
+                and mean**2 >= _FAR * squares and squares - mean**2 <= floor * width):
             warn("features are far from 0 for their spread, so noise hides much of it: subtract "
                  "public centers, or put DPStandardScaler before this estimator in a DPPipeline.",
                  PrivacyWarning)
