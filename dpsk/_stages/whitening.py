@@ -165,7 +165,7 @@ class Whitening(RowStage):
         means = (found.moment[:, -1], mean_noise(model, rows.n_units, mu)) if (
             model.fit_intercept) else ()
         if means:
-            self._warn_of_far_rows(found.moment, floor, means[1])
+            self._warn_of_far_rows(found.moment, floor, float(means[1][0]))
         self.spectrum = Spectrum(root.vectors, root.moments / usual**2, root.sizes / usual,
                                  self._matrix, found.covariance, *means)
         if found.parts is not None:
