@@ -199,8 +199,7 @@ def living_children() -> list[tuple[int, str]]:
 
 
 def _runs(line: list[str], option: str, starts: tuple[str, ...]) -> bool:
-    """Return whether a Python command line has an option whose value begins with one of `starts`.
-    """
+    """Return whether Python runs code or a module (an option) that begins with `starts`."""
     for each, value in pairwise(line):
         if each in ("-c", "-m"):
             # Later arguments belong to the program.
@@ -267,7 +266,7 @@ def _ancestors() -> tuple[tuple[int, str], ...]:
 
 
 def is_orphan() -> bool:
-    """Return whether the process that this worker was started by has ended."""
+    """Return whether the process that started this worker has ended."""
     parent = multiprocessing.parent_process()
     if parent is None or parent.pid is None:
         return False
