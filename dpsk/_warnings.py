@@ -49,7 +49,7 @@ _MUTED: dict[int, set[_Fit]] = {}
 
 
 class _First:
-    """Pattern of a warning filter whose `match` depends on the context, not on the text."""
+    """Pattern of a warning filter that matches by context instead of by text."""
 
     def match(self, text: str) -> bool:
         """Return whether a warning is suppressed."""

@@ -1,4 +1,4 @@
-"""The account of one budget: a ledger file of charges, and the filter that admits them."""
+"""The account of one budget: a ledger file of charges, and a filter to admit them."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Account:
             return self.read(pages), pages.checksum
 
     def _wait(self) -> None:
-        """Wait until the process that created the file has written to it, for a limited time."""
+        """Wait for a limited time until the file's creator has written its first line."""
         for _ in range(_TRIES):
             if os.path.getsize(self.path):
                 return

@@ -132,7 +132,7 @@ def enter(account: Account) -> None:
 
 
 def leave(account: Account) -> None:
-    """Undo the last `enter` of an account; unfinished work started since stays charged."""
+    """Undo the last `enter` of an account; unfinished work since then stays charged."""
     # An account may have been entered twice: leave the innermost block.
     if _end(lambda: next(each for each in reversed(_ENTRIES)
                          if each.of is account and each.left is None)):
@@ -144,7 +144,7 @@ def leave(account: Account) -> None:
 
 
 def _end(chosen: Callable[[], _Block[Any]]) -> bool:
-    """Leave the block that `chosen` returns, and return whether work of it goes on here.
+    """Leave the block that `chosen` returns, and return whether its work goes on here.
 
     The block is also left if an error keeps the unfinished work from being found.
     """

@@ -77,7 +77,7 @@ class NoFolderError(OSError):
 
 @cache
 def note_folder() -> str:
-    """Return the folder of notes, which is private to this user, or raise a NoFolderError.
+    """Return this user's private folder of notes, or raise a NoFolderError.
 
     On POSIX its path does not depend on the environment, which descendants may have changed.
     """
@@ -153,7 +153,7 @@ def posted() -> Iterator[Note]:
 
 
 def inherited() -> Note:
-    """Return the note that was passed in the environment, if its author is not a known ancestor.
+    """Return the note in the environment, if its author is not a known ancestor.
 
     The process that started this one may have ended, one between them may have ended, or its notes
     may be in another folder. Its note file cannot be found then.
@@ -178,7 +178,7 @@ def _mark(note: Note) -> None:
 
 
 def _identity_of_folder() -> str:
-    """Return an identifier of the folder of notes, unique even if containers share its path."""
+    """Return an identifier of the folder of notes, which differs between containers."""
     try:
         status = os.stat(note_folder())
     except OSError:
@@ -187,7 +187,7 @@ def _identity_of_folder() -> str:
 
 
 def living_children() -> list[tuple[int, str]]:
-    """Return id and name of the living child processes, without idle helpers and pool workers."""
+    """Return id and name of living child processes, except helpers and pool workers."""
     lines, pools = _lines_of_children(), pool_processes()
     # Not every process that loky starts is a worker of a pool.
     workers = {number for number, line in lines.items() if number in pools
@@ -199,7 +199,7 @@ def living_children() -> list[tuple[int, str]]:
 
 
 def _runs(line: list[str], option: str, starts: tuple[str, ...]) -> bool:
-    """Return whether Python runs code or a module (an option) that begins with `starts`."""
+    """Return whether Python runs a module or code that begins with one of `starts`."""
     for each, value in pairwise(line):
         if each in ("-c", "-m"):
             # Later arguments belong to the program.
@@ -304,7 +304,7 @@ def _parent(process: int) -> int:
 
 
 def file_of_this_process(suffix: str) -> str:
-    """Create an empty file with a suffix; it is removed some time after this process ends."""
+    """Create an empty file, which is removed some time after this process ends."""
     handle, path = tempfile.mkstemp(suffix, _name(os.getpid()), note_folder())
     os.close(handle)
     return path
@@ -329,7 +329,7 @@ def _name(process: int) -> str:
 
 @lru_cache(maxsize=1)
 def _namespace() -> int:
-    """Return the PID namespace, as containers may share the folder but reuse process ids."""
+    """Return the PID namespace, as containers may share the folder of notes."""
     try:
         return os.stat("/proc/self/ns/pid").st_ino
     except OSError:

@@ -23,7 +23,7 @@ __all__ = ["Look", "callbacks_of", "handle_kind", "is_task", "loop_of"]
 
 
 class Look:
-    """Snapshot of callbacks that run in threads, or that asyncio loops are about to run.
+    """Snapshot of callbacks that threads run, or that asyncio loops are about to run.
 
     It is cached for one question about many pieces of work; each question takes a new one.
     """
@@ -65,7 +65,7 @@ class Look:
 
 
 def callbacks_of(work: Any, look: Look | None = None) -> list[Any]:
-    """Return a caller's callbacks that a future or task runs when done, or is about to run."""
+    """Return the caller's callbacks that a future or a task still has to run."""
     if is_a(work, concurrent.futures.Future):
         found = _kept(work, "_done_callbacks")
     else:
@@ -77,19 +77,19 @@ def callbacks_of(work: Any, look: Look | None = None) -> list[Any]:
 
 
 def _kept(work: Any, name: str) -> list[Any]:
-    """Return a list attribute of work; empty if another thread has not finished building it."""
+    """Return a list attribute of work; empty if another thread is still building it."""
     with suppress(Exception):
         return list(getattr(work, name) or ())
     return []
 
 
 def handle_kind() -> type | None:
-    """Return the class of asyncio's scheduled calls, or None if asyncio is not imported."""
+    """Return the class of asyncio's scheduled calls, None if asyncio is not imported."""
     return getattr(sys.modules.get("asyncio"), "Handle", None)
 
 
 def loop_of(task: Any) -> Any:
-    """Return the loop of a task, or None if another thread has not finished building it."""
+    """Return the loop of a task, or None if another thread is still building it."""
     with suppress(Exception):
         return task.get_loop()
     return None

@@ -17,7 +17,7 @@ __all__ = ["Carries", "paid_for"]
 
 
 class Carries:
-    """Mixin of estimators whose copies in other processes charge the budgets open at pickling.
+    """Mixin of estimators that take open budgets with them to other processes.
 
     Another process cannot tell whether the block of a budget has been left, so it always charges.
     In the process that opened the budget, copies are charged inside the block only.
@@ -48,7 +48,7 @@ class Carries:
 
 @contextmanager
 def paid_for(model: Any, prepaid: Prepaid | None) -> Iterator[Any]:
-    """Let `prepaid` pay for the fit of a model inside; if None, the fit is charged as usual.
+    """Let `prepaid` pay for the fit of a model inside; None charges the fit as usual.
 
     The model carries `prepaid` to any thread or process. The context of this thread holds it as
     well, for a model that fits another estimator in its place.

@@ -29,7 +29,7 @@ def stating(*facts: str, instead: Iterable[tuple[str, str]] = ()) -> Iterator[No
 
 
 def stated(public: Iterable[str]) -> tuple[str, ...]:
-    """Return the facts of a charge, with the additions and replacements of this thread."""
+    """Return the facts of a charge, with this thread's additions and replacements."""
     more, instead = _STATED.get()
     facts = list(public)
     for untrue, true in instead:

@@ -16,7 +16,7 @@ __all__ = ["objects_of"]
 
 
 def objects_of(kinds: Iterable[type]) -> list[Any]:
-    """Return the objects of this process with one of the given classes, except frozen ones.
+    """Return all objects of the given classes, except those frozen by `gc.freeze`.
 
     No other thread may run between the first look at an object and the last. Python refuses to
     finish a tuple that a thread is building if another object refers to it. So all steps are one

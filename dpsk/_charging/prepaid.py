@@ -157,7 +157,10 @@ def current() -> Prepaid | None:
 
 @contextmanager
 def paying(prepaid: Prepaid | None) -> Iterator[None]:
-    """Pay for fits of this thread whose estimator carries no payment; None charges each."""
+    """Let `prepaid` pay for this thread's fits whose estimator carries no payment.
+
+    None charges each fit as usual.
+    """
     before = _CURRENT.get()
     # Set inside `try`, because an interrupt may come right after.
     try:

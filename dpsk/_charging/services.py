@@ -154,7 +154,7 @@ def is_service_callback(called: Any) -> bool:
 
 
 def _is_known(called: Any, names: tuple[str, ...], depth: int = _DEPTH) -> bool:
-    """Return whether a callable is in `names`, and all that it binds and calls is safe."""
+    """Return whether a callable is in `names`, and what it binds and calls is safe."""
     kind = type(called)
     if depth == 0:
         return False

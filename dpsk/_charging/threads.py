@@ -1,4 +1,4 @@
-"""Activity of the threads of this process: running a caller's code, or waiting for work."""
+"""Activity of threads of this process: running a caller's code, or waiting."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _QUEUES = {"queue", "threading", "multiprocessing.queues", "multiprocessing.conn
 
 @dataclass(frozen=True)
 class Activity:
-    """Activity of a thread: its current job if it belongs to a pool, else all that it does.
+    """Activity of a thread: its current job in a pool, or else all that it does.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ def _at(thread: threading.Thread, now: Frames | None = None) -> Activity:
 
 
 def _told_by(loop: FrameType) -> list[Any]:
-    """Return an identifier of the current job of a pool's loop, without a reference to it."""
+    """Return an identifier of the job that a pool's loop runs, without a reference."""
     names = loop.f_locals
     jobs = [names[each] for each in _JOBS if names.get(each) is not None]
     told = [each[0] if isinstance(each, tuple) else _told(each) for each in jobs]

@@ -1,4 +1,4 @@
-"""Threads, processes and lazy results that outlive the block in which they were started."""
+"""Threads, processes and lazy results that outlive the block that started them."""
 
 from __future__ import annotations
 
@@ -93,8 +93,7 @@ class Work:
 
     @property
     def is_nobodys(self) -> bool:
-        """bool : whether it is a future without callbacks, and no other thread exists to run it.
-        """
+        """bool : whether it is a future without callbacks, and no other thread exists."""
         return threading.active_count() == 1 and not self._calls and is_a(
             self._work(), concurrent.futures.Future)
 
@@ -323,14 +322,14 @@ def _serves(task: Any) -> bool:
 
 
 def _says(work: Any, name: str) -> bool:
-    """Return the answer of a method of work; False if another thread is still building it."""
+    """Return the answer of a method of work; False if the work is not fully built."""
     with suppress(Exception):
         return bool(getattr(work, name)())
     return False
 
 
 def _is_over(result: Any) -> bool:
-    """Return whether a pool was terminated: jobs that it has not started will never run.
+    """Return whether a pool was terminated: jobs that have not started never run.
 
     A job that a thread has started goes on, and the thread counts as under way.
     """

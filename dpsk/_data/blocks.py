@@ -28,7 +28,7 @@ _COLUMNS, _FULL = 1 << 6, 0.1
 
 
 def block_length(width: int) -> int:
-    """Return the number of rows of `width` doubles in one MB; up to 4 MB for wide rows."""
+    """Return the number of rows of `width` doubles in 1 MB; up to 4 MB for wide rows."""
     return max(1, _ENTRIES // width, min(_FEW_ROWS, _MOST_ENTRIES // width))
 
 
@@ -51,7 +51,7 @@ def csr_blocks(X: Any) -> Iterator[tuple[slice, slice, IntArray]]:
 
 
 def csr_of(data: FloatArray, indices: IntArray, pointers: IntArray, width: int) -> Any:
-    """Return a CSR matrix of three arrays without a copy; the constructor copies views."""
+    """Return a CSR matrix of three arrays without a copy; SciPy would copy views."""
     X = sparse.csr_matrix((len(pointers) - 1, width))
     X.data, X.indices, X.indptr = data, indices, pointers
     return X

@@ -1,4 +1,4 @@
-"""Public descriptions of the columns of a table: numeric with bounds, or categorical."""
+"""Public descriptions of table columns: numeric with bounds, or categorical."""
 
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -46,7 +46,7 @@ class Column:
 
     @property
     def choices(self):
-        """ndarray of shape (n_categories,) : the categories, as objects unless all numeric."""
+        """ndarray of shape (n_categories,) : the categories, objects unless all numeric."""
         if all(isinstance(each, Real) for each in self.categories):
             return np.array(self.categories)
         result = np.empty(len(self.categories), dtype=object)
@@ -59,7 +59,7 @@ class Column:
         kind = getattr(self.dtype, "kind", "O")
         if kind not in "iuf":
             return -np.inf, np.inf
-        # pandas dtypes have the kinds and item sizes of NumPy dtypes; sparse dtypes have a subtype.
+        # pandas dtypes have NumPy's kinds and item sizes; sparse dtypes have a subtype.
         held = np.dtype(f"{kind}{getattr(self.dtype, 'subtype', self.dtype).itemsize}")
         info = np.finfo(held) if kind == "f" else np.iinfo(held)
         low, high = float(info.min), float(info.max)
@@ -82,7 +82,7 @@ def is_frame(X):
 
 
 def refuse_dates(X, kinds="mM"):
-    """Raise a ValueError if a column holds dates, which NumPy would convert to numbers.
+    """Raise a ValueError if a column holds dates, which NumPy converts to numbers.
 
     `kinds` are the kinds of the dtypes to refuse.
     """

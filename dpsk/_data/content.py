@@ -1,4 +1,4 @@
-"""A digest of a table that does not depend on how it is stored, chunked or distributed."""
+"""A digest of a table, independent of how it is stored, chunked or distributed."""
 
 import hashlib
 
@@ -46,7 +46,7 @@ def _digests_sum(rows):
 
 
 def _entries(X):
-    """Return byte offsets of row ends, and column indices and values of non-zeros as bytes."""
+    """Return byte offsets of row ends, and bytes of column indices and nonzero values."""
     if sparse.issparse(X):
         kept = X.data != 0
         owners = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[kept]

@@ -94,7 +94,7 @@ class _Chunks:
         return any(not held.isdisjoint(graph) for graph in self._graphs)
 
     def placed(self, client, opening):
-        """Return a Cluster, futures of the rows of each place, and the chunks of each place.
+        """Return a Cluster, and for each place a future of its rows and its chunk indices.
 
         Chunks that are on workers already stay there. Other chunks are computed again in every
         pass, one after another, by the task of their place.
@@ -152,7 +152,7 @@ def _room(n_places):
 
 
 def _recipe(chunks):
-    """Return the pickled task graph of some chunks, without unneeded tasks, and their keys."""
+    """Return the pickled keys and task graph of some chunks, without unneeded tasks."""
     import cloudpickle
     from dask.optimization import cull
     keys = [[None if part is None else part.key for part in parts] for parts in chunks]
@@ -199,7 +199,7 @@ def _some_weight(rows):
 
 
 def like_rows(X):
-    """Return two rows with the columns and dtypes of a collection, but not its entries."""
+    """Return two rows with a collection's columns and dtypes, but not its entries."""
     if hasattr(X, "_meta_nonempty"):
         # Dask's example rows have missing values in nullable columns: fill them.
         return X._meta_nonempty.ffill().bfill()
@@ -208,7 +208,7 @@ def like_rows(X):
 
 
 def _along(name, given, X):
-    """Return targets or weights as a collection with the chunks of X, if these are known."""
+    """Return targets or weights as a collection with the chunks of X, if known."""
     from dask import array
     sizes = X.chunks[0] if getattr(X, "chunks", None) else None
     known = sizes is not None and not np.isnan(sizes).any()

@@ -1,4 +1,4 @@
-"""Calls whose errors and warnings may depend on rows, without data values in messages."""
+"""Calls on rows whose errors and warnings carry no data values."""
 
 from __future__ import annotations
 

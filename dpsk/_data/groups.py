@@ -16,7 +16,7 @@ __all__ = ["Groups", "group_codes", "groups_of", "one_a_row", "units_of"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Groups:
-    """The group of every row. The number of groups is public; sizes and members are private.
+    """The group of every row; only the number of groups is public.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Groups:
         return Groups(self.count, self.codes[part], self.sizes[part])
 
     def subset(self, units):
-        """Return the sorted indices of the rows of some groups, and the groups of these rows."""
+        """Return the sorted row indices of some groups, and the groups of these rows."""
         inside = np.zeros(self.count, bool)
         inside[units] = True
         rows = np.flatnonzero(inside[self.codes])
