@@ -73,7 +73,7 @@ class _Latest(threading.local):
 
 
 class _LatestChunks(Chunks):
-    """Chunks of which each reading thread holds the latest one in memory.
+    """Chunks that keep the latest one in memory, separately for each reading thread.
 
     Tasks in several threads may read the same rows. The latest chunk is not pickled.
     """
