@@ -1,12 +1,12 @@
-"""Fits are all or nothing: in what they leave on an estimator, and in what they warn of.
+"""Atomic fits, with warnings that wait until the model is complete.
 
-A fit that ends in an error leaves the estimator as it was. A warning that the caller turns into an
-error costs nothing before a fit is charged. Once it is charged, warnings wait until its model is
-complete, so that whoever pays for a model has one.
+A fit that raises an error leaves the estimator as it was. Before the fit is charged, a warning
+that the caller turns into an error costs no budget. After the charge, warnings wait until the
+model is complete, so that a caller who has paid for a model gets one.
 
-Warnings of other packages may depend on rows, and are turned off. `warnings.catch_warnings` would
-leave the filters of one thread to another, for good where two threads leave in another order than
-they entered. One filter stands before all others instead, and asks where a warning comes from.
+Warnings of other packages may depend on rows, so they are suppressed. `warnings.catch_warnings` is
+not thread-safe: threads that leave it in another order than they entered it change the filters for
+good. Instead, one filter stands before all others and decides by the context of the warning.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _Of = TypeVar("_Of")
 
 @dataclass(eq=False)
 class _Fit:
-    """A fit under way, and what it is to warn of when it is complete."""
+    """A fit under way, and the warnings to issue when it is complete."""
 
     outer: _Fit | None = None
     is_muted: bool = False
@@ -40,19 +40,19 @@ class _Fit:
 
 
 _CURRENT: ContextVar[_Fit | None] = ContextVar("the fit under way", default=None)
-#: Texts that are kept in place of warnings, in the thread whose they are.
+#: List that collects the texts of suppressed warnings in this context, or None.
 _HEARD: ContextVar[list[str] | None] = ContextVar("texts of warnings", default=None)
-#: Whether a warning of this package passes, whatever other threads turn off.
+#: Whether this package is issuing a warning now, which is never suppressed.
 _SPEAKS: ContextVar[bool] = ContextVar("warns", default=False)
-#: What has turned off all warnings of a process, its other threads included, by its number.
+#: By process id, the blocks that suppress all warnings of the process, in all its threads.
 _MUTED: dict[int, set[_Fit]] = {}
 
 
 class _First:
-    """Stand in a filter for a pattern of texts, and look at more than the text."""
+    """Pattern of a warning filter that matches by context instead of by text."""
 
     def match(self, text: str) -> bool:
-        """Return whether a warning is turned off."""
+        """Return whether a warning is suppressed."""
         if _SPEAKS.get():
             return False
         texts, fit = _HEARD.get(), _CURRENT.get()
@@ -63,7 +63,7 @@ class _First:
 
     @property
     def pattern(self) -> str:
-        """str : what stands for it where scikit-learn makes filters of workers like these."""
+        """str : regular expression for scikit-learn, which copies filters to its workers."""
         return "" if self.match("") else "(?!)"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -76,7 +76,7 @@ _TIDIES = threading.Lock()
 
 
 def warn(message: str, category: type[Warning], stacklevel: int = 2) -> None:
-    """Warn now, or once the fit under way is complete, where it has been charged."""
+    """Warn now, or after the fit under way is complete if it has been charged."""
     fit = _CURRENT.get()
     if fit is not None and fit.is_muted:
         return
@@ -91,20 +91,20 @@ def warn(message: str, category: type[Warning], stacklevel: int = 2) -> None:
 
 
 def note_charge() -> None:
-    """Have warnings wait from now on, as the fit under way is charged."""
+    """Record that the fit under way is charged; its warnings wait from now on."""
     fit = _CURRENT.get()
     while fit is not None:
         fit.is_charged, fit = True, fit.outer
 
 
 def is_part() -> bool:
-    """Return whether the fit under way is made by another one, which has a budget for it."""
+    """Return whether the fit under way is a part of another fit."""
     fit = _CURRENT.get()
     return fit is not None and fit.outer is not None
 
 
 def whole_fit(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a `fit` that leaves a whole model, also where it warns, or what there was before."""
+    """Decorate `fit` to leave a complete model, or the state before if it raises."""
     @wraps(function)
     def whole(self: Any, *args: Any, **kwargs: Any) -> Any:
         before, outer = dict(vars(self)), _CURRENT.get()
@@ -113,11 +113,11 @@ def whole_fit(function: Callable[..., Any]) -> Callable[..., Any]:
             with _as(_CURRENT, fit):
                 found = function(self, *args, **kwargs)
         except BaseException:
-            # At once, as it may be interrupted again.
+            # Restore in one step, because another interrupt may follow.
             self.__dict__ = before
             raise
         for message, category in fit.waiting:
-            # Of what calls `fit`, behind the functions around this one.
+            # Points at the caller of `fit`, outside of its wrappers.
             warn(message, category, stacklevel=4)
         return found
     return whole
@@ -125,7 +125,7 @@ def whole_fit(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def muted() -> Iterator[None]:
-    """Turn off all warnings inside, and in threads that may have been begun inside."""
+    """Suppress all warnings inside, in all threads, as work inside may start threads."""
     fit = _Fit(_CURRENT.get(), is_muted=True)
     others = _MUTED.setdefault(os.getpid(), set())
     _stand_first()
@@ -139,7 +139,7 @@ def muted() -> Iterator[None]:
 
 @contextmanager
 def heard() -> Iterator[list[str]]:
-    """Keep the texts of warnings of other packages inside, in place of these."""
+    """Collect the texts of other packages' warnings inside, and suppress the warnings."""
     _stand_first()
     texts: list[str] = []
     with _as(_HEARD, texts):
@@ -147,14 +147,14 @@ def heard() -> Iterator[list[str]]:
 
 
 def apart() -> Any:
-    """Take fits inside for no parts of the fit under way."""
+    """Treat fits inside as independent of the fit under way."""
     return _as(_CURRENT, None)
 
 
 @contextmanager
 def _as(variable: ContextVar[_Of], value: _Of) -> Iterator[None]:
     before = variable.get()
-    # Inside, as an interrupt may come once it is set.
+    # Set inside `try`, because an interrupt may come right after.
     try:
         variable.set(value)
         yield
@@ -163,11 +163,11 @@ def _as(variable: ContextVar[_Of], value: _Of) -> Iterator[None]:
 
 
 def _stand_first() -> None:
-    """Have this package's filter before those that were added since."""
+    """Move this package's filter before filters that were added since."""
     filters: Any = warnings.filters
     if filters and filters[0] == _FILTER:
         return
-    # Added before older ones go, as other threads look meanwhile.
+    # Insert the new entry before removing older ones, as other threads read the list meanwhile.
     filters.insert(0, _FILTER)
     if _TIDIES.acquire(blocking=False):
         try:

@@ -1,4 +1,4 @@
-"""Budgets are charged for every fit, in whichever thread or process it runs."""
+"""Charge the open budgets for every fit, in any thread or process."""
 
 from dpsk._charging.account import Account, check_against, this_process
 from dpsk._charging.admission import (

@@ -1,4 +1,4 @@
-"""The account of one budget: a file of charges, what it counts, and the most that it admits."""
+"""The account of one budget: a ledger file of charges, and a filter to admit them."""
 
 from __future__ import annotations
 
@@ -25,45 +25,45 @@ if TYPE_CHECKING:
 
 __all__ = ["Account", "check_against", "this_process"]
 
-#: Beside its number, what tells a process from those of other machines and containers.
+#: With the process id, tells this process from processes of other machines and containers.
 _ORIGIN = platform.node(), time.time_ns()
-#: A record begins with the event, so that a line without an end still tells its price.
+#: A record begins with the event, so that a truncated line may still tell its privacy cost.
 _EVENT = '{"event": '
-#: What is less of the budget's epsilon is rounding, and no fit can be made of it.
+#: A remaining epsilon below this fraction of the budget's epsilon is rounding, reported as 0.
 _NOTHING = 1e-9
-#: How often and for how many seconds whoever made a file is waited for to write in it.
+#: Number and seconds of the waits for the process that created a file to write its first line.
 _TRIES, _PAUSE = 20, 0.05
 
 
 def this_process() -> tuple[Any, ...]:
-    """Return what no other process is known by."""
+    """Return an identifier that no other process has."""
     return os.getpid(), *_ORIGIN
 
 
 class Account:
     """Charges in a file, and the filter that admits them.
 
-    It is opened by the path alone, so any process that sees the file can charge it.
+    The path alone opens an account, so any process that sees the file can charge it.
 
     Parameters
     ----------
     path : str
-        Of the file.
+        Path of the file.
     terms : dict or None
-        What the budget is; None: what the file says.
+        Terms of the budget; None reads them from the file.
 
     Attributes
     ----------
     terms : dict
     filter : Filter
     owner : tuple
-        The process that opened it.
+        Identifier of the process that opened the account.
     """
 
     def __init__(self, path: Any, terms: dict[str, Any] | None = None) -> None:
         self.journal = Journal(os.path.abspath(os.fsdecode(path)))
         self.owner = this_process()
-        # How far the file was read: what is lost of that is noticed.
+        # Position up to which the file was read, to notice later if a line before it is lost.
         self._mark = (0, b"")
         made = terms is not None and self.journal.create()
         if not made:
@@ -78,24 +78,23 @@ class Account:
             self.read(pages)
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is pickled in a block is the same whatever was charged meanwhile, as caches of
-        # fits go by it.
+        # The pickle must not depend on the charges so far: caches of fits use it as their key.
         return {**vars(self), "_mark": (0, b"")}
 
     @property
     def path(self) -> str:
-        """str : of the file."""
+        """str : path of the file."""
         return self.journal.path
 
     @property
     def file(self) -> tuple[int, int]:
-        """(int, int) : what the file is known by, whatever the path; its lock is one."""
+        """(int, int) : device and inode of the file, the same under every path to it."""
         status = os.stat(self.path)
         return status.st_dev, status.st_ino
 
     @property
     def is_of_this_process(self) -> bool:
-        """bool : whether it was opened in this process."""
+        """bool : whether the account was opened in this process."""
         return self.owner == this_process()
 
     def __repr__(self) -> str:
@@ -104,16 +103,16 @@ class Account:
                 f"name={terms['name']!r})")
 
     def charges(self) -> list[Charge]:
-        """Return what fits were charged for, in order."""
+        """Return the charges of all fits, in order."""
         return self.statement()[0]
 
     def statement(self) -> tuple[list[Charge], str]:
-        """Return what fits were charged for, and the checksum of the last line."""
+        """Return the charges of all fits, and the checksum of the last line."""
         with self.journal.locked() as pages:
             return self.read(pages), pages.checksum
 
     def _wait(self) -> None:
-        """Wait for another process that has made the file, and has not written in it yet."""
+        """Wait for a limited time until the file's creator has written its first line."""
         for _ in range(_TRIES):
             if os.path.getsize(self.path):
                 return
@@ -135,13 +134,13 @@ class Account:
         return _charges(pages.records[1:], self.terms)
 
     def sum(self, charges: Iterable[Charge]) -> tuple[float, ...]:
-        """Return what charges cost together, in what the filter counts."""
+        """Return the composed cost of charges, in the units of the filter."""
         prices = [self.filter.price(charge.event) for charge in charges]
         return tuple(map(math.fsum, zip(*prices, strict=True))) or (0.0,) * len(
             self.filter.units)
 
     def check(self, pages: Pages, charge: Charge) -> None:
-        """Raise a BudgetExceededError unless a charge is within what is left."""
+        """Raise a BudgetExceededError unless a charge fits in the remaining budget."""
         spent = self.sum(self.read(pages))
         if self.terms["unit"] == "group" and not charge.of_groups:
             raise BudgetExceededError(
@@ -165,7 +164,7 @@ class Account:
                 f"{self._state(spent)} {self._remedy(short, spent)}")
 
     def _state(self, spent: tuple[float, ...]) -> str:
-        """Return what is spent and what is left, in epsilons."""
+        """Describe the consumed and the remaining budget, in epsilon."""
         delta = self.terms["delta"]
         left = f"left: epsilon {self._left(spent):.4g}"
         if not delta:
@@ -179,12 +178,12 @@ class Account:
         return f"{before}; {left}."
 
     def _left(self, spent: tuple[float, ...]) -> float:
-        """Return the epsilon of one more Gaussian fit; 0 where nothing but rounding is left."""
+        """Return the epsilon left for one Gaussian fit, or 0 if only rounding is left."""
         left = self.filter.left(spent, self.terms["delta"])
         return left if left > _NOTHING * self.terms["epsilon"] else 0.0
 
     def _remedy(self, short: Iterable[str], spent: tuple[float, ...]) -> str:
-        """Return what may still be fitted, where some units fall short."""
+        """Describe which fits the budget still admits, given the units that fall short."""
         delta = self.terms["delta"]
         if "delta" in short:
             return ("A fit that finds categories takes a tenth of its own delta from disclosure=: "
@@ -202,20 +201,20 @@ class Account:
                 f"delta={delta:.3g}{held}{more}. Searches, and fits at delta=0, may use less.")
 
     def write(self, pages: Pages, charge: Charge) -> None:
-        """Append a charge, which is on the disk when this returns."""
+        """Append a charge; it is on disk when this returns."""
         pages.append(json.dumps(charge.to_dict()))
         self._mark = pages.mark
 
 
 def check_against(certificate: BudgetCertificate, path: str | os.PathLike[str]) -> int:
-    """Return how many charges a ledger holds that came after a certificate was made.
+    """Return how many charges a ledger holds that are newer than a certificate.
 
     Raises
     ------
     OSError
         If the file cannot be read.
     ValueError
-        If it is no ledger, or not that of the certificate.
+        If the file is no ledger, or not the ledger of the certificate.
     """
     path = os.fspath(path)
     with Journal(path).read() as pages:
@@ -242,14 +241,14 @@ def check_against(certificate: BudgetCertificate, path: str | os.PathLike[str]) 
             raise ValueError(f"checksum={certificate.checksum!r}: the ledger {path!r} is not that "
                              "which the certificate was made from, or lost lines since; ask for "
                              "the whole file.")
-        # The guarantee is of later charges too, so these have to find room in it.
+        # The guarantee covers later charges too, so they must fit in the budget as well.
         replace(certificate, charges=tuple(held),
                 date=max(certificate.date, *(each.date for each in held), "")).verify()
         return later
 
 
 def _charges(records: Iterable[str], terms: dict[str, Any]) -> list[Charge]:
-    """Return the charges of records of a budget."""
+    """Return the charges that some records of a ledger hold."""
     of_groups = terms.get("unit") == "group"
     return [Charge.from_dict(json.loads(each), of_groups) for each in records]
 
@@ -259,8 +258,7 @@ def _line(terms):
 
 
 def _first(pages, path):
-    """Return the first record; a ValueError where there is none: the file may have been emptied.
-    """
+    """Return the first record; raise a ValueError if the file is empty."""
     if not pages.records:
         raise ValueError(f"path={path!r}: holds no budget, and if one was there, what has been "
                          "spent is unknown; restore the file, or remove it if none ever was.")
@@ -268,7 +266,7 @@ def _first(pages, path):
 
 
 def _declared(torn, path):
-    """Return the record of a line whose end was lost: the fit may have been made."""
+    """Return a record for a truncated line, as its fit may have been made."""
     try:
         if not torn.startswith(_EVENT):
             raise ValueError("no event")

@@ -1,8 +1,8 @@
-"""Admit a fit, or refuse it: all open budgets are charged before the fit draws noise.
+"""Admit or refuse a fit: charge all open budgets before the fit draws noise.
 
-A budget is open where it was entered in this process or in a process that this one descends from,
-where it came with the estimator, or where the environment names it. A worker that cannot tell
-whether a budget is open refuses the fit: silence would make the fit free.
+A budget is open if this process or one of its ancestors entered it, if the estimator carries it,
+or if an environment variable names it. A worker that cannot tell whether a budget is open refuses
+the fit, because a fit that nobody charges would be free.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["ENVIRONMENT", "Admission", "admit", "enter", "entered", "in_secret", "is_alone",
            "leave", "open_budgets"]
 
-#: Names the file of a budget that all fits of a process are charged to, or "none".
+#: Variable with the path of a budget that is charged for all fits of a process, or "none".
 ENVIRONMENT = "DPSK_BUDGET"
 _NO_BUDGET = "none"
 _Of = TypeVar("_Of")
@@ -44,12 +44,13 @@ _Of = TypeVar("_Of")
 
 @dataclass(eq=False)
 class _Block(Generic[_Of]):
-    """A block of a budget or of a search: it ends when all that was begun inside has ended."""
+    """Block of a budget or a search; it ends when all work started inside has ended."""
 
-    #: The account of the budget, or the name of what makes a secret number of fits.
+    #: The account of the budget, or the name of the search with a secret number of fits.
     of: _Of
+    #: Work under way when the block was entered.
     before: Unfinished
-    #: None: the block is not left.
+    #: Work started inside that is not done; None while the block has not been left.
     left: Unfinished | None = None
 
     @property
@@ -58,9 +59,9 @@ class _Block(Generic[_Of]):
 
     @property
     def may_be_here(self) -> bool:
-        """bool : whether this thread may do what was begun inside.
+        """bool : whether this thread may run work that was started inside.
 
-        A thread that goes on may have begun one that is newer than the block.
+        A thread that outlives the block may have started this thread later.
         """
         if self.left is None or self.left.may_be_here:
             return True
@@ -69,19 +70,19 @@ class _Block(Generic[_Of]):
         return bool(self.left.threads) and not older & here
 
 
-#: Blocks of budgets that are open in this process, the innermost last.
+#: Blocks of budgets in this process, the innermost last.
 _ENTRIES: list[_Block[Account]] = []
-#: Those of fits whose number is secret, with code that may fit more.
+#: Blocks in which the number of fits is secret, and a model's own code may fit more.
 _SECRETS: list[_Block[str]] = []
 _LOCK = threading.RLock()
 _ACCOUNTS: dict[str, Account] = {}
 
 
 def _renewed() -> None:
-    # No child may get the lock taken by a thread that it does not have, nor lack its own note.
+    # A thread of the parent may hold the lock, and it does not exist in the child.
     global _LOCK
     _LOCK = threading.RLock()
-    # What the parent waits for is not the child's to wait for.
+    # The child cannot wait for unfinished work of its parent, and needs a note of its own.
     _ENTRIES[:] = [_Block(each.of, Unfinished()) for each in _ENTRIES if each.is_open]
     _SECRETS[:] = [_Block(each.of, Unfinished()) for each in _SECRETS if each.may_be_here]
     if _ENTRIES or _SECRETS:
@@ -99,11 +100,11 @@ class Admission:
     Attributes
     ----------
     name : str
-        Of what was fitted.
+        Name of the estimator.
     files : frozenset
-        Of the budgets that have paid.
+        Identities of the files of the budgets that were charged.
     answers : object or None
-        What pays for it may have answers to keep, or to give again.
+        Store of mechanism outputs to keep or to reuse, if the prepaid fit has one.
     """
 
     name: str
@@ -112,7 +113,7 @@ class Admission:
 
     def pays_for(self, affords: Callable[[Event], bool] | None = None,
                  answers: Any = None) -> Prepaid:
-        """Return what pays for one part of the fit."""
+        """Return a `Prepaid` that pays for one part of the fit."""
         return Prepaid(self.name, self.files, affords, answers)
 
 
@@ -124,15 +125,15 @@ def enter(account: Account) -> None:
         try:
             _post()
         except BaseException:
-            # What no worker would know of is not open.
+            # A budget that no worker would know of must not count as open.
             _ENTRIES.pop()
             _unmark()
             raise
 
 
 def leave(account: Account) -> None:
-    """Undo the last `enter` of an account, but for what was begun since and goes on."""
-    # The innermost: it may have been entered twice.
+    """Undo the last `enter` of an account; unfinished work since then stays charged."""
+    # An account may have been entered twice: leave the innermost block.
     if _end(lambda: next(each for each in reversed(_ENTRIES)
                          if each.of is account and each.left is None)):
         warnings.warn(
@@ -143,9 +144,9 @@ def leave(account: Account) -> None:
 
 
 def _end(chosen: Callable[[], _Block[Any]]) -> bool:
-    """Leave the block that is chosen under the lock, and return whether some of it goes on here.
+    """Leave the block that `chosen` returns, and return whether its work goes on here.
 
-    It is left too where that cannot be told, and an error raised.
+    The block is also left if an error keeps the unfinished work from being found.
     """
     now = Unfinished()
     try:
@@ -166,14 +167,14 @@ def _end(chosen: Callable[[], _Block[Any]]) -> bool:
 
 
 def _unmark() -> None:
-    """Mark nothing any more, unless a block is not left that looks at what is newer."""
+    """Remove the mark of `under_way`, unless a block that has not been left needs it."""
     blocks: list[_Block[Any]] = [*_ENTRIES, *_SECRETS]
     if all(each.left is not None for each in blocks):
         unmark()
 
 
 def entered() -> list[Account]:
-    """Return the accounts that fits are charged to by this process."""
+    """Return the accounts that this process charges for fits."""
     with _LOCK:
         _settle()
         if _ENTRIES and not is_posted():
@@ -184,31 +185,31 @@ def entered() -> list[Account]:
 def _block(of: _Of) -> _Block[_Of]:
     """Return a block that is entered now."""
     before = under_way()
-    # Another thread may leave the block.
+    # Count this thread as older too, because another thread may leave the block.
     before.threads.append(this_thread())
     mark()
     return _Block(of, before)
 
 
 def _settle():
-    """Forget blocks that have ended."""
+    """Remove blocks that have ended."""
     for blocks in (_ENTRIES, _SECRETS):
         for each in blocks:
             if each.left is not None:
                 each.left = each.left.still()
-        # Work that is dropped meanwhile comes here as well.
+        # Work that is dropped meanwhile calls this function as well.
         blocks[:] = [each for each in blocks if each.left is None or each.left]
 
 
 def _told():
-    """Tell descendants that something of a block is done."""
+    """Update the note for descendants once work of a block is done."""
     with _LOCK:
         _settle()
         _post()
 
 
 def _post():
-    """Tell descendants what is open."""
+    """Post a note that tells descendants which blocks are open."""
     of_children: dict[str, list[str]] = {}
     for entry in _ENTRIES:
         for number, _ in (entry.left.children if entry.left else ()):
@@ -223,10 +224,11 @@ def _post():
 
 @contextmanager
 def in_secret(name: str) -> Iterator[None]:
-    """Refuse fits elsewhere in this process that nobody has paid for.
+    """Refuse all fits of this process that are not prepaid, inside the block.
 
-    They cannot be told from those that the code of a secret number of fits makes in threads, and
-    their charges would tell that number. Threads and processes that go on after it stay refused.
+    The number of fits inside is secret. Other fits look like fits that the code inside makes in
+    threads, so charging them could reveal that number. Fits in threads and processes that were
+    started inside and outlive the block stay refused.
     """
     with _LOCK:
         secret = _block(name)
@@ -242,22 +244,22 @@ def in_secret(name: str) -> Iterator[None]:
 def admit(name: str, event: Event, *, carried: Carried | None = None,
           of_groups: bool = False, public: Iterable[str] = (),
           reproducible: bool = False) -> Admission:
-    """Charge all budgets that are open for a fit, or none and raise.
+    """Charge all open budgets for a fit, or charge none and raise.
 
     Parameters
     ----------
     name : str
-        Of the estimator.
+        Name of the estimator.
     event : Event
-        All that it may release.
+        The privacy event of everything that the fit may release.
     carried : Carried or None
-        What the estimator came with.
+        Budgets and payment that the estimator carries.
     of_groups : bool
         Whether the fit protects groups of rows.
     public : iterable of str
-        What the fit takes as public, as far as it is known.
+        Facts that the fit is known to take as public.
     reproducible : bool
-        Whether its noise repeats under a seed.
+        Whether a seed makes its noise reproducible.
 
     Returns
     -------
@@ -266,7 +268,7 @@ def admit(name: str, event: Event, *, carried: Carried | None = None,
     Raises
     ------
     BudgetExceededError
-        Where it is not admitted.
+        If the fit is not admitted.
     """
     stop_rehearsal(event)
     prepaid = _payment(carried)
@@ -279,7 +281,7 @@ def admit(name: str, event: Event, *, carried: Carried | None = None,
     charge = made_today(name, event, stated(public), of_groups=of_groups,
                         reproducible=reproducible)
     with ExitStack() as stack:
-        # All locks in one order, then all checks, then all charges.
+        # Take all locks in sorted order, then do all checks, then write all charges.
         pages = [stack.enter_context(each.journal.locked()) for each in due]
         for account, each in zip(due, pages, strict=True):
             account.check(each, charge)
@@ -292,25 +294,25 @@ def admit(name: str, event: Event, *, carried: Carried | None = None,
 
 
 def open_budgets(carried: Carried | None = None) -> list[Account]:
-    """Return the accounts that a fit would be charged to now, or [] where there is none.
+    """Return the accounts that a fit would be charged to now.
 
     Parameters
     ----------
     carried : Carried or None
-        What the estimator came with.
+        Budgets and payment that the estimator carries.
     """
     return _open_accounts("an estimator", carried, list(posted()), _payment(carried))
 
 
 def is_alone(carried: Carried | None = None) -> bool:
-    """Return whether a fit is charged to no open budget, and is no part of something larger."""
-    # What makes several fits and lets each pay, such as folds, states facts of its own.
+    """Return whether a fit has no open budget, and is no part of a larger fit."""
+    # Code that makes several fits and charges each, such as cross-validation, states facts.
     return not (is_rehearsed() or stated(()) or _payment(carried) is not None
                 or open_budgets(carried))
 
 
 def _payment(carried):
-    """Return what pays for a fit beforehand, or None."""
+    """Return the `Prepaid` that pays for a fit, or None."""
     return (carried.prepaid if carried is not None else None) or current()
 
 
@@ -327,18 +329,18 @@ def _refuse_beside_secrets(name, notes):
 
 
 def _open_accounts(name, carried, notes, prepaid):
-    """Return the accounts that a fit is charged to; refuse it where they cannot be known."""
+    """Return the accounts to charge for a fit; refuse it if they cannot be known."""
     if prepaid is not None and prepaid.is_free:
         return []
     found = entered()
     if carried is not None:
-        # Where they were opened those that are entered are known.
+        # Accounts opened in this process count only while entered, so `entered` has them.
         found += [each for each in carried.budgets if not each.is_of_this_process]
     found += [_account(path) for note in notes for path in note.budgets]
     found += [_account(path) for path in inherited().budgets]
     named = os.environ.get(ENVIRONMENT, "")
     if named and named != _NO_BUDGET:
-        # Of a relative path the file is that in the folder that the process is in now.
+        # A relative path is resolved against the current working directory.
         found.append(_named_account(os.path.abspath(named)))
     if not (found or named or prepaid is not None):
         _refuse_unless_known(name)
@@ -346,7 +348,7 @@ def _open_accounts(name, carried, notes, prepaid):
 
 
 def _named_account(path):
-    """Return the account that the environment names."""
+    """Return the account that the environment variable names."""
     try:
         return _account(path)
     except FileNotFoundError as error:
@@ -356,7 +358,7 @@ def _named_account(path):
 
 
 def _account(path):
-    """Return the account of a file, opened once."""
+    """Return the account of a file; each path is opened once per process."""
     with _LOCK:
         if path not in _ACCOUNTS:
             _ACCOUNTS[path] = Account(path)
@@ -364,8 +366,7 @@ def _account(path):
 
 
 def _refuse_unless_known(name):
-    """Raise a BudgetExceededError in a worker that cannot see what is open where its work is from.
-    """
+    """Raise a BudgetExceededError in a worker that cannot see its client's budgets."""
     if is_orphan() or _works_for_dask():
         where = "a process whose parent has ended" if is_orphan() else "a Dask worker"
         raise BudgetExceededError(
@@ -376,9 +377,9 @@ def _refuse_unless_known(name):
 
 
 def _works_for_dask():
-    """Return whether this is a worker process of Dask, whatever the thread."""
-    # A thread that a task has begun is not known to be of the worker.
+    """Return whether this process is a Dask worker, in any of its threads."""
+    # Dask does not know threads that tasks start, so ask for the workers of the process.
     kind = getattr(sys.modules.get("distributed"), "Worker", None)
     workers = list(getattr(kind, "_instances", ()))
-    # Workers of such an address are threads of the client's process.
+    # Workers with an "inproc" address are threads of the client's process.
     return any(not each.address.startswith("inproc://") for each in workers)

@@ -1,8 +1,8 @@
-"""A process posts its open budgets in a note, which its descendants read.
+"""Notes through which a process tells its descendants which budgets are open.
 
-Workers of a pool may be older than a budget and outlive it, so nothing that they inherit tells
-them. They read the notes of their ancestors instead. A note is one small file for each process,
-in a folder that only its user may read, named by the number and the start of the process.
+Workers of a pool may be older than a budget and outlive it, so they cannot inherit the list of
+open budgets. They read the notes of their ancestors instead. A note is one small file per process,
+in a folder that only its user may read. Its name holds the id and the start time of the process.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ __all__ = ["Note", "file_of_this_process", "inherited", "is_orphan", "is_posted"
            "living_children", "note_folder", "post", "posted"]
 
 _STARTED_WITHIN = "DPSK_STARTED_WITHIN"
-#: What the environment said when this programme began; a fork has it in memory.
+#: Value of the environment variable when this program started; a fork keeps it in memory.
 _INHERITED = os.environ.get(_STARTED_WITHIN, "")
 _TOP = "/tmp"
-#: What processes run that stand by for whatever comes next: modules, and the starts of code.
+#: Modules and code prefixes that idle helper processes run, such as workers and fork servers.
 _HELPING_MODULES = ("joblib.externals.loky.", "loky.")
 _HELPING_CODE = tuple(f"from {module} import main" for module in (
     "multiprocessing.resource_tracker", "multiprocessing.forkserver",
     "joblib.externals.loky.backend.resource_tracker", "loky.backend.resource_tracker"))
-#: How often a command line is looked for, and seconds between looks: one appears within less.
+#: Number of tries to read a command line, and seconds between them: it appears within that time.
 _LOOKS, _BETWEEN_LOOKS = 20, 0.001
 
 
@@ -54,15 +54,15 @@ class Note:
 
     Attributes
     ----------
-    budgets : tuple of str
-        Paths of the files of budgets.
+    budgets : list of str
+        Paths of the files of open budgets.
     of_children : dict of str to list of str
-        Paths of more of them, for single child processes, by their numbers: what these were
-        started for is not done, though the block that they were started in is left.
+        Paths of further budgets that are open for single child processes, by process id. These
+        children were started in a block that has been left, and have not ended.
     in_secret : bool
-        Whether fits run there whose number is secret, with code that may fit more.
+        Whether the process makes a secret number of fits with code that may fit more.
     secret_children : list of int
-        Numbers of child processes that such code has begun, and that go on.
+        Ids of living child processes that such code has started.
     """
 
     budgets: list[str] = field(default_factory=list)
@@ -72,21 +72,21 @@ class Note:
 
 
 class NoFolderError(OSError):
-    """No process of this user can post a note, so there is none to read."""
+    """There is no private folder, so no process of this user can post a note."""
 
 
 @cache
 def note_folder() -> str:
-    """Return the folder of notes, which is this user's alone; a NoFolderError if there is none.
+    """Return this user's private folder of notes, or raise a NoFolderError.
 
-    It must not follow from the environment, which descendants may have another one of.
+    On POSIX its path does not depend on the environment, which descendants may have changed.
     """
     if not hasattr(os, "getuid"):
         folder = os.path.join(tempfile.gettempdir(), f"dpsk-{os.environ.get('USERNAME', 'user')}")
         os.makedirs(folder, exist_ok=True)
         return folder
     user = os.getuid()
-    # Where somebody else has made the first, a folder in the user's home stands in.
+    # If another user has created the first folder, use one in this user's home.
     for folder in (os.path.join(_TOP, f"dpsk-{user}"), os.path.expanduser(f"~{_home()}/.dpsk")):
         with suppress(OSError):
             os.mkdir(folder, 0o700)
@@ -101,7 +101,7 @@ def note_folder() -> str:
 
 
 def _home() -> str:
-    """Return the name of this user, as the home folder that the environment names may differ."""
+    """Return the name of this user, as the variable HOME may name another folder."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -109,9 +109,9 @@ def _home() -> str:
 
 
 def post(note: Note) -> None:
-    """Say what is open in this process, in place of what was said before."""
+    """Post the note of this process, in place of its last one."""
     if not os.path.isdir(note_folder()):
-        # Whatever cleans the folder of temporary files may have taken it.
+        # A cleaner of temporary files may have removed the folder.
         note_folder.cache_clear()
     _swept(os.getpid())
     _mark(note)
@@ -123,17 +123,17 @@ def post(note: Note) -> None:
     fresh = f"{path}.new"
     with open(fresh, "w", encoding="utf-8") as file:
         json.dump(asdict(note), file)
-    # Nobody reads half a note.
+    # Replace the file atomically, so that no process reads half a note.
     os.replace(fresh, path)
 
 
 def is_posted() -> bool:
-    """Return whether what this process says is still there."""
+    """Return whether the note of this process still exists."""
     return os.path.exists(_path(_name(os.getpid())))
 
 
 def posted() -> Iterator[Note]:
-    """Yield the notes of the processes that this one descends from, as they hold for this one."""
+    """Yield the notes of the ancestors of this process, as they apply to it."""
     below = [os.getpid()]
     try:
         note_folder()
@@ -153,22 +153,22 @@ def posted() -> Iterator[Note]:
 
 
 def inherited() -> Note:
-    """Return the budgets and the secret that this process was started within, out of sight.
+    """Return the note in the environment, if its author is not a known ancestor.
 
-    Whoever started it has ended, stands behind a process that has, or has notes elsewhere: no
-    note is found then.
+    The process that started this one may have ended, one between them may have ended, or its notes
+    may be in another folder. Its note file cannot be found then.
     """
     if not _INHERITED:
         return Note()
     starter, folder, in_secret, paths = json.loads(_INHERITED)
     seen = {name for _, name in _ancestors()} if folder == _identity_of_folder() else set()
-    # A programme that was executed in the place of another has the same name.
+    # A program that replaced another by exec has the same process name.
     return (Note() if starter in seen and starter != _name(os.getpid())
             else Note(paths, in_secret=in_secret))
 
 
 def _mark(note: Note) -> None:
-    """Have the environment of children say who started them, and within what."""
+    """Pass the name and the note of this process to its children, in the environment."""
     said = json.dumps([_name(os.getpid()), _identity_of_folder(), note.in_secret, note.budgets]
                       ) if note.budgets or note.in_secret else _INHERITED
     if said:
@@ -178,7 +178,7 @@ def _mark(note: Note) -> None:
 
 
 def _identity_of_folder() -> str:
-    """Return what tells the folder of notes from another one of the same path, in a container."""
+    """Return an identifier of the folder of notes, which differs between containers."""
     try:
         status = os.stat(note_folder())
     except OSError:
@@ -187,30 +187,30 @@ def _identity_of_folder() -> str:
 
 
 def living_children() -> list[tuple[int, str]]:
-    """Return number and name of the processes that this one has started and that work."""
+    """Return id and name of living child processes, except helpers and pool workers."""
     lines, pools = _lines_of_children(), pool_processes()
-    # Somebody may start a process by loky that is no worker of a pool.
+    # Not every process that loky starts is a worker of a pool.
     workers = {number for number, line in lines.items() if number in pools
                and _runs(line, "-m", _HELPING_MODULES)}
     found = {number for number, line in lines.items() if not _runs(line, "-c", _HELPING_CODE)}
-    # What a fork server has made has the line of the server, and another parent.
+    # A child of a fork server has the command line of the server, and another parent.
     found |= {each.pid for each in multiprocessing.active_children() if each.pid is not None}
     return [(each, _name(each)) for each in sorted(found - workers)]
 
 
 def _runs(line: list[str], option: str, starts: tuple[str, ...]) -> bool:
-    """Return whether Python runs what an option says, whose value begins in one of some ways."""
+    """Return whether Python runs a module or code that begins with one of `starts`."""
     for each, value in pairwise(line):
         if each in ("-c", "-m"):
-            # What follows is the programme's own.
+            # Later arguments belong to the program.
             return each == option and value.startswith(starts)
     return False
 
 
 def _lines_of_children() -> dict[int, list[str]]:
-    """Return the command lines of the children of this process, by their numbers.
+    """Return the command lines of the children of this process, by process id.
 
-    Without those that have ended and are not waited for.
+    Zombies are left out: children that have ended and were not waited for.
     """
     if sys.platform.startswith("linux"):
         own = str(os.getpid())
@@ -221,7 +221,7 @@ def _lines_of_children() -> dict[int, list[str]]:
         listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,stat=,command="],
                                 capture_output=True, check=True, text=True, errors="replace")
     except (OSError, subprocess.CalledProcessError):
-        # Windows, where `multiprocessing` alone knows of any.
+        # On Windows, only the children that `multiprocessing` knows are found.
         return {}
     rows = [line.split(None, 3) for line in listed.stdout.splitlines()]
     return {int(row[0]): row[3].split(" ", 2)
@@ -230,14 +230,14 @@ def _lines_of_children() -> dict[int, list[str]]:
 
 
 def _works(process: int) -> bool:
-    """Return whether a process of Linux has not ended."""
+    """Return whether a process is alive, on Linux."""
     return _status(process)[:1] not in ([], ["Z"], ["X"])
 
 
 def _command_line(process: int) -> list[str]:
-    """Return the arguments that a process of Linux was started with, its programme the first.
+    """Return the command line of a process on Linux, program first.
 
-    While a programme takes the place of another there are none.
+    It is empty for a moment while a process executes a new program.
     """
     for _ in range(_LOOKS):
         line = _arguments(process)
@@ -256,7 +256,7 @@ def _arguments(process: int) -> list[str]:
 
 
 def _ancestors() -> tuple[tuple[int, str], ...]:
-    """Return number and name of the processes that this one descends from, the nearest first."""
+    """Return id and name of the ancestors of this process, the nearest first."""
     found = _lineage(os.getpid(), os.getppid())
     # A fork server stands between a worker and the process that it works for.
     parent = multiprocessing.parent_process()
@@ -266,7 +266,7 @@ def _ancestors() -> tuple[tuple[int, str], ...]:
 
 
 def is_orphan() -> bool:
-    """Return whether the process that this one works for has ended."""
+    """Return whether the process that started this worker has ended."""
     parent = multiprocessing.parent_process()
     if parent is None or parent.pid is None:
         return False
@@ -277,7 +277,7 @@ def is_orphan() -> bool:
 
 @lru_cache(maxsize=8)
 def _lineage(process: int, parent: int) -> tuple[tuple[int, str], ...]:
-    """Return number and name of the ancestors of a process whose parent is known."""
+    """Return id and name of the ancestors of a process, given the id of its parent."""
     found: dict[int, str] = {}
     while parent > 0 and parent not in found:
         found[parent] = _name(parent)
@@ -290,12 +290,12 @@ def _path(name: str) -> str:
 
 
 def _parent(process: int) -> int:
-    """Return the number of a process's parent, 0 where that is not known."""
+    """Return the id of the parent of a process, or 0 if it is unknown."""
     fields = _status(process)
     if fields or sys.platform.startswith("linux"):
         return int(fields[1]) if fields else 0
     try:
-        # Systems without /proc; each worker asks once.
+        # Systems without /proc; the result is cached, so each worker runs `ps` once.
         found = subprocess.run(["ps", "-o", "ppid=", "-p", str(process)], capture_output=True,
                                check=True, text=True)
     except (OSError, subprocess.CalledProcessError):
@@ -304,7 +304,7 @@ def _parent(process: int) -> int:
 
 
 def file_of_this_process(suffix: str) -> str:
-    """Make an empty file that ends with a suffix, and is removed some time after the process."""
+    """Create an empty file, which is removed some time after this process ends."""
     handle, path = tempfile.mkstemp(suffix, _name(os.getpid()), note_folder())
     os.close(handle)
     return path
@@ -312,7 +312,7 @@ def file_of_this_process(suffix: str) -> str:
 
 @lru_cache(maxsize=1)
 def _swept(process: int) -> None:
-    """Remove what ended processes have left, once in a process."""
+    """Remove files of processes that have ended, once per process."""
     for file in os.listdir(note_folder()):
         namespace, number, *_ = *file.split("-"), "0"
         known = namespace == str(_namespace()) and number.isdecimal()
@@ -322,14 +322,14 @@ def _swept(process: int) -> None:
 
 
 def _name(process: int) -> str:
-    """Return what names a process: numbers of processes come again, and starts do not."""
+    """Return a unique name of a process: process ids are reused, start times are not."""
     fields = _status(process)
     return f"{_namespace()}-{process}-{fields[19] if fields else 0}-"
 
 
 @lru_cache(maxsize=1)
 def _namespace() -> int:
-    """Return what numbers of processes are unique in: containers may share the folder."""
+    """Return the PID namespace, as containers may share the folder of notes."""
     try:
         return os.stat("/proc/self/ns/pid").st_ino
     except OSError:
@@ -337,14 +337,14 @@ def _namespace() -> int:
 
 
 def _status(process: int) -> list[str]:
-    """Return what Linux says of a process, from its state on; nothing elsewhere."""
+    """Return the fields of /proc/PID/stat from the state on; empty outside Linux."""
     if not sys.platform.startswith("linux"):
         return []
     try:
-        # All processes are asked before a charge, and files in text take twice as long.
+        # Every charge reads this for all processes, and text mode takes twice as long.
         with open(f"/proc/{process}/stat", "rb", buffering=0) as file:
             text = file.read().decode("utf-8", "replace")
     except (FileNotFoundError, ProcessLookupError):
         return []
-    # The name of the program, in brackets, may hold anything.
+    # The program name, in parentheses, may contain spaces and parentheses.
     return text.rpartition(")")[2].split()

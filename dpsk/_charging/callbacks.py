@@ -1,6 +1,7 @@
-"""Callbacks of futures and tasks that are done, where code of a caller may fit.
+"""Callbacks of futures and tasks that are done, in which a caller's code may fit.
 
-Who waits for a result may go on before that, so that work which is done may still call somebody.
+Code that waits for a result may continue before the callbacks have run. So work that is done may
+still have callbacks to run.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ __all__ = ["Look", "callbacks_of", "handle_kind", "is_task", "loop_of"]
 
 
 class Look:
-    """Callbacks in progress in threads, and those that loops of asyncio are about to run.
+    """Snapshot of callbacks that threads run, or that asyncio loops are about to run.
 
-    Each question of many pieces of work takes a look of its own.
+    It is cached for one question about many pieces of work; each question takes a new one.
     """
 
     def __init__(self) -> None:
@@ -33,7 +34,7 @@ class Look:
         self._loops: WeakKeyDictionary[Any, dict[int, list[Any]]] = WeakKeyDictionary()
 
     def calls(self, work: Any) -> bool:
-        """Return whether somebody is still to be called back for work that is done."""
+        """Return whether work that is done still has a caller's callbacks to run."""
         if is_task(work):
             return not all(map(is_service_callback, self.pending(work)))
         if not is_a(work, concurrent.futures.Future) or not callbacks_of(work):
@@ -43,7 +44,7 @@ class Look:
         return id(work) in self._futures
 
     def pending(self, task: Any) -> list[Any]:
-        """Return what the loop of a task is at, or about to call, with the task."""
+        """Return the callbacks that a task's loop runs or is about to run with the task."""
         loop = loop_of(task)
         if loop is None or loop.is_closed():
             return []
@@ -52,11 +53,11 @@ class Look:
         return self._loops[loop].get(id(task), [])
 
     def _by_argument(self, loop: Any) -> dict[int, list[Any]]:
-        """Return what a loop calls, by what it is called with."""
+        """Return the callbacks of a loop, by the id of each of their arguments."""
         if self._running is None:
             self._running = _running_handles()
         found = defaultdict(list)
-        # In one step, as its thread goes on.
+        # Copy in one step, because the thread of the loop keeps running.
         for handle in (*getattr(loop, "_ready", ()), *self._running):
             for each in getattr(handle, "_args", None) or ():
                 found[id(each)].append(getattr(handle, "_callback", None))
@@ -64,11 +65,11 @@ class Look:
 
 
 def callbacks_of(work: Any, look: Look | None = None) -> list[Any]:
-    """Return what of a caller's a future or a task calls when it is done, or is about to."""
+    """Return the caller's callbacks that a future or a task still has to run."""
     if is_a(work, concurrent.futures.Future):
         found = _kept(work, "_done_callbacks")
     else:
-        # Each is beside its context.
+        # asyncio keeps pairs of a callback and its context.
         found = [each[0] for each in _kept(work, "_callbacks") if is_a(each, tuple)]
         if look is not None and is_task(work):
             found += look.pending(work)
@@ -76,35 +77,35 @@ def callbacks_of(work: Any, look: Look | None = None) -> list[Any]:
 
 
 def _kept(work: Any, name: str) -> list[Any]:
-    """Return a list that work keeps, empty where another thread has but half built it."""
+    """Return a list attribute of work; empty if another thread is still building it."""
     with suppress(Exception):
         return list(getattr(work, name) or ())
     return []
 
 
 def handle_kind() -> type | None:
-    """Return the class of what a loop of asyncio calls soon, None where there is no asyncio."""
+    """Return the class of asyncio's scheduled calls, None if asyncio is not imported."""
     return getattr(sys.modules.get("asyncio"), "Handle", None)
 
 
 def loop_of(task: Any) -> Any:
-    """Return the loop of a task, None where another thread has but half built it."""
+    """Return the loop of a task, or None if another thread is still building it."""
     with suppress(Exception):
         return task.get_loop()
     return None
 
 
 def is_task(work: Any) -> bool:
-    """Return whether something is a task of asyncio."""
+    """Return whether an object is an asyncio task."""
     return is_a(work, task_kinds())
 
 
 def _running_handles() -> list[Any]:
-    """Return the handles that loops of asyncio are at in any thread."""
+    """Return the handles that asyncio loops are running, in any thread."""
     kind: Any = handle_kind()
     if kind is None:
         return []
     code = kind._run.__code__
-    # It forgets itself at its end.
+    # `Handle._run` sets its `self` to None at its end.
     found = [each.f_locals.get("self") for each in frames_of_all() if each.f_code is code]
     return [each for each in found if each is not None]

@@ -1,4 +1,4 @@
-"""Budgets and prepaid fits travel with an estimator, wherever it is fitted."""
+"""Carry budgets and prepaid fits with an estimator to other processes and clones."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ __all__ = ["Carries", "paid_for"]
 
 
 class Carries:
-    """Mixin of estimators that charge, in another process, the budget that they were pickled in.
+    """Mixin of estimators that take open budgets with them to other processes.
 
-    A process that did not open the budget cannot tell whether its block still lasts. In the one
-    that did, copies are charged as their originals are: inside of the block, and not after it.
+    Another process cannot tell whether the block of a budget has been left, so it always charges.
+    In the process that opened the budget, copies are charged inside the block only.
 
-    Clones that are made there charge it as well, also clones of fitted estimators, which may be
-    fitted again. A prepaid fit goes along too, pays once wherever that is, and is not cloned.
+    Clones made in the other process charge the budget as well, also clones of fitted estimators.
+    A prepaid fit is pickled with the estimator, pays once in any process, and is not cloned.
     """
 
-    #: Not a parameter.
+    #: Budgets and payment; this is not a parameter.
     _carried = Carried()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -48,10 +48,10 @@ class Carries:
 
 @contextmanager
 def paid_for(model: Any, prepaid: Prepaid | None) -> Iterator[Any]:
-    """Have the fit of a model inside paid for; None: it pays for itself.
+    """Let `prepaid` pay for the fit of a model inside; None charges the fit as usual.
 
-    What the model carries tells it in any thread or process; a fit that it makes of something
-    else instead, in this thread, is told by the thread.
+    The model carries `prepaid` to any thread or process. The context of this thread holds it as
+    well, for a model that fits another estimator in its place.
     """
     if prepaid is None:
         yield model

@@ -1,4 +1,4 @@
-"""Public facts of charges, as whoever makes several fits knows them better than each fit."""
+"""Public facts recorded with charges, stated by code that makes several fits."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 
 __all__ = ["stated", "stating"]
 
-#: What is added to the facts of every charge, and what each of some words is to be instead.
+#: Facts to add to every charge, and pairs of a text and its replacement.
 _STATED: ContextVar[tuple[tuple[str, ...], tuple[tuple[str, str], ...]]] = ContextVar(
     "what charges state", default=((), ()))
 
 
 @contextmanager
 def stating(*facts: str, instead: Iterable[tuple[str, str]] = ()) -> Iterator[None]:
-    """Let charges of this thread state more facts, and the second of two words for the first."""
+    """Add facts to the charges of this thread, and replace texts by pairs (old, new)."""
     before = _STATED.get()
-    # Inside, as an interrupt may come once it is set.
+    # Set inside `try`, because an interrupt may come right after.
     try:
         _STATED.set(((*before[0], *facts), (*before[1], *instead)))
         yield
@@ -29,10 +29,10 @@ def stating(*facts: str, instead: Iterable[tuple[str, str]] = ()) -> Iterator[No
 
 
 def stated(public: Iterable[str]) -> tuple[str, ...]:
-    """Return the facts of a charge as they are to be stated."""
+    """Return the facts of a charge, with this thread's additions and replacements."""
     more, instead = _STATED.get()
     facts = list(public)
     for untrue, true in instead:
-        # Facts of a step have its name before them.
+        # Replace inside the text, because facts of a step begin with its name.
         facts = [fact.replace(untrue, true) for fact in facts]
     return tuple(dict.fromkeys((*facts, *more)))

@@ -1,4 +1,4 @@
-"""All objects of some classes, found without a trace in what other threads do."""
+"""Find all objects of given classes without disturbing other threads."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["objects_of"]
 
 
 def objects_of(kinds: Iterable[type]) -> list[Any]:
-    """Return the objects of this process whose class is one of some, without those frozen.
+    """Return all objects of the given classes, except those frozen by `gc.freeze`.
 
-    No other thread runs between the first look at an object and the last: where a tuple that a
-    thread is building is referred to elsewhere, Python refuses to finish it. So all steps are one
-    call of compiled code, which calls nothing that a class may define.
+    No other thread may run between the first look at an object and the last. Python refuses to
+    finish a tuple that a thread is building if another object refers to it. So all steps are one
+    call of compiled code, which calls no method that a class may define.
     """
     every: list[Any] = []
     found: list[Any] = []
@@ -28,7 +28,7 @@ def objects_of(kinds: Iterable[type]) -> list[Any]:
     fill = partial(every.extend, chain.from_iterable(map(gc.get_objects, (None,))))
     pick = partial(found.extend, compress(every, map(wanted, map(id, map(type, every)))))
     if gc.isenabled():
-        # A collection calls back. None is due meanwhile, as few objects are made.
+        # A collection may run callbacks. After this one none is due here: few objects are made.
         gc.collect(0)
     deque(map(partial.__call__, (fill, pick, partial(every.clear))), maxlen=0)
     return found

@@ -1,4 +1,4 @@
-"""A whole pays beforehand for one fit of each of its parts, and for no other."""
+"""Prepaid fits: an outer fit pays in advance for one fit of each of its parts."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Carried", "Prepaid", "current", "paying"]
 
-#: Those that may still pay, so that a fork finds them.
+#: All instances of this process, so that a fork can share them.
 _LIVE: WeakSet[Prepaid] = WeakSet()
 _LIVE_LOCK = threading.Lock()
-#: What pays for the next fit of this thread, where the estimator brings nothing itself.
+#: Pays for the next fit of this thread if the estimator carries no payment.
 _CURRENT: ContextVar[Prepaid | None] = ContextVar("what is prepaid", default=None)
 
 
@@ -36,9 +36,9 @@ class Carried:
     Attributes
     ----------
     budgets : tuple of Account
-        Those that were open in the process that it came from.
+        Budgets that were open in the process that pickled the estimator.
     prepaid : Prepaid or None
-        What pays for it, as a part of something larger.
+        Payment for the fit, if it is a part of a larger fit.
     """
 
     budgets: tuple[Account, ...] = ()
@@ -46,23 +46,23 @@ class Carried:
 
 
 class Prepaid:
-    """Pays for one fit, in whichever thread or process it is made.
+    """Payment for one fit, in any thread or process.
 
-    It travels with the estimator that it is for. A second fit, or a dearer one, is refused: who
-    paid did not count it.
+    The estimator of that fit carries it. A second fit, or a fit that costs more, is refused,
+    because the outer fit did not account for it.
 
     Parameters
     ----------
     whole : str
-        What has paid.
+        Name of the outer fit, which has paid.
     files : frozenset
-        Of the budgets that have.
+        Identities of the files of the budgets that were charged.
     affords : callable, Event -> bool, or None
-        Whether a price is within what was paid; None: any is.
+        Whether the payment covers an event; None covers any event.
     answers : object or None
-        For the fit: answers that are kept, or given again.
+        Store of mechanism outputs that the fit keeps or reuses.
     is_free : bool
-        Whether the fit reads no data, so that no budget is looked for.
+        Whether the fit reads no data, so that no budget is charged.
     """
 
     def __init__(self, whole: str, files: frozenset[Any],
@@ -70,12 +70,12 @@ class Prepaid:
                  is_free: bool = False) -> None:
         self.whole, self.files, self.answers, self.is_free = whole, files, answers, is_free
         self._affords, self._used, self._lock = affords, False, threading.Lock()
-        # Once another process may have it, whoever removes the file has used it.
+        # Once several processes share the payment, the one that removes this file has used it.
         self._file: str | None = None
         self._enlist()
 
     def use(self, name: str, event: Event) -> None:
-        """Use it for a fit; a BudgetExceededError if it was used before, or does not suffice."""
+        """Use it for a fit; raise a BudgetExceededError if used before or too small."""
         if self._affords is not None and not self._affords(event):
             raise BudgetExceededError(
                 f"The fit of {name} costs more than {self.whole} has paid for it; nothing was "
@@ -89,7 +89,7 @@ class Prepaid:
             self._used = True
 
     def _taken(self) -> bool:
-        """Return whether no other process has used it."""
+        """Remove the shared file, and return whether no other process has used it."""
         if self._file is None:
             return True
         try:
@@ -116,13 +116,13 @@ class Prepaid:
             _LIVE.add(self)
 
     def share(self) -> None:
-        """Let one of several processes use it."""
+        """Prepare for several processes, of which only one can use it."""
         with self._lock:
             if self._file is None and not self._used:
                 self._file = file_of_this_process(".paid")
 
     def renew(self) -> None:
-        """Have a lock of this process's own, as a thread that is not here may hold it."""
+        """Replace the lock after a fork, as a thread of the parent may hold it."""
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -151,15 +151,18 @@ if hasattr(os, "register_at_fork"):
 
 
 def current() -> Prepaid | None:
-    """Return what pays for a fit in this thread that brings nothing itself."""
+    """Return the payment for fits in this thread whose estimator carries none."""
     return _CURRENT.get()
 
 
 @contextmanager
 def paying(prepaid: Prepaid | None) -> Iterator[None]:
-    """Let fits of this thread that bring nothing be paid so; None: each is charged for itself."""
+    """Let `prepaid` pay for this thread's fits whose estimator carries no payment.
+
+    None charges each fit as usual.
+    """
     before = _CURRENT.get()
-    # Inside, as an interrupt may come once it is set.
+    # Set inside `try`, because an interrupt may come right after.
     try:
         _CURRENT.set(prepaid)
         yield

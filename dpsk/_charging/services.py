@@ -1,7 +1,7 @@
-"""Code of other packages that goes on and does nothing of a caller's, known one by one.
+"""Allowlist of background code of other packages that runs no code of a caller.
 
-All else that goes on, and all else that is called back, may fit. So a name that is missing here
-holds a block open for longer. A name too many loses charges: each says why it stands here.
+All other background work and callbacks may fit. So a name that is missing here keeps a block open
+for longer. A name too many could miss charges, so each entry says why it is safe.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["class_module", "is_a", "is_service_callback", "is_service_task", "is_service_thread",
            "task_kinds"]
 
-#: Coroutines of the tasks by which Dask keeps its connections: they read and send messages.
+#: Coroutines of Dask's connection tasks: they read and send messages.
 _TASKS = (
     "distributed.client:Client._handle_report",
     "distributed.comm.inproc:InProcListener._listen",
@@ -43,32 +43,31 @@ _TASKS = (
     "distributed.utils:LoopRunner._start_unlocked.<locals>.amain",
     "distributed.worker:Worker.handle_scheduler",
 )
-#: Classes of threads, and functions that threads run, with the functions that these have around
-#: them.
+#: Classes of threads, and functions that threads run, including functions in their closures.
 _THREADS = (
-    # Writes what was typed.
+    # Saves the input history.
     "IPython.core.history:HistorySavingThread",
-    # Waits for a process, which is seen itself.
+    # Wait for a child process, which is tracked separately.
     "asyncio.unix_events:ThreadedChildWatcher._do_waitpid",
     "asyncio.unix_events:_ThreadedChildWatcher._do_waitpid",
     "distributed.process:AsyncProcess._watch_message_queue",
     "distributed.process:AsyncProcess._watch_process",
-    # A loop, whose tasks are seen themselves.
+    # Run an asyncio loop, whose tasks are tracked separately.
     "distributed.utils:LoopRunner._start_unlocked.<locals>.amain",
     "distributed.utils:LoopRunner._start_unlocked.<locals>.run_loop",
     "distributed.utils:_CollectErrorThread.__init__.<locals>.wrapper",
-    # Pickle what was put on a queue.
+    # Pickle objects that were put on a queue.
     "joblib.externals.loky.backend.queues:Queue._feed",
     "loky.backend.queues:Queue._feed",
     "multiprocessing.queues:Queue._feed",
-    # Draws bars anew.
+    # Redraws progress bars.
     "tqdm._monitor:TMonitor",
-    # Waits for messages that were sent.
+    # Waits until messages have been sent.
     "zmq.utils.garbage:GarbageCollectorThread",
 )
-#: Functions and classes that are called back.
+#: Functions and classes that are used as callbacks.
 _CALLBACKS = (
-    # Wake tasks, threads and loops, which are seen themselves.
+    # Wake tasks, threads and loops, which are tracked separately.
     "asyncio.base_events:_run_until_complete_cb",
     "asyncio.futures:_chain_future.<locals>._call_check_cancel",
     "asyncio.futures:_chain_future.<locals>._call_set_state",
@@ -86,61 +85,61 @@ _CALLBACKS = (
     "tornado.ioloop:IOLoop._discard_future_result",
     "tornado.tcpserver:TCPServer._handle_connection.<locals>.<lambda>",
     "zmq.eventloop.zmqstream:ZMQStream._run_callback.<locals>._log_error",
-    # Calls what it has around it.
+    # Calls the function in its closure, which is checked as well.
     "tornado.ioloop:IOLoop.add_future.<locals>.<lambda>",
-    # Hands out what is next to do of results, whose reader is seen.
+    # Dispatches the next batch of a parallel run; the reader of its results is tracked.
     "joblib.parallel:BatchCompletionCallBack",
-    # Ours: tell that work is done.
+    # Callbacks of this package: report that work is done.
     "dpsk._charging.admission:_told",
     "dpsk._charging.unfinished:Unfinished.tell.<locals>.ended",
     "dpsk._charging.unfinished:Work._called",
 )
-#: Compiled methods that keep or drop what is done, or wake who waits.
+#: Compiled methods that store or discard finished work, or wake a waiting thread.
 _PLAIN = {(set, "add"), (set, "discard"), (set, "remove"), (list, "append"), (deque, "append"),
           (type(threading.Lock()), "release"), (type(threading.RLock()), "release")}
-#: Classes of what is handed on and calls nothing.
+#: Classes of arguments that call nothing.
 _DATA = {bool, int, float, str, bytes, type(None), list, tuple, dict, set, deque}
-#: Packages that the code above calls.
+#: Packages that the code above may call.
 _SERVICES = {"joblib", "loky", "distributed", "tornado", "tqdm", "ipykernel", "IPython", "zmq"}
 _NO_CALLERS = (_SERVICES | sys.stdlib_module_names) - {"__main__"}
-#: So deep what is called is looked for in what calls it.
+#: Maximum depth of nested callables (partials, closures, bound methods) to inspect.
 _DEPTH = 4
-#: Flags of a type that is made in a programme, and of one that nobody can change.
+#: Type flags Py_TPFLAGS_HEAPTYPE and Py_TPFLAGS_IMMUTABLETYPE of CPython.
 _MADE, _FIXED = 1 << 9, 1 << 8
 
 
 def is_a(thing: Any, kinds: type | tuple[type, ...]) -> bool:
-    """Return whether something is of a class, and ask nothing of the thing itself."""
-    # What an object says of its class is code of its own.
+    """Return whether an object is an instance of a class, without calling its code."""
+    # `isinstance` reads `__class__`, which may run code of the object.
     return issubclass(type(thing), kinds)
 
 
 def task_kinds() -> tuple[type, ...]:
-    """Return the classes of tasks of asyncio: that in C, and that in Python."""
+    """Return the classes of asyncio tasks, implemented in C and in Python."""
     tasks, compiled = (sys.modules.get(each) for each in ("asyncio.tasks", "_asyncio"))
-    # Somebody may have put the one in the place of the other.
+    # Other code may have replaced one class by the other.
     found = [getattr(compiled, "Task", None),
              *(getattr(tasks, each, None) for each in ("Task", "_PyTask"))]
     return tuple({each for each in found if isinstance(each, type)})
 
 
 def is_service_thread(thread: threading.Thread) -> bool:
-    """Return whether a thread does nothing of a caller's."""
-    # It may do something else than its class says.
+    """Return whether a thread runs no code of a caller."""
+    # An attribute `run` of the thread may override the method of its class.
     run = inspect.getattr_static(thread, "run", None)
     if run is not inspect.getattr_static(threading.Thread, "run"):
         kind = type(thread)
         return _is_class_of(kind, _THREADS) and run is inspect.getattr_static(kind, "run")
     held = object.__getattribute__(thread, "__dict__")
     if not _is_known(held.get("_target"), _THREADS):
-        # Nor is anything taken from an iterator that such a thread is given.
+        # Known targets do not read from iterators in their arguments either.
         return False
     given = (*held.get("_args", ()), *held.get("_kwargs", {}).values())
     return all(map(_is_at_home, filter(callable, given)))
 
 
 def is_service_task(runs: Any) -> bool:
-    """Return whether a coroutine does nothing of a caller's, nor awaits anything of one."""
+    """Return whether a coroutine neither runs nor awaits code of a caller."""
     if type(runs) is not CoroutineType:
         return False
     frame = runs.cr_frame
@@ -150,12 +149,12 @@ def is_service_task(runs: Any) -> bool:
 
 
 def is_service_callback(called: Any) -> bool:
-    """Return whether what is called back does nothing of a caller's."""
+    """Return whether a callback runs no code of a caller."""
     return _is_known(called, _CALLBACKS)
 
 
 def _is_known(called: Any, names: tuple[str, ...], depth: int = _DEPTH) -> bool:
-    """Return whether what is called is named, with all that it is bound to and calls."""
+    """Return whether a callable is in `names`, and what it binds and calls is safe."""
     kind = type(called)
     if depth == 0:
         return False
@@ -167,7 +166,7 @@ def _is_known(called: Any, names: tuple[str, ...], depth: int = _DEPTH) -> bool:
     if kind is MethodType:
         return _is_known(called.__func__, names, depth) and _is_harmless(called.__self__)
     if kind is FunctionType:
-        # What it has from around it may not be bound yet, or no more.
+        # A closure variable may be unbound, which raises a ValueError.
         with suppress(ValueError):
             around = {name: cell.cell_contents for name, cell in _cells(called)}
             return called.__kwdefaults__ is None and _is_code_of(
@@ -181,7 +180,7 @@ def _is_known(called: Any, names: tuple[str, ...], depth: int = _DEPTH) -> bool:
 
 def _is_code_of(code: CodeType, sees: dict[str, Any], around: Mapping[str, Any],
                 names: tuple[str, ...], depth: int) -> bool:
-    """Return whether code that sees some globals is named, and so is what is around it."""
+    """Return whether code with globals `sees` is in `names`, and so is its closure."""
     for name in _of_package(names, str(sees.get("__name__"))):
         outer = _named(name)
         if type(outer) is not FunctionType or outer.__globals__ is not sees:
@@ -195,7 +194,7 @@ def _is_code_of(code: CodeType, sees: dict[str, Any], around: Mapping[str, Any],
 
 
 def _cells(function: FunctionType) -> Iterable[tuple[str, Any]]:
-    """Return what a function has from around it, by name."""
+    """Return the closure variables of a function, as pairs of name and cell."""
     return zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
 
 
@@ -205,27 +204,27 @@ def _is_class_of(kind: type, names: tuple[str, ...]) -> bool:
 
 @lru_cache
 def _of_package(names: tuple[str, ...], module: str) -> list[str]:
-    """Return the names that are of the package of a module."""
+    """Return the entries of `names` from the same package as a module."""
     return [name for name in names if _package(name.partition(":")[0]) == _package(module)]
 
 
 def _named(name: str) -> Any:
-    """Return the class that a name stands for, or the function, or that around the function."""
+    """Return the class or function of an entry, or the function that encloses it."""
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module)
     for part in path.partition(".<locals>.")[0].split("."):
-        # Nothing is asked that modules or classes answer themselves.
+        # Read `__dict__` without running `__getattr__` of modules or metaclasses.
         held = object.__getattribute__ if is_a(found, ModuleType) else type.__getattribute__
         found = held(found, "__dict__").get(part) if is_a(found, (ModuleType, type)) else None
     found = found.__func__ if type(found) in (staticmethod, classmethod) else found
-    # What was put in its place is not what is known.
+    # An object that replaced the original comes from another package, and is not known.
     home = home_of(found) if type(found) is FunctionType else None
     of = getattr(home, "__name__", "") if home else class_module(found)
     return found if _package(of) == _package(module) else None
 
 
 def _inner(outer: FunctionType, name: str) -> list[CodeType]:
-    """Return the code of the functions within a function that a name stands for."""
+    """Return the code of the inner functions of `outer` that an entry names."""
     codes = [outer.__code__]
     for part in name.split(".<locals>.")[1:]:
         codes = [each for code in codes for each in code.co_consts
@@ -234,7 +233,7 @@ def _inner(outer: FunctionType, name: str) -> list[CodeType]:
 
 
 def _is_harmless(bound: Any) -> bool:
-    """Return whether what known code is bound to, or handed, is of a known class, or data."""
+    """Return whether an argument or `self` of known code is data or of a known class."""
     kind: Any = type(bound)
     if is_a(bound, type):
         return _is_at_home(bound)
@@ -243,9 +242,7 @@ def _is_harmless(bound: Any) -> bool:
 
 
 def _is_at_home(called: Any, depth: int = _DEPTH) -> bool:
-    """Return whether a function, method or class is one of a known package, and so are those that
-    it has from around it.
-    """
+    """Return whether a callable and callables in its closure are of known packages."""
     if depth == 0 or type(called) is ref:
         return depth > 0
     if is_a(called, type):
@@ -263,20 +260,20 @@ def _is_at_home(called: Any, depth: int = _DEPTH) -> bool:
 
 
 def _wakes(kind: type) -> bool:
-    """Return whether a class is one of asyncio's in compiled code, which wake tasks."""
+    """Return whether a class is a compiled one of asyncio, which can only wake tasks."""
     return class_module(kind) == "_asyncio" and (
         not kind.__flags__ & _MADE or bool(kind.__flags__ & _FIXED))
 
 
 def _chain(runs: Any) -> Iterator[Any]:
-    """Yield a coroutine, what it awaits, and so on."""
+    """Yield a coroutine, the object that it awaits, and so on."""
     while runs is not None:
         yield runs
         runs = getattr(runs, "cr_await", None) or getattr(runs, "gi_yieldfrom", None)
 
 
 def _is_no_callers(runs: Any) -> bool:
-    """Return whether what is awaited is no code of a caller."""
+    """Return whether an awaited object runs no code of a caller."""
     if type(runs) not in (CoroutineType, GeneratorType):
         return _wakes(type(runs))
     frame = runs.cr_frame if type(runs) is CoroutineType else runs.gi_frame
@@ -285,8 +282,8 @@ def _is_no_callers(runs: Any) -> bool:
 
 
 def class_module(kind: Any) -> str:
-    """Return the name of the module of a class, "" where it is no name."""
-    # A metaclass may answer otherwise.
+    """Return the name of the module of a class, or "" if it is not a string."""
+    # A metaclass may override `__module__`.
     found = type.__dict__["__module__"].__get__(kind) if is_a(kind, type) else ""
     return found if type(found) is str else ""
 

@@ -1,4 +1,4 @@
-"""Threads, processes and results that go on when the block ends that they were begun in."""
+"""Threads, processes and lazy results that outlive the block that started them."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ __all__ = ["Unfinished", "mark", "under_way", "unmark"]
 
 
 class _Mark:
-    """Object that the garbage collector shows, unless it was frozen since."""
+    """Object that the garbage collector lists, unless `gc.freeze` was called since."""
 
 
 _MARKS: list[_Mark] = []
 
 
 class Work:
-    """A lazy result, a future or a task: what nobody holds is not done any more.
+    """A lazy result, a future or a task, held by a weak reference.
 
-    One that calls back when it is done goes on until those have been called that were asked for
-    before `tell` was: they may fit.
+    Work counts as done once no code holds it. Work with callbacks goes on until all callbacks that
+    were added before `tell` have run, because they may fit.
     """
 
     def __init__(self, work: Any, look: Look) -> None:
@@ -58,14 +58,14 @@ class Work:
         self._calls = Counter(map(id, callbacks_of(work, look)))
 
     def __eq__(self, other: object) -> bool:
-        # There is one plain reference to an object, and classes may call others equal.
+        # Python keeps one plain weak reference per object; `==` would run code of the class.
         return isinstance(other, Work) and self._work is other._work
 
     def __hash__(self) -> int:
         return id(self._work)
 
     def is_done(self, look: Look) -> bool:
-        """Return whether nothing of it is under way."""
+        """Return whether the work and its callbacks are done."""
         work = self._work()
         if self._calls_back and work is not None and not _is_left(work):
             return self._has_called
@@ -73,72 +73,72 @@ class Work:
 
     @property
     def is_lazy(self) -> bool:
-        """bool : whether it is done by whoever reads it."""
+        """bool : whether the reader of the result runs the work."""
         return type(self._work()) is GeneratorType
 
     @property
     def is_task(self) -> bool:
-        """bool : whether it is a task of asyncio."""
+        """bool : whether the work is an asyncio task."""
         return is_task(self._work())
 
     @property
     def is_here(self) -> bool:
-        """bool : whether the code that asks may be part of it."""
+        """bool : whether the code that asks may be part of the work."""
         work: Any = self._work()
         if self.is_task:
-            # A loop calls back when the task is done, within no task.
+            # A loop runs the callbacks of a task after it is done, outside of any task.
             return work is _current_task() or (
                 work.done() and not self._has_called and loop_of(work) is _loop())
         return self.is_lazy or id(work) in called_here()
 
     @property
     def is_nobodys(self) -> bool:
-        """bool : whether it is a future that no thread may do, and that calls nobody back."""
+        """bool : whether it is a future without callbacks, and no other thread exists."""
         return threading.active_count() == 1 and not self._calls and is_a(
             self._work(), concurrent.futures.Future)
 
     def again(self, look: Look) -> Work | None:
-        """Return the same as it is now, None if it is done."""
+        """Return a new snapshot of the work, or None if it is done."""
         work = self._work()
         return None if _is_done(work, look) else Work(work, look)
 
     def calls_more_than(self, other: Work) -> bool:
-        """Return whether it calls somebody back who was not to be called by another."""
+        """Return whether it has callbacks that the snapshot `other` does not have."""
         return bool(self._calls - other._calls)
 
     def tell(self, told: Callable[[], None], look: Look) -> None:
-        """Call `told` when it is done, and when it is dropped."""
+        """Call `told` when the work is done, and when it is dropped."""
         work: Any = self._work()
         if work is None or self.is_done(look):
             told()
             return
         finalize(work, told).atexit = False
         if is_a(work, concurrent.futures.Future):
-            # Where another thread is about to fill it in, its end is seen by who asks.
+            # A future that another thread is still building raises; `is_done` sees its end.
             with suppress(AttributeError, KeyError, TypeError), work._condition:
                 vars(work)["_done_callbacks"].append(partial(self._called, told))
-                # Of one that is done a thread is at the callbacks: it comes to this one, or is
-                # seen to be through.
+                # If the future is done, a thread is running its callbacks: it reaches this one,
+                # or `is_done` sees that it has finished.
                 self._calls_back = not work.done()
         elif is_task(work):
             self._calls_back = True
             self._ask(told, work)
 
     def _ask(self, told, task):
-        """Have a task call back, whichever thread its loop is in."""
+        """Add a callback to a task, in the thread of its loop."""
         loop = loop_of(task)
         if loop is None:
             return
         if loop is _loop():
             task.add_done_callback(partial(self._called, told))
             return
-        # Closed meanwhile, it calls nobody.
+        # A loop that was closed meanwhile raises a RuntimeError, and runs no callbacks.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(partial(self._ask, told), task)
 
     def _called(self, told, done):
         if is_task(done) and Look().calls(done):
-            # What is called back may ask for more of it.
+            # A callback may have added further callbacks: run after them.
             done.add_done_callback(partial(self._called, told))
             return
         self._has_called = True
@@ -152,14 +152,14 @@ class Unfinished:
     Attributes
     ----------
     threads : list of Activity or int
-        Those that wait in a pool are not among them. Numbers are of threads that `threading`
-        does not know of.
+        Busy threads, without idle threads of pools. An int is the identifier of a thread that
+        `threading` does not know.
     children : list of (int, str)
-        Numbers and names of processes.
+        Ids and names of child processes.
     work : list of Work
         Lazy results, futures and tasks.
     has_calls : bool
-        Whether a loop of asyncio is about to call something, that may end any future.
+        Whether an asyncio loop has scheduled a call, which may finish any future.
     """
 
     threads: list[Activity | int] = field(default_factory=list)
@@ -168,8 +168,8 @@ class Unfinished:
     has_calls: bool = False
 
     def since(self, before: Unfinished) -> Unfinished:
-        """Return what of this was not under way before, or calls more back than it did."""
-        # What is older may be done by now, and calls somebody back.
+        """Return the work that was not under way before, or that has new callbacks."""
+        # Take older work anew: it may be done by now, and callbacks may have been added.
         look, older = Look(), set(before.work)
         later = [now for each in before.work
                  if (now := each.again(look)) and now.calls_more_than(each)]
@@ -180,7 +180,7 @@ class Unfinished:
                            and (self.has_calls or not each.is_nobodys)] + later)
 
     def still(self) -> Unfinished:
-        """Return what of this is not done yet."""
+        """Return the work that is not done yet."""
         living, look = living_children() if self.children else [], Look()
         return Unfinished([each for each in self.threads if works(each)],
                           [each for each in self.children if each in living],
@@ -189,10 +189,10 @@ class Unfinished:
 
     @property
     def may_be_here(self) -> bool:
-        """bool : whether this thread may do some of it.
+        """bool : whether this thread may run some of the work.
 
-        Threads do their own, and those of any pool or loop, also of an older one, what is waited
-        for.
+        A thread runs its own work. A thread of any pool or asyncio loop, also of one started
+        before, may run work of other threads.
         """
         if any(each.is_here for each in self.work):
             return True
@@ -204,16 +204,16 @@ class Unfinished:
 
     @property
     def may_be_in_workers(self) -> bool:
-        """bool : whether pools and processes that are older may do some of it."""
+        """bool : whether older pools and processes may run some of the work."""
         return bool(self.threads) or any(not each.is_task for each in self.work)
 
     @property
     def is_in_process(self) -> bool:
-        """bool : whether some of it goes on in this process."""
+        """bool : whether some of the work goes on in this process."""
         return bool(self.threads or self.work)
 
     def tell(self, told: Callable[[], None]) -> None:
-        """Call `told` when all of the work is done, or dropped."""
+        """Call `told` when all entries of `work` are done or dropped."""
         left, look = set(range(len(self.work))), Look()
 
         def ended(place: int) -> None:
@@ -229,7 +229,7 @@ class Unfinished:
 
 
 def mark() -> None:
-    """Have `under_way` notice where somebody freezes what is made from now on."""
+    """Let `under_way` notice if `gc.freeze` is called from now on."""
     if not _MARKS:
         _MARKS.append(_Mark())
 
@@ -240,10 +240,10 @@ def unmark() -> None:
 
 
 def under_way() -> Unfinished:
-    """Return what is under way in this process."""
+    """Return the work that is under way in this process."""
     code, handle = _lazy_code(), handle_kind()
     found = _objects([kind for kind in (handle, *_kinds()) if kind is not None])
-    # An older task that is done may be gone, and what it still calls is new.
+    # A task that is done may only be found as an argument of a scheduled callback.
     handles: list[Any] = [each for each in found if type(each) is handle]
     given = [each for called in handles for each in getattr(called, "_args", None) or ()
              if is_task(each)]
@@ -256,23 +256,23 @@ def under_way() -> Unfinished:
 
 
 def _objects(kinds: list[Any]) -> list[Any]:
-    """Return what may stand for work."""
+    """Return the objects of some classes that may represent work."""
     found = objects_of([_Mark, *kinds])
     if _MARKS and not any(each is _MARKS[0] for each in found):
-        # What was frozen since a block was entered tells nothing from what is older.
+        # Frozen objects are not listed, and work started in the block may be among them.
         gc.unfreeze()
         found = objects_of(kinds)
     return [each for each in found if type(each) is not _Mark]
 
 
 def _kinds() -> Iterator[type]:
-    """Yield the classes of what stands for results still to come."""
+    """Yield the classes of objects that represent pending results."""
     yield GeneratorType
     for kind in task_kinds():
         yield from _with_subclasses(kind)
     yield from _with_subclasses(concurrent.futures.Future)
     if threading.active_count() > 1:
-        # Without another thread nobody does what these stand for.
+        # Other threads fill in these results; if there is none, no work is pending.
         yield from _with_subclasses(multiprocessing.pool.ApplyResult)
         yield from _with_subclasses(multiprocessing.pool.IMapIterator)
     of_dask = getattr(sys.modules.get("distributed"), "Future", None)
@@ -282,7 +282,7 @@ def _kinds() -> Iterator[type]:
 
 def _with_subclasses(kind: type) -> Iterator[type]:
     yield kind
-    # A metaclass may answer otherwise, or not at all.
+    # A metaclass may override `__subclasses__`, or raise.
     below: list[type] = type.__subclasses__(kind)
     for each in below:
         yield from _with_subclasses(each)
@@ -290,13 +290,13 @@ def _with_subclasses(kind: type) -> Iterator[type]:
 
 @cache
 def _lazy_code() -> tuple[Any, ...]:
-    """Return the code of the generators by which joblib hands out results still to come."""
+    """Return the code of the generators through which joblib returns pending results."""
     return tuple(each.__code__ for each in vars(joblib.Parallel).values()
                  if inspect.isgeneratorfunction(each))
 
 
 def _is_left(work: Any) -> bool:
-    """Return whether a task will call nobody back, as its loop has ended."""
+    """Return whether a task will run no callbacks because its loop is closed."""
     loop = loop_of(work)
     return loop is not None and bool(loop.is_closed())
 
@@ -307,7 +307,7 @@ def _is_done(work: Any, look: Look) -> bool:
     if type(work) is GeneratorType:
         return work.gi_frame is None
     if is_a(work, multiprocessing.pool.IMapIterator):
-        # Public is nothing but its next result.
+        # The public interface can only take the next result.
         return getattr(work, "_index", 0) == getattr(work, "_length", 0) or _is_over(work)
     if is_a(work, multiprocessing.pool.ApplyResult):
         return _says(work, "ready") or _is_over(work)
@@ -317,34 +317,34 @@ def _is_done(work: Any, look: Look) -> bool:
 
 
 def _serves(task: Any) -> bool:
-    # Asked by its method, a compiled task that is half built ends the process.
+    # `get_coro` of a compiled task that is not fully built would crash the process.
     return is_service_task(getattr(task, "_coro", None))
 
 
 def _says(work: Any, name: str) -> bool:
-    """Return what work says of itself; not done is what another thread has but half built."""
+    """Return the answer of a method of work; False if the work is not fully built."""
     with suppress(Exception):
         return bool(getattr(work, name)())
     return False
 
 
 def _is_over(result: Any) -> bool:
-    """Return whether a pool was terminated: what it did not begin is never ready.
+    """Return whether a pool was terminated: jobs that have not started never run.
 
-    What a thread has begun goes on, and the thread is under way.
+    A job that a thread has started goes on, and the thread counts as under way.
     """
     state = getattr(getattr(result, "_pool", None), "_state", None)
     return bool(state == multiprocessing.pool.TERMINATE)
 
 
 def _loop() -> Any:
-    """Return the loop of asyncio that runs in this thread, or None."""
+    """Return the asyncio loop that runs in this thread, or None."""
     found = getattr(sys.modules.get("asyncio"), "_get_running_loop", None)
     return None if found is None else found()
 
 
 def _current_task() -> Any:
-    """Return the task of asyncio that runs in this thread, or None."""
+    """Return the asyncio task that runs in this thread, or None."""
     with suppress(AttributeError, RuntimeError):
         return sys.modules["asyncio"].current_task()
     return None

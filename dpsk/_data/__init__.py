@@ -1,1 +1,1 @@
-"""Rows on their way in: checked, encoded, and read block by block."""
+"""Input data: validated, encoded, and read block by block."""

@@ -1,4 +1,4 @@
-"""Walks over rows in blocks that fit a cache."""
+"""Iteration over rows in blocks that fit the CPU cache."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ __all__ = ["CSR_WIDTH", "block_length", "csr_blocks", "csr_of", "csr_parts", "cs
            "row_blocks"]
 
 _ENTRIES = 1 << 17
-#: Fewer rows than this would leave a matrix that multiplies them, or their products are added to,
-#: the larger part of what is read; up to so many entries.
+#: Least rows of a block, so that reading the rows and not the matrix of the product dominates;
+#: and the most entries that such a block of wide rows may have.
 _FEW_ROWS, _MOST_ENTRIES = 1 << 8, 1 << 19
-#: Sparse rows are counted with that many entries each, whatever they hold.
+#: Number of entries that blocks assume per sparse row, whatever the row holds.
 CSR_WIDTH = 1 << 5
-#: Columns that are looked at together, and the share of their entries that a dense product takes
-#: as long for.
+#: Columns per group, and the density above which a dense product of a group is as fast as a
+#: sparse one.
 _COLUMNS, _FULL = 1 << 6, 0.1
 
 
 def block_length(width: int) -> int:
-    """Return how many rows of so many doubles are about a megabyte; of wide rows up to four."""
+    """Return the number of rows of `width` doubles in 1 MB; up to 4 MB for wide rows."""
     return max(1, _ENTRIES // width, min(_FEW_ROWS, _MOST_ENTRIES // width))
 
 
@@ -40,9 +40,10 @@ def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
 
 
 def csr_blocks(X: Any) -> Iterator[tuple[slice, slice, IntArray]]:
-    """Yield, for blocks of rows of a CSR matrix, where they are and how long they are.
+    """Yield blocks of rows of a CSR matrix.
 
-    A slice of the rows, one of `data` and `indices`, and the number of entries of every row.
+    Each block is a slice of the rows, a slice of `data` and `indices`, and the number of entries
+    of every row.
     """
     for rows in row_blocks(X.shape[0], CSR_WIDTH):
         pointers = X.indptr[rows.start:rows.stop + 1]
@@ -50,23 +51,23 @@ def csr_blocks(X: Any) -> Iterator[tuple[slice, slice, IntArray]]:
 
 
 def csr_of(data: FloatArray, indices: IntArray, pointers: IntArray, width: int) -> Any:
-    """Return the CSR matrix of three arrays as they are; its constructor would copy views."""
+    """Return a CSR matrix of three arrays without a copy; SciPy would copy views."""
     X = sparse.csr_matrix((len(pointers) - 1, width))
     X.data, X.indices, X.indptr = data, indices, pointers
     return X
 
 
 def csr_rows(X: Any, rows: slice) -> Any:
-    """Return a slice of the rows of a CSR matrix, whose entries are views."""
+    """Return a slice of the rows of a CSR matrix, with its entries as views."""
     pointers = X.indptr[rows.start:rows.stop + 1]
     entries = slice(pointers[0], pointers[-1])
     return csr_of(X.data[entries], X.indices[entries], pointers - pointers[0], X.shape[1])
 
 
 def csr_parts(X: Any) -> tuple[FloatArray, Any]:
-    """Return the first columns of a CSR matrix dense, as far as they are fuller, and the others.
+    """Split a CSR matrix into its leading dense columns, as an array, and the others.
 
-    For sums that are exact: where the parts meet follows from the entries.
+    For exact sums only, because the place of the split depends on the entries.
     """
     starts = np.arange(0, X.shape[1], _COLUMNS)
     counts = np.bincount(X.indices // _COLUMNS, minlength=len(starts))

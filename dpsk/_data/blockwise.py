@@ -1,4 +1,4 @@
-"""Methods of rows, such as predictions, that go block by block through tables beyond memory."""
+"""Apply methods such as predict block by block to data larger than memory."""
 
 from functools import partial, wraps
 
@@ -14,9 +14,9 @@ __all__ = ["blockwise"]
 
 
 def blockwise(method):
-    """Return a method of rows that takes sources and collections of Dask as well.
+    """Decorate a method of X to accept sources and Dask collections as well.
 
-    What it makes of a source is one array in memory, and of a collection one of Dask, lazily.
+    The result is one array in memory for a source, and a lazy Dask array for a Dask collection.
     """
     @wraps(method)
     def wrapped(self, X):
@@ -30,7 +30,7 @@ def _of_source(method, model, source):
     check_is_fitted(model, "privacy_")
     answers = [_of_block(method.__name__, model, parts_of(block)[0])
                for block in guarded(source.blocks)]
-    # Without rows there is an error to be raised.
+    # Without rows, call the method to raise its usual error.
     return np.concatenate(answers) if answers else method(
         model, np.zeros((0, source.n_features)))
 
@@ -38,7 +38,7 @@ def _of_source(method, model, source):
 def _lazily(method, model, X):
     from dask import array, delayed
     check_is_fitted(model, "privacy_")
-    # On rows without entries of the table.
+    # Find the shape and dtype of the result with rows that hold no entries of the collection.
     like, X = method(model, like_rows(X)), whole_rows(X)
     sizes = X.chunks[0] if getattr(X, "chunks", None) else (np.nan,) * X.npartitions
     run = delayed(partial(_of_block, method.__name__), pure=False)
@@ -55,7 +55,7 @@ def _of_block(name, model, X):
 
 
 def _padded(X):
-    """Return one row of zeros like those of an empty block."""
+    """Return one row of zeros with the columns and dtype of an empty block."""
     if hasattr(X, "columns"):
         return X.reindex([0], fill_value=0)
     row = np.zeros((1, X.shape[1]), X.dtype)

@@ -1,7 +1,7 @@
-"""Rows in chunks, one after another: held in memory, or read again in every pass.
+"""Rows in chunks, either held in memory or read again in every pass.
 
-What was found of rows in one pass bounds what they do in another. So they have to be the same
-rows: a checksum of every chunk is compared before any of it is used.
+Privacy bounds computed in one pass must hold in every later pass, so all passes must give the same
+rows. A checksum of every chunk is compared before the chunk is used.
 """
 
 import threading
@@ -20,26 +20,26 @@ __all__ = ["ChunkedRows", "Chunks", "HeldChunks", "ReadChunks", "checksum"]
 
 
 class Chunks(ABC):
-    """The features of rows in chunks; `get` is asked in order, and again in every pass.
+    """The features of rows in chunks; every pass calls `get` in order.
 
     Attributes
     ----------
     stays : bool
-        Whether chunks are in memory, so that what is made of them is as well.
+        Whether chunks are in memory; mapped and clipped chunks are then in memory as well.
     """
 
     stays = False
 
     @abstractmethod
     def get(self, place):
-        """Return the features of the chunk at a place, ndarray or CSR matrix."""
+        """Return the features of the chunk at an index, ndarray or CSR matrix."""
 
     def mapped(self, row_map):
-        """Return chunks of dense rows that are mapped one by one."""
+        """Return chunks of dense rows, each row mapped by `row_map`."""
         return MappedChunks(self, partial(_dense, row_map))
 
     def clipped_by(self, model):
-        """Return chunks with entries within the model's bound on coordinates."""
+        """Return chunks with entries clipped to the model's bound on coordinates."""
         return MappedChunks(self, model.bounded)
 
 
@@ -67,15 +67,15 @@ class HeldChunks(Chunks):
 
 
 class _Latest(threading.local):
-    """The chunk that a thread came to last, and the pass that it came from."""
+    """The latest chunk of a thread, its index, and the pass that it was read in."""
 
     at = pass_ = X = None
 
 
 class _LatestChunks(Chunks):
-    """Chunks of which the latest is in memory, one for every thread that reads them.
+    """Chunks that keep the latest one in memory, separately for each reading thread.
 
-    Tasks that read the same rows may run side by side. What travels has none.
+    Tasks in several threads may read the same rows. The latest chunk is not pickled.
     """
 
     def __init__(self):
@@ -89,15 +89,15 @@ class _LatestChunks(Chunks):
 
 
 class ReadChunks(_LatestChunks):
-    """Chunks that are read in order, and are those of the first pass.
+    """Chunks that are read in order, and compared with those of the first pass.
 
     Parameters
     ----------
     start : callable, () -> iterator of ndarray or CSR matrix
-        Begins a pass; yields the same chunks each time.
+        Starts a pass, which must yield the same chunks each time.
     shapes : sequence of (int, int)
     checksums : sequence of int
-        Of the chunks as they were checked.
+        Checksums of the validated chunks of the first pass.
     """
 
     def __init__(self, start, shapes, checksums):
@@ -109,7 +109,7 @@ class ReadChunks(_LatestChunks):
         if latest.at is None or place < latest.at:
             latest.pass_, latest.at = self._start(), -1
         while latest.at < place:
-            # One chunk at a time.
+            # Release the old chunk before reading the next one.
             latest.X = None
             latest.X, latest.at = self._next(latest.at + 1), latest.at + 1
         return latest.X
@@ -130,13 +130,13 @@ class ReadChunks(_LatestChunks):
 
 
 class MappedChunks(_LatestChunks):
-    """Chunks of which each is mapped when it is asked for.
+    """Chunks that are mapped lazily, when `get` is called.
 
     Parameters
     ----------
     chunks : Chunks
-    function : callable, ndarray or CSR matrix -> likewise
-        Of each row by itself.
+    function : callable, ndarray or CSR matrix -> ndarray or CSR matrix
+        Maps each row independently of the others.
     """
 
     def __init__(self, chunks, function):
@@ -153,7 +153,7 @@ class MappedChunks(_LatestChunks):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ChunkedRows(LocalRows):
-    """Rows of one place in chunks.
+    """Rows of one place, in chunks.
 
     Parameters
     ----------
@@ -164,14 +164,14 @@ class ChunkedRows(LocalRows):
     dtype : dtype
     is_sparse : bool
     y : ndarray of shape (n,)
-        Of all chunks, one after another, as all that follow.
+        Targets of all chunks, concatenated; likewise `weights` and `known_norms`.
     weights : ndarray of shape (n,) or None
     weight_bound : float
     known_norms : ndarray of shape (n,) or None
-        The l2 norms of the rows, where they are known already.
+        The l2 norms of the rows, if they are known already.
     cache_bytes : int
     offsets : tuple of int or None
-        Where the chunks are in the whole table; None: one after another.
+        Index of the first row of every chunk in the whole table; None for consecutive chunks.
     holdout : RowSource or None
     """
 
@@ -200,7 +200,7 @@ class ChunkedRows(LocalRows):
 
     @cached_property
     def ends(self):
-        """ndarray of int : where every chunk ends among these rows."""
+        """ndarray of int : the index after the last row of every chunk."""
         return np.cumsum(self.sizes)
 
     def place_of(self, index):
@@ -227,7 +227,7 @@ class ChunkedRows(LocalRows):
         return self._block(self._gathered(part), part)
 
     def beside(self, part):
-        # Without a look at the features.
+        # Do not read the features.
         _, y, weights = self._block(None, part)
         return y, weights
 
@@ -251,7 +251,7 @@ class ChunkedRows(LocalRows):
                        dtype=np.dtype(row_map.dtype), is_sparse=False, known_norms=None)
 
     def _gathered(self, indices):
-        """Return the features of rows at indices, in their order."""
+        """Return the features of the rows at `indices`, in the order of `indices`."""
         order = np.argsort(indices, kind="stable")
         ordered = indices[order]
         cuts = np.searchsorted(ordered, self.ends[:-1])
@@ -266,7 +266,7 @@ class ChunkedRows(LocalRows):
 
 
 def checksum(X):
-    """Return a checksum of the entries of a chunk, and of where they are."""
+    """Return a checksum of the entries of a chunk and, if sparse, of their indices."""
     parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
     found = 0
     for part in parts:

@@ -1,8 +1,8 @@
-"""Places that are workers of Dask: functions go there, and sums come back.
+"""Rows on Dask workers: functions are sent to the workers, and sums come back.
 
-Every pass is one task a place. A worker that is lost takes nothing with it: what it kept is made
-again elsewhere, and sums that are exact are the same. Errors come back as values: what a worker
-raises, it logs.
+Every pass is one task per place. If a worker is lost, its rows are computed again on another one,
+and exact sums stay the same. Errors come back as values, because a worker logs exceptions, which
+may quote data.
 """
 
 import dis
@@ -19,7 +19,7 @@ _RAISE = dis.opmap["RAISE_VARARGS"]
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why there is no answer, in words that carry no data value.
+    """An error of a worker, with a message that carries no data value.
 
     Parameters
     ----------
@@ -32,12 +32,13 @@ class Refusal:
 
     @classmethod
     def of(cls, error):
-        """Return what may be known of an error: its text only where this library raised it."""
+        """Return the safe part of an error: its text only if this library raised it."""
         trace = error.__traceback__
         while trace.tb_next is not None:
             trace = trace.tb_next
         frame = trace.tb_frame
-        # Compiled code has no frame: what it raises, and may quote, seems to come from its caller.
+        # Compiled code has no frame, so its errors, which may quote data, point at our frame. Only
+        # a `raise` statement there shows that this library wrote the message.
         ours = (frame.f_globals.get("__name__", "").split(".")[0] == "dpsk"
                 and frame.f_code.co_code[trace.tb_lasti] == _RAISE)
         kind = next((kind for kind in (TypeError, ValueError) if type(error) is kind),
@@ -47,11 +48,11 @@ class Refusal:
 
 
 class Cluster(Places):
-    """Places on workers of a client of Dask.
+    """Places on the workers of a Dask client.
 
-    The scheduler spreads what needs nothing, and sends functions to where most of what they need
-    is. Names of workers would outlive these: with all of them lost, tasks that ask for one of
-    them wait forever.
+    The scheduler spreads tasks without inputs, and runs other tasks where most of their inputs
+    are. Tasks are not pinned to named workers: if these workers were lost, the tasks would wait
+    forever.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ class Cluster(Places):
         except Exception as error:
             failed = type(error).__name__
         finally:
-            # Sums without noise do not stay on workers.
+            # Sums without noise must not stay on workers.
             for future in futures:
                 future.release()
         if failed is not None:
@@ -90,7 +91,7 @@ class Cluster(Places):
 
 
 def _run(function, *kept):
-    """Return what a function makes of what is kept; why not, if it raises."""
+    """Return ``function(*kept)``, or a `Refusal` if it raises or an input is one."""
     for each in kept:
         if isinstance(each, Refusal):
             return each

@@ -1,4 +1,4 @@
-"""Columns of a table, as they were declared: numbers in bins, or one of some categories."""
+"""Public descriptions of table columns: numeric with bounds, or categorical."""
 
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -12,7 +12,7 @@ __all__ = ["LEAST_WIDTH", "Column", "bin_edges", "check_columns", "described", "
            "is_frame", "refuse_dates", "refuse_twins"]
 
 
-#: Maps to [-1, 1] divide by half the distance of two bounds.
+#: Least distance of two bounds: maps to [-1, 1] divide by half of it.
 LEAST_WIDTH = 1e-100
 
 
@@ -24,13 +24,13 @@ class Column:
     ----------
     name : str or int
     dtype : dtype
-        What values drawn for it are stored in; of pandas, where that brought the table.
+        Dtype of synthetic values of the column; a pandas dtype if the table is a DataFrame.
     categories : list or None
-        None: the column holds numbers.
+        None for a numeric column.
     edges : tuple of float or None
-        Bounds of numbers, or with more than two of them the edges of bins; None where unknown.
+        Bounds of the numbers, or bin edges if more than two; None if unknown.
     declared : bool
-        Whether the user said so, rather than the dtype.
+        Whether the user declared the column; otherwise its description follows from the dtype.
     """
 
     name: object
@@ -41,12 +41,12 @@ class Column:
 
     @property
     def is_whole(self):
-        """bool : whether the numbers are whole."""
+        """bool : whether the column has an integer dtype."""
         return getattr(self.dtype, "kind", "O") in "iu"
 
     @property
     def choices(self):
-        """ndarray of shape (n_categories,) : the categories, objects unless all are numbers."""
+        """ndarray of shape (n_categories,) : the categories, objects unless all numeric."""
         if all(isinstance(each, Real) for each in self.categories):
             return np.array(self.categories)
         result = np.empty(len(self.categories), dtype=object)
@@ -55,36 +55,36 @@ class Column:
 
     @property
     def limits(self):
-        """(float, float) : what its dtype holds of numbers."""
+        """(float, float) : the range of numbers that the dtype can hold."""
         kind = getattr(self.dtype, "kind", "O")
         if kind not in "iuf":
             return -np.inf, np.inf
-        # Those of pandas have the kinds and sizes of NumPy's; sparse ones that of their entries.
+        # pandas dtypes have NumPy's kinds and item sizes; sparse dtypes have a subtype.
         held = np.dtype(f"{kind}{getattr(self.dtype, 'subtype', self.dtype).itemsize}")
         info = np.finfo(held) if kind == "f" else np.iinfo(held)
         low, high = float(info.min), float(info.max)
-        # The largest int64 is no double.
+        # The largest int64 is not representable as a double.
         return low, np.nextafter(high, low) if high > info.max else high
 
     @property
     def is_unknown(self):
-        """bool : whether the column holds numbers of which no bounds are known."""
+        """bool : whether the column is numeric without known bounds."""
         return self.categories is None and self.edges is None
 
     def bounded(self, bounds):
-        """Return this column, with `bounds` if none are known of its numbers."""
+        """Return this column, with `bounds` if it is numeric without known bounds."""
         return replace(self, edges=bounds, declared=False) if self.is_unknown else self
 
 
 def is_frame(X):
-    """Return whether rows come in a DataFrame of pandas."""
+    """Return whether X is a pandas DataFrame."""
     return hasattr(X, "columns") and hasattr(X, "iloc")
 
 
 def refuse_dates(X, kinds="mM"):
-    """Raise a ValueError where a column is of dates and the like, which NumPy takes for numbers.
+    """Raise a ValueError if a column holds dates, which NumPy converts to numbers.
 
-    `kinds` are those of dtypes that are neither numbers nor categories.
+    `kinds` are the kinds of the dtypes to refuse.
     """
     dtypes = zip(X.columns, X.dtypes, strict=True) if is_frame(X) else [
         (None, getattr(X, "dtype", None))]
@@ -96,14 +96,14 @@ def refuse_dates(X, kinds="mM"):
 
 
 def refuse_twins(X):
-    """Raise a ValueError where two columns have the same name."""
+    """Raise a ValueError if two columns have the same name."""
     if is_frame(X) and not X.columns.is_unique:
         twice = X.columns[X.columns.duplicated()].tolist()[0]
         raise ValueError(f"X has several columns {twice!r}; give every column a name of its own.")
 
 
 def check_columns(name, value):
-    """Raise a ValueError unless `value` is None, or describes columns."""
+    """Raise a ValueError unless `value` is None or a valid dict of columns."""
     remedy = ("must be None, or a dict from columns to lists of categories, or to tuples of "
               "increasing numbers: bounds, or edges of bins, such as {'age': (17, 90)}")
     if value is None:
@@ -118,10 +118,10 @@ def check_columns(name, value):
 
 
 def described(X, columns):
-    """Return the `Column` of every column of X, from what is declared and from dtypes.
+    """Return the `Column` of every column of X, from its declarations and dtypes.
 
-    A ValueError if a column is declared that is not there, if two have the same name, or if there
-    is no way to tell what may occur in one.
+    Raises a ValueError if a declared column does not exist, if two columns have the same name, or
+    if a column is neither numeric nor declared.
     """
     columns = {} if columns is None else columns
     if is_frame(X):
@@ -130,8 +130,8 @@ def described(X, columns):
     else:
         array = X if hasattr(X, "dtype") else discreetly("X", np.asarray, X)
         width = array.shape[1] if getattr(array, "ndim", 0) == 2 else 0
-        # What NumPy takes a list for follows from its entries: one may turn all into words. So
-        # does the length of words in an array: that of the longest.
+        # The dtype of a list depends on its entries, which are private: one string makes all of
+        # them strings. So does the item size of a string array, which is that of the longest.
         public = array is X and getattr(array.dtype, "kind", "U") not in "US"
         dtype = array.dtype if public else np.dtype(object)
         kinds = [(place, dtype) for place in range(width)]
@@ -149,11 +149,11 @@ def described(X, columns):
 
 
 def encoded(X, columns):
-    """Return X with the position of every category in its place; numbers stay.
+    """Return X with every category replaced by its index; numeric columns stay.
 
-    A ValueError if there is a category that was not declared; it does not quote it.
+    Raises a ValueError, which does not quote the value, if a category was not declared.
     """
-    # Sparse rows are refused later.
+    # Sparse matrices are refused later.
     if sparse.issparse(X) or not any(column.categories is not None for column in columns):
         return X
     if is_frame(X):
@@ -168,9 +168,9 @@ def encoded(X, columns):
 
 
 def bin_edges(low, high, n_bins, whole):
-    """Return the edges of even bins of numbers within bounds, float64.
+    """Return the edges of bins of equal width between bounds, float64.
 
-    Those of whole numbers lie midway between them, so that every bin holds some.
+    Edges of whole numbers lie midway between two of them, so that every bin contains at least one.
     """
     if not whole:
         return np.linspace(low, high, n_bins + 1)
@@ -179,8 +179,7 @@ def bin_edges(low, high, n_bins, whole):
 
 
 def _column(name, dtype, given):
-    # What was declared takes the place of categories that the dtype holds, which may be those of
-    # the rows.
+    # A declaration overrides the categories of the dtype, which may have been found in the rows.
     if isinstance(given, list):
         _refuse_kind(name, dtype, given)
         if hasattr(dtype, "categories"):
@@ -198,7 +197,7 @@ def _column(name, dtype, given):
 
 
 def _refuse_kind(name, dtype, categories):
-    """Raise a ValueError where a dtype tells that no cell can be one of the categories."""
+    """Raise a ValueError if no cell of a dtype can equal one of the categories."""
     words = any(isinstance(each, (str, bytes)) for each in categories)
     if words and getattr(dtype, "kind", "O") in "biuf":
         raise ValueError(f"columns: {name!r} has words for categories, but X has a column of "
@@ -212,7 +211,7 @@ def _refuse_kind(name, dtype, categories):
 
 
 def _positions(values, column):
-    """Return the position of every value among the categories of its column, as float64."""
+    """Return the index of every value among the categories of its column, float64."""
     places = {category: float(place) for place, category in enumerate(column.categories)}
 
     def found():

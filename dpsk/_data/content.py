@@ -1,4 +1,4 @@
-"""A digest of a table that does not depend on how it is stored, chunked or spread."""
+"""A digest of a table, independent of how it is stored, chunked or distributed."""
 
 import hashlib
 
@@ -13,15 +13,15 @@ _SIZE = 32
 
 
 def table_digest(rows):
-    """Return a digest of the rows of a source with their targets and weights, in their order.
+    """Return a digest of the ordered rows of a source with their targets and weights.
 
     Memory order, strides, the sign of zero, the container, chunks and places make no difference.
-    A CSR matrix has no duplicates. Weights of 1 are no weights.
+    A CSR matrix must have no duplicates. Weights of 1 give the same digest as no weights.
 
-    Every row has a digest of its own, its place included, and these are added: an order in which
-    they are added makes no difference either.
+    The digest hashes the sum of one digest per row. A row's digest includes the index of the row,
+    so the order of summation does not matter.
     """
-    # Weights as they came, whatever they are lowered to.
+    # Use the given weights, before they are clipped to their bound.
     total = sum(rows.with_weight_bound(np.inf).each(_digests_sum)) % (1 << 8 * _SIZE)
     facts = repr((len(rows), rows.n_features, total))
     return hashlib.sha256(facts.encode()).digest()
@@ -46,8 +46,7 @@ def _digests_sum(rows):
 
 
 def _entries(X):
-    """Return where every row ends among the bytes of the columns and of the values of non-zeros.
-    """
+    """Return byte offsets of row ends, and bytes of column indices and nonzero values."""
     if sparse.issparse(X):
         kept = X.data != 0
         owners = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[kept]
@@ -61,9 +60,9 @@ def _entries(X):
 
 
 def _beside(block):
-    """Return the bytes of the targets and weights of a block, alike for every row."""
+    """Return the targets and weights of a block as bytes, equally many for every row."""
     n = block.X.shape[0]
     weights = np.ones(n) if block.weights is None else block.weights
     columns = np.column_stack([block.y.reshape(n, -1), weights])
-    # -0.0 plus 0.0 is 0.0.
+    # Adding 0.0 turns -0.0 into 0.0.
     return (columns.astype("<f8") + 0.0).tobytes()

@@ -1,6 +1,6 @@
-"""Tables of Dask, whose chunks stay where they are.
+"""Dask collections, whose chunks stay on their workers.
 
-Dask is imported where a collection of it is handed over, and nowhere else.
+Dask is imported only if a Dask collection is passed.
 """
 
 import pickle
@@ -21,15 +21,15 @@ from dpsk._data.weights import check_weights
 
 __all__ = ["delayed_chunks", "like_rows", "opened_dask", "whole_rows"]
 
-#: The part of a worker's memory that sums may fill with chunks that are made anew otherwise.
+#: Fraction of a worker's memory that may cache chunks, which are otherwise computed again.
 _SHARE = 0.4
 
 
 def opened_dask(estimator, X, y, sample_weight, weight_dtype, checks, target_checks):
-    """Return the rows of collections of Dask, checked where they are, as `opened` does.
+    """Return the rows of Dask collections, validated in place, as `opened` does.
 
-    On the workers of the client that is current, or one chunk after another in this process where
-    there is none.
+    The work runs on the workers of the current client. Without a client it runs in this process,
+    one chunk after another.
     """
     like = check_block(estimator, like_rows(X), **checks)
     chunks = _Chunks(X, y, sample_weight, like.shape[1])
@@ -49,7 +49,7 @@ def opened_dask(estimator, X, y, sample_weight, weight_dtype, checks, target_che
     if len({is_sparse for _, is_sparse in found}) > 1:
         raise ValueError("X: some chunks are sparse and some are dense; let all be of one kind.")
     starts = [0, *accumulate(int(by_chunk[place]) for place in range(len(by_chunk)))]
-    # Places without rows have no part in what follows.
+    # Leave out places without rows.
     used = [place for place, (sizes, _) in enumerate(found) if sum(sizes)]
     kept, order, sizes = ([listed[place] for place in used]
                           for listed in (kept, order, [sizes for sizes, _ in found]))
@@ -63,7 +63,7 @@ def opened_dask(estimator, X, y, sample_weight, weight_dtype, checks, target_che
 
 
 class _Chunks:
-    """Chunks of features, targets and weights that go together; a source of `dpsk.sources`."""
+    """Aligned chunks of features, targets and weights; a source as in `dpsk.sources`."""
 
     n, cache_bytes = None, 0
 
@@ -89,15 +89,15 @@ class _Chunks:
             yield dask.compute(*parts)
 
     def _are_held(self, client):
-        """Return whether chunks rest on what workers hold for a client already."""
+        """Return whether chunks depend on results that workers already hold for a client."""
         held = set(client.futures)
         return any(not held.isdisjoint(graph) for graph in self._graphs)
 
     def placed(self, client, opening):
-        """Return a Cluster, what stands for the rows of each place, and which chunks it has.
+        """Return a Cluster, and for each place a future of its rows and its chunk indices.
 
-        Chunks that are on workers already stay there. Others are made anew in every pass, by the
-        task of their place, one after another.
+        Chunks that are on workers already stay there. Other chunks are computed again in every
+        pass, one after another, by the task of their place.
         """
         from distributed import wait
         if self._are_held(client):
@@ -126,16 +126,16 @@ class _Chunks:
 
 
 def _open(name, checks, target_checks, weight_dtype, n_places, *given):
-    """Return the rows of one place of several, checked.
+    """Return the validated rows of one of several places.
 
-    `given` are lists of chunks of features, targets and weights, or the `_recipe` of them.
+    `given` holds lists of chunks of features, targets and weights, or the `_recipe` of them.
     """
     held = len(given) == 3
     reader = Reader(held)
     for X, *beside in zip(*given, strict=True) if held else guarded(partial(_computed, *given)):
         reader.add(check_part(name, X, **checks), *beside)
     y, weights = reader.beside()
-    # A place may have no rows, or one.
+    # A place may have fewer than two rows.
     y = check_targets(name, y, reader.n, {**target_checks, "ensure_min_samples": 0})
     rows = reader.rows(y) if held else reader.rows(
         y, partial(features_again, partial(_computed, *given, 1), name, checks), _room(n_places))
@@ -143,28 +143,28 @@ def _open(name, checks, target_checks, weight_dtype, n_places, *given):
 
 
 def _room(n_places):
-    """Return how many bytes of this worker may be filled, if there are so many places."""
+    """Return how many bytes this worker may cache, given the number of places."""
     from distributed import get_worker
     from distributed.system import MEMORY_LIMIT
     limit = get_worker().memory_manager.memory_limit
-    # Workers without a limit share a machine.
+    # Workers without a memory limit share the memory of one machine.
     return int(_SHARE * (limit or MEMORY_LIMIT / n_places))
 
 
 def _recipe(chunks):
-    """Return, pickled, what makes chunks, each of features, targets and weights, and no more."""
+    """Return the pickled keys and task graph of some chunks, without unneeded tasks."""
     import cloudpickle
     from dask.optimization import cull
     keys = [[None if part is None else part.key for part in parts] for parts in chunks]
     parts = [part for part in chain.from_iterable(chunks) if part is not None]
-    # Chunks of a collection have one graph, of all of them.
+    # All chunks of a collection share one graph.
     graphs = {id(part.dask): part.dask for part in parts}.values()
     graph = dict(chain.from_iterable(each.items() for each in graphs))
     return cloudpickle.dumps((cull(graph, [part.key for part in parts])[0], keys))
 
 
 def _computed(recipe, count=3):
-    """Yield features, targets and weights of chunks that are made here, or the first of these."""
+    """Compute chunks here; yield the first `count` of features, targets and weights."""
     from dask import get
     from dask.optimization import cull
     graph, keys = pickle.loads(recipe)
@@ -175,7 +175,7 @@ def _computed(recipe, count=3):
 
 
 def _runs(order, sizes, starts):
-    """Return where the chunks are, in their order: first row, place, and first row there."""
+    """Return a sorted tuple (first row, place, first row in that place) of all chunks."""
     runs = []
     for place, chunks in enumerate(order):
         inside = 0
@@ -187,7 +187,7 @@ def _runs(order, sizes, starts):
 
 
 def _with_offsets(offsets, sizes, rows):
-    # What a worker kept may have been made anew.
+    # The rows may have been computed again after a worker was lost.
     if rows.sizes != sizes:
         raise RuntimeError("X could not be read again: chunks have other numbers of rows; they "
                            "must be the same every time. What was charged stays charged.")
@@ -199,16 +199,16 @@ def _some_weight(rows):
 
 
 def like_rows(X):
-    """Return two rows of the columns and dtypes of a collection, and none of its entries."""
+    """Return two rows with a collection's columns and dtypes, but not its entries."""
     if hasattr(X, "_meta_nonempty"):
-        # Types of pandas that may miss entries do so there.
+        # Dask's example rows have missing values in nullable columns: fill them.
         return X._meta_nonempty.ffill().bfill()
     rows = np.zeros((2, *X.shape[1:]), X.dtype)
     return sparse.csr_matrix(rows) if sparse.issparse(X._meta) else rows
 
 
 def _along(name, given, X):
-    """Return targets or weights as a collection, chunked as X is where sizes are known."""
+    """Return targets or weights as a collection with the chunks of X, if known."""
     from dask import array
     sizes = X.chunks[0] if getattr(X, "chunks", None) else None
     known = sizes is not None and not np.isnan(sizes).any()
@@ -226,23 +226,23 @@ def _along(name, given, X):
 
 
 def whole_rows(X):
-    """Return a collection of which every chunk has all columns."""
+    """Return a collection in which every chunk has all columns."""
     return X.rechunk({1: -1}) if getattr(X, "chunks", None) and X.numblocks[1] > 1 else X
 
 
 def delayed_chunks(collection, optimize_graph=True):
-    """Return what makes each chunk of rows, a list."""
+    """Return a list of delayed objects, one per chunk of rows."""
     return np.ravel(collection.to_delayed(optimize_graph=optimize_graph)).tolist()
 
 
 def _delayed_together(collections):
-    """Return what makes each chunk of collections that go together, lists, None for None.
+    """Return the delayed chunks of aligned collections, one list each, None for None.
 
-    What several arrays are made from is made once; frames are optimized one by one.
+    Tasks that several arrays share are computed once; frames are optimized one by one.
     """
     import dask
     arrays = [each if hasattr(each, "rechunk") else None for each in collections]
-    # Fused tasks would be each array's own.
+    # Fusion would copy shared tasks into each array.
     with dask.config.set({"optimization.fuse.active": False}):
         arrays = dask.optimize(*arrays)
     return [None if whole is None else delayed_chunks(whole) if each is None
@@ -251,14 +251,14 @@ def _delayed_together(collections):
 
 
 def _workers(client):
-    """Return the addresses of workers, of which there is at least one."""
+    """Wait for at least one worker, and return the addresses of all workers."""
     client.wait_for_workers(1)
-    # Not `scheduler_info`: the client refreshes that in the background, without workers.
+    # `scheduler_info` would not do: its background refresh leaves out the workers.
     return sorted(client.nthreads())
 
 
 def _current_client():
-    """Return the client of Dask's distributed scheduler that is current, or None."""
+    """Return the current client of Dask's distributed scheduler, or None."""
     try:
         from distributed import get_client
         client = get_client()

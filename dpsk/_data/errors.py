@@ -1,4 +1,4 @@
-"""Calls that may fail on the rows, with errors that never carry a data value."""
+"""Calls on rows whose errors and warnings carry no data values."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["discreetly", "quietly", "without_warnings"]
 
-# Messages of validation, up to where they might go on to quote data. They name types, shapes,
-# columns and rules only.
+# Safe messages of input validation, which name only types, shapes, columns and rules. Text after
+# the match is dropped, as it may quote data.
 _SAFE = re.compile("|".join([
     r"Found array with \d+ (sample|feature)\(s\) \(shape=[\d(), ]+\) while a minimum of \d+ is "
     r"required( by \w+)?\.",
@@ -55,7 +55,7 @@ _SAFE_WARNINGS = {
 _RESHAPE = (" Reshape your data either using array.reshape(-1, 1) if your data has a single "
             "feature or array.reshape(1, -1) if it contains a single sample.")
 _NUMBERS = "; {what} must be numeric."
-# Messages that quote data after these first words, and how they end instead.
+# Messages that quote data after these first words, with a safe ending instead.
 _HEADS = {
     "Expected 2D array, got 1D array instead": "." + _RESHAPE,
     "Expected 2D array, got scalar array instead": "." + _RESHAPE,
@@ -68,15 +68,16 @@ def discreetly(what: str, function: Callable[..., Any], *args: Any, **kwargs: An
     """Call ``function(*args, **kwargs)`` and strip data values from its errors.
 
     scikit-learn's and NumPy's messages may quote an entry ("could not convert string to float:
-    'abc'"). The type of a TypeError, an AttributeError, an OverflowError or a ValueError is kept,
-    and the text where it is known to name shapes, types and columns only; any other error, and a
-    text that is withheld, becomes a ValueError. `what` names the argument in it, such as "X".
+    'abc'"). A message is kept only if it is known to name shapes, types and columns alone. It is
+    raised as a TypeError, an AttributeError or an OverflowError if the error was one, else as a
+    ValueError. If the message is withheld, a ValueError is raised. `what` is the name of the
+    argument in messages, such as "X".
     """
     try:
         with np.errstate(all="ignore"), heard() as texts:
             result = function(*args, **kwargs)
     except BudgetExceededError:
-        # Names, prices and remedies alone.
+        # This message carries only names, privacy costs and remedies.
         raise
     except Exception as error:
         kind, message = _public_form(what, error)
@@ -88,7 +89,7 @@ def discreetly(what: str, function: Callable[..., Any], *args: Any, **kwargs: An
 
 
 def _warn_again(texts: list[str]) -> None:
-    """Repeat the warnings whose text speaks of shapes and names only, and drop the others."""
+    """Repeat warnings whose text names only shapes and features, and drop the others."""
     for text in texts:
         for safe, category in _SAFE_WARNINGS.items():
             if safe.match(text):
@@ -101,7 +102,7 @@ def _public_form(what: str, error: Any) -> tuple[type[Any], str]:
                  if isinstance(error, base)), ValueError)
     safe = _SAFE.match(text)
     if safe:
-        # scikit-learn names the argument only where it was told.
+        # scikit-learn does not name the argument unless `input_name` was passed.
         named = re.sub(r"^Input contains", f"Input {what} contains", safe.group(0))
         return kind, named if " or " not in what else safe.group(0)
     for head, end in _HEADS.items():
@@ -114,15 +115,15 @@ def _public_form(what: str, error: Any) -> tuple[type[Any], str]:
 
 def without_warnings(function: Callable[..., Any], *args: Any,
                      **kwargs: Any) -> Any:
-    """Call ``function(*args, **kwargs)`` with warnings off, as they may depend on the rows."""
+    """Call ``function(*args, **kwargs)`` without warnings, as they may depend on rows."""
     with muted():
         return function(*args, **kwargs)
 
 
 def quietly(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` with floating-point errors off, as which of them occur is data.
+    """Decorate `function` to ignore floating-point errors, which depend on the data.
 
-    A caller may have set NumPy's and SciPy's to warn or to raise.
+    A caller may have set NumPy or SciPy to warn or to raise at such errors.
     """
     @wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Which rows belong together, as those of one person do."""
+"""Groups of rows, such as all rows of one user, for user-level privacy."""
 
 import hashlib
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ __all__ = ["Groups", "group_codes", "groups_of", "one_a_row", "units_of"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Groups:
-    """The group of every row. How many there are is public; sizes and members are not.
+    """The group of every row; only the number of groups is public.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class Groups:
     sizes : ndarray of float64, shape (n,)
         The number of rows in every row's group.
     random_state : RandomState
-        Rules the public draws of rows that stand for groups.
+        Seeds the public randomness that picks one row to represent each group.
     """
 
     count: int
@@ -36,17 +36,16 @@ class Groups:
 
     @classmethod
     def of(cls, codes, random_state=None):
-        """Return the groups of rows with the index of every row's group, each of which occurs."""
+        """Return the groups, given the group index of every row; no group may be empty."""
         counts = np.bincount(codes)
         return cls(len(counts), codes, counts.astype(np.float64)[codes], random_state)
 
     def piece(self, part):
-        """Return the groups of a slice of the rows, of their sizes in the whole table."""
+        """Return the groups of a slice of the rows, with their sizes in the whole table."""
         return Groups(self.count, self.codes[part], self.sizes[part])
 
     def subset(self, units):
-        """Return the indices of the rows of some groups, as they stand, and the groups of these.
-        """
+        """Return the sorted row indices of some groups, and the groups of these rows."""
         inside = np.zeros(self.count, bool)
         inside[units] = True
         rows = np.flatnonzero(inside[self.codes])
@@ -58,17 +57,17 @@ class Groups:
         n = len(self.codes)
         member = sparse.csr_matrix((np.ones(n, bool), self.codes, np.arange(n + 1)),
                                    (n, self.count))
-        # Rows of a column stay in order: a stable sort, by counting.
+        # Each column keeps its rows in order, so this is a stable counting sort.
         return member.tocsc().indices
 
     @cached_property
     def _ends(self):
-        """ndarray : where each group begins and ends in that order."""
+        """ndarray : the start of each group in `order`, and the number of rows."""
         counts = np.bincount(self.codes, minlength=self.count)
         return np.append(0, np.cumsum(counts))
 
     def members(self):
-        """Return the indices of the rows of every group, a list."""
+        """Return a list with the row indices of every group."""
         return np.split(self.order, self._ends[1:-1])
 
     def lengths(self, units):
@@ -76,19 +75,19 @@ class Groups:
         return self._ends[units + 1] - self._ends[units]
 
     def places_of(self, units):
-        """Return where in their order the rows of some groups are, one group after another."""
+        """Return the positions in `order` of the rows of some groups, group by group."""
         lengths = self.lengths(units)
         starts = np.cumsum(lengths) - lengths
         return np.repeat(self._ends[units] - starts, lengths) + np.arange(lengths.sum())
 
     def rows_of(self, units):
-        """Return the indices of the rows of some groups, one group after another."""
+        """Return the indices of the rows of some groups, group by group."""
         return self.order[self.places_of(units)]
 
     def one_each(self, random_state):
         """Return the index of one row of every group, drawn by public randomness.
 
-        Which row of a group it is follows from its own number of rows, and from no other group.
+        The position of the row in its group depends on the size of that group only.
         """
         drawn = public_uniforms(random_state, "rows that stand for groups", self.count)
         lengths = np.diff(self._ends)
@@ -96,31 +95,31 @@ class Groups:
 
     @cached_property
     def shown(self):
-        """ndarray : the index of one row of every group, as `one_each` draws it, once."""
+        """ndarray : the index of one row of every group, drawn once by `one_each`."""
         if not np.diff(self._ends).all():
             raise NotImplementedError("Some of these groups have no rows in this part of a table.")
         return self.one_each(self.random_state)
 
     def digest(self):
-        """Return a digest of who belongs to whom."""
+        """Return a digest of the group index of every row."""
         return hashlib.sha256(self.codes.astype("<i8").tobytes()).digest()
 
 
 def units_of(groups: Groups | None) -> str:
-    """Return what messages call those who are protected."""
+    """Return the name of the privacy unit in messages."""
     return "rows" if groups is None else "groups of rows"
 
 
 def groups_of(labels, n_samples, unit="rows", random_state=None):
-    """Return the `Groups` of so many rows with labels, or None for None."""
+    """Return the `Groups` of rows with group labels, or None for None."""
     codes = group_codes(labels, n_samples, unit)
     return None if codes is None else Groups.of(codes, random_state)
 
 
 def group_codes(labels, n_samples, unit="rows"):
-    """Return the index of every row's group among the labels that occur, or None for None.
+    """Return the group index of every row among the sorted labels, or None for None.
 
-    `unit` is what messages call rows; none of them carries a label.
+    `unit` is the name of rows in messages, which never carry a label.
     """
     if labels is None:
         return None
@@ -137,7 +136,7 @@ def group_codes(labels, n_samples, unit="rows"):
 
 
 def one_a_row(name, values, n_samples, unit="rows"):
-    """Return an array of one entry a row."""
+    """Return an array with one entry per row, or raise a ValueError."""
     values = discreetly(name, np.asarray, values)
     if values.shape != (n_samples,):
         raise ValueError(f"{name} of shape {values.shape}: must be one entry for each of the "
@@ -146,9 +145,9 @@ def one_a_row(name, values, n_samples, unit="rows"):
 
 
 def _uncast(given, labels):
-    """Return labels as they were given, where they became words on the way to an array.
+    """Return labels as objects if NumPy has converted a list of them to strings.
 
-    Beside a word 1 and 1.0 would be two groups, and what is no number a word.
+    As strings, 1 and 1.0 would be two groups, and NaN would be an ordinary label.
     """
     if labels.dtype.kind not in "SU" or hasattr(given, "dtype"):
         return labels
@@ -156,9 +155,9 @@ def _uncast(given, labels):
 
 
 def _tell_groups_apart(labels):
-    """Return whether labels are words, finite numbers or times: others may differ from themselves.
+    """Return whether all labels are strings, finite numbers or times.
 
-    Rows of one group would then count as groups of their own.
+    Other labels, such as NaN, may differ from themselves, which would split a group into rows.
     """
     if labels.dtype.kind == "O":
         return all(isinstance(label, (str, bytes)) or (
@@ -168,15 +167,15 @@ def _tell_groups_apart(labels):
 
 
 def _distinct(labels):
-    """Return distinct labels, and the index of every label among them."""
+    """Return the sorted distinct labels, and the index of every label among them."""
     if labels.dtype.kind != "O":
         return np.unique(labels, return_inverse=True)
-    # In the order of rows the index of a group would follow from the rows of others.
+    # Sort them: in the order of rows, the index of a group would depend on rows of other groups.
     distinct = sorted(set(labels.tolist()), key=_rank)
     places = {label: place for place, label in enumerate(distinct)}
     return distinct, np.array([places[label] for label in labels.tolist()])
 
 
 def _rank(label):
-    """Return what orders labels: numbers, then words, which have no order side by side."""
+    """Return a sort key: numbers, then strings, then bytes, which cannot be compared."""
     return isinstance(label, str) + 2 * isinstance(label, bytes), label

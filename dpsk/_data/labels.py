@@ -1,4 +1,4 @@
-"""Class labels to indices, without quoting a label in an error."""
+"""Encode class labels as indices, without quoting a label in an error."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["encode_labels", "encoded_rows", "label_array", "labels_fact"]
 
 
-#: Labels that are looked up at once, and the range of whole numbers within which all are counted.
+#: Labels per lookup, and the range of integer labels below which they are found by counting.
 _PART, _MOST_COUNTED = 1 << 20, 1 << 16
-#: Declared labels that a message lists.
+#: Number of declared labels that a message lists at most.
 _MOST_LISTED = 10
 
 
@@ -30,11 +30,12 @@ def encode_labels(
         y: Any, classes: Any, name: str, what: str = "y",
         parameter: str = "classes"
 ) -> tuple[IntArray | FloatArray | BoolArray | AnyArray, IntArray]:
-    """Return the sorted classes and the index of every label of `y` among them, int64, shape (n,).
+    """Return the sorted classes, and the index of every label of `y`, shape (n,).
 
-    `classes` is the public label set; None to take it from `y`. `name`, `what` and `parameter`
-    name estimator, labels and label set in messages. A ValueError if `classes` is None and `y`
-    holds no class labels or one class only; if `classes` are no labels, or `y` holds another.
+    `classes` is the public label set; None takes it from `y`. `name`, `what` and `parameter` are
+    the names of estimator, labels and label set in messages. Raises a ValueError if `classes` is
+    None and `y` holds no class labels or one class only, if `classes` is no valid label set, or
+    if `y` holds a label outside of it.
     """
     if classes is None:
         classes = _several(_label_set(y, what), name, what, parameter)
@@ -46,9 +47,9 @@ def encode_labels(
 
 def encoded_rows(rows: RowSource, classes: Any, name: str, what: str = "y",
                  parameter: str = "classes") -> tuple[AnyArray, RowSource]:
-    """Return the sorted classes, and rows with the index of every label among them as target.
+    """Return the sorted classes, and rows with class indices as targets.
 
-    As `encode_labels` does, of a source.
+    Works like `encode_labels`, for a source.
     """
     if classes is None:
         classes = _several(_joined(rows.each(_labels_here, what)), name, what, parameter)
@@ -59,19 +60,19 @@ def encoded_rows(rows: RowSource, classes: Any, name: str, what: str = "y",
 
 
 def label_array(labels: Any) -> AnyArray:
-    """Return labels as an array in which whole numbers of any size stay whole."""
+    """Return labels as an array in which integers of any size stay exact."""
     array = np.asarray(labels)
     if array.dtype.kind == "f" and not hasattr(labels, "dtype") and array.ndim == 1 and len(
             array) and all(isinstance(label, Integral) for label in labels):
-        # NumPy takes them for doubles where one is beyond int64.
+        # NumPy converts a list of integers to doubles if one of them is beyond int64.
         return np.array([*labels], np.uint64 if min(labels) >= 0 else object)
     return array
 
 
 def _declared(classes: Any, parameter: str) -> IntArray | FloatArray | AnyArray | BoolArray:
-    """Return the sorted label set that was declared; a ValueError if it is none."""
+    """Return the sorted declared label set, or raise a ValueError if it is invalid."""
     declared = label_array(classes)
-    # Not only once one of them occurs in a row.
+    # Refuse fractions here, and not only if one of them occurs in a row.
     fractions = [label for label in np.ravel(declared).tolist()
                  if isinstance(label, (float, np.floating))
                  and not float(label).is_integer()]
@@ -88,7 +89,7 @@ def _declared(classes: Any, parameter: str) -> IntArray | FloatArray | AnyArray 
 
 def _several(classes: IntArray | AnyArray | FloatArray | BoolArray, name: str, what: str,
              parameter: str) -> IntArray | AnyArray | BoolArray | FloatArray:
-    """Return the label set that was found; a ValueError if there is one label only."""
+    """Return the label set, or raise a ValueError if it has fewer than two labels."""
     if len(classes) < 2:
         raise ValueError(f"{name} needs at least two classes, and {what} holds one class only; "
                          f"declare the label set with {parameter}= if that is as intended.")
@@ -107,13 +108,13 @@ def _check_known(known: bool, what: str, parameter: str, classes: AnyArray) -> N
 def _label_set(y: Any, what: str) -> IntArray | AnyArray | BoolArray | FloatArray:
     """Return the sorted labels that occur."""
     if np.ndim(y) == 1 and len(y) and np.asarray(y).dtype.kind == "i":
-        # Whole numbers are labels, and mostly few; durations count as such for issubdtype.
+        # Integers are always labels. Test the kind: timedelta is a subdtype of integers in NumPy.
         return _whole_numbers(np.asarray(y))
     try:
         discreetly(what, without_warnings, check_classification_targets, y)
         return discreetly(what, np.unique, y)
     except TypeError as error:
-        # NumPy's words tell of types that were compared, and not of labels.
+        # This message of NumPy names the compared types, and no label.
         if "'<' not supported" not in str(error):
             raise
     raise ValueError(f"{what} holds labels of several kinds, or a missing one; give labels of one "
@@ -121,7 +122,7 @@ def _label_set(y: Any, what: str) -> IntArray | AnyArray | BoolArray | FloatArra
 
 
 def _whole_numbers(y: Any) -> IntArray:
-    """Return the sorted whole numbers that occur in an array."""
+    """Return the sorted distinct integers of an array."""
     low, high = int(y.min()), int(y.max())
     if high - low >= _MOST_COUNTED:
         return np.unique(y)
@@ -154,21 +155,21 @@ def _all_known(y: Any, classes: IntArray | FloatArray | AnyArray | BoolArray, wh
         return discreetly(what, lambda: all(
             bool(np.all(classes[_positions(classes, part)] == part)) for part in parts))
     except TypeError:
-        # What cannot be compared with a label is none of them.
+        # A value that cannot be compared with the labels is not among them.
         return False
 
 
 def labels_fact(labels: Any, declared: Any, kind: str = "class", source: str = "y") -> str:
-    """Return what is taken as public of a label set, for the certificate.
+    """Return the public fact about a label set, for the certificate.
 
-    `declared` is the set that was given, None where it was taken from the rows, from `source`.
+    `declared` is the declared label set, or None if it was taken from the rows, from `source`.
     """
     origin = f"taken from {source}" if declared is None else "declared"
     return f"the set of {len(labels)} {kind} labels ({origin})"
 
 
 def _small_positions(classes: IntArray | AnyArray | BoolArray | FloatArray, y: Any) -> IntArray:
-    """Return what `_positions` does, in few bytes: beside many rows eight each would count."""
+    """Return the result of `_positions` in the smallest integer dtype, to save memory."""
     codes = np.empty(len(y), np.min_scalar_type(-len(classes)))
     for start in range(0, len(y), _PART):
         part = slice(start, start + _PART)
@@ -177,6 +178,6 @@ def _small_positions(classes: IntArray | AnyArray | BoolArray | FloatArray, y: A
 
 
 def _positions(classes: IntArray | FloatArray | AnyArray | BoolArray, y: Any) -> IntArray:
-    """Return the index among the sorted `classes` of every label, which is one of them."""
+    """Return the index of every label in the sorted `classes`, which must hold it."""
     codes = np.searchsorted(classes, y)
     return np.minimum(codes, len(classes) - 1, out=codes)

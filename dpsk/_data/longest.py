@@ -1,4 +1,4 @@
-"""The longest row of a source, wherever its rows are."""
+"""The largest l2 norm of the rows of a source."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ if TYPE_CHECKING:
 
 __all__ = ["longest"]
 
-#: Rows whose norms are taken at once.
+#: Number of rows whose norms are computed at once.
 _PART = 1 << 16
 
 
 def longest(rows: RowSource) -> float:
-    """Return the largest l2 norm of the rows of a source: sensitive."""
+    """Return the largest l2 norm of the rows of a source, a sensitive value."""
     return max(rows.each(_longest_here))
 
 

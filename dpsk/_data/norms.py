@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 __all__ = ["absolute_sums", "row_norms"]
 
-#: The buffer of einsum: of more entries it adds up a row by itself otherwise than beside others.
+#: Buffer size of einsum: sums of longer rows would depend on whether the row stands alone.
 _WIDTH = 1 << 13
 
 
 def row_norms(X: Any) -> FloatArray:
-    """Return l2 norms of rows in float64, right for entries whose squares overflow too."""
+    """Return l2 norms of rows in float64, also if squares of entries overflow."""
     dense = not sparse.issparse(X)
     with np.errstate(over="ignore"):
-        # Strided rows are added up in another order than contiguous ones.
+        # The order of summation depends on memory layout, so make rows contiguous.
         X = np.ascontiguousarray(X) if dense else X
         norms = square_sums(X) if dense else _csr_square_sums(X)
         np.sqrt(norms, out=norms)
@@ -38,7 +38,7 @@ def row_norms(X: Any) -> FloatArray:
 def absolute_sums(X: Any, scale: FloatArray | None = None) -> FloatArray:
     """Return the l1 norms of rows times their `scale`, in float64.
 
-    Scaling comes first, so that nothing overflows.
+    Entries are scaled before they are added, to avoid overflow.
     """
     sums = np.empty(X.shape[0])
     if sparse.issparse(X):
@@ -58,7 +58,7 @@ def absolute_sums(X: Any, scale: FloatArray | None = None) -> FloatArray:
 
 
 def square_sums(X: Any) -> FloatArray:
-    """Return the sums of squares of contiguous rows, each as if it were alone."""
+    """Return the sums of squares of contiguous rows, independent of the other rows."""
     sums = np.zeros(X.shape[0])
     for start in range(0, X.shape[1], _WIDTH):
         part = X[:, start:start + _WIDTH]

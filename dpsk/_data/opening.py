@@ -1,4 +1,4 @@
-"""Sources of rows that a caller hands over, checked in one pass."""
+"""Read and validate a caller's source of rows in one pass."""
 
 from dataclasses import replace
 from functools import partial
@@ -18,20 +18,20 @@ __all__ = ["Reader", "check_targets", "features_again", "guarded", "opened", "pa
 
 
 def opened(estimator, source, y, sample_weight, weight_dtype, checks, target_checks):
-    """Return the rows of a source, read once and checked, with their targets as they came.
+    """Return the validated rows of a source after one pass, with validated targets.
 
-    The estimator's number and names of features are set. Targets and weights come with the blocks,
-    or all together.
+    Sets the number and names of features of the estimator. Targets and weights come either with
+    the blocks or as the arguments `y` and `sample_weight`.
 
     Parameters
     ----------
     estimator : DPEstimator
     source : object
-        As `is_source` knows them; see `dpsk.sources`.
+        Object that `is_source` accepts; see `dpsk.sources`.
     y, sample_weight : array-like of shape (n,) or None
     weight_dtype : callable, (object with dtype) -> dtype
     checks, target_checks : dict
-        Of scikit-learn's ``check_array`` and ``check_X_y``.
+        Parameters of scikit-learn's ``check_array`` and ``check_X_y``.
     """
     name, reader = type(estimator).__name__, Reader(held=False)
     for block in guarded(source.blocks):
@@ -39,7 +39,7 @@ def opened(estimator, source, y, sample_weight, weight_dtype, checks, target_che
         first = reader.dtype is None
         if not first:
             checks = {**checks, "dtype": reader.dtype}
-        # What is too little is seen at the end.
+        # The number of rows is checked at the end.
         X = check_block(estimator, X, reset=first, ensure_min_samples=0, **checks)
         reader.add(X, *beside)
     if _is_read_once(source):
@@ -55,27 +55,27 @@ def opened(estimator, source, y, sample_weight, weight_dtype, checks, target_che
 
 
 def check_targets(name, y, n_samples, target_checks):
-    """Return targets of so many rows as scikit-learn takes them, without a data value in errors.
+    """Return targets of `n_samples` rows, validated by scikit-learn.
 
-    `name` is that of the estimator.
+    `name` is the name of the estimator. Errors carry no data value.
     """
     if y is None:
         raise ValueError(f"This {name} estimator requires y to be passed, but the target y is "
                          "None.")
     check_target_cells(y, target_checks.get("y_numeric", False))
-    # One column stands for rows that are checked apart.
+    # A constant column takes the place of the features, which are validated separately.
     column = np.broadcast_to(np.int8(0), (n_samples, 1))
     checks = {"ensure_min_samples": 2, **target_checks}
     return discreetly("y", check_X_y, column, y, dtype=None, estimator=name, **checks)[1]
 
 
 class Reader:
-    """Findings of one pass over blocks of checked features.
+    """Collector of the results of one pass over blocks of validated features.
 
     Parameters
     ----------
     held : bool
-        Whether blocks stay in memory; others are read again, and compared.
+        Whether blocks stay in memory; if not, later passes read them again and compare checksums.
     """
 
     def __init__(self, held):
@@ -90,7 +90,7 @@ class Reader:
         return sum(size for size, _ in self.shapes)
 
     def add(self, X, y=None, weights=None):
-        """Take a block of features that were checked, and what is beside them."""
+        """Add a block of validated features, with its targets and weights."""
         place = len(self.shapes)
         if self.dtype is None:
             self.dtype, self._is_sparse = X.dtype, sparse.issparse(X)
@@ -113,7 +113,7 @@ class Reader:
             self._beside[name].append(values)
 
     def beside(self):
-        """Return the targets and weights of all blocks, None for what no block has."""
+        """Return the targets and the weights of all blocks, None if no block has them."""
         for name, found in self._beside.items():
             if found and len(found) != len(self.shapes):
                 raise ValueError(f"{name}: some blocks of X have it and some do not; let all "
@@ -124,7 +124,7 @@ class Reader:
         return [np.concatenate(found) if found else None for found in self._beside.values()]
 
     def rows(self, y, start=None, cache_bytes=0):
-        """Return the rows with targets `y`; ``start()`` begins a pass over those not held."""
+        """Return the rows with targets `y`; ``start()`` begins a pass if none are held."""
         chunks = ReadChunks(start, self.shapes, self._checksums) if self._held is None else (
             HeldChunks(self._held))
         return ChunkedRows(chunks, tuple(size for size, _ in self.shapes), self.shapes[0][1],
@@ -133,9 +133,7 @@ class Reader:
 
 
 def guarded(start):
-    """Yield what the iterator of ``start()`` does; its own errors are replaced, as they may quote
-    data.
-    """
+    """Yield the blocks of ``start()``; replace its errors, as they may quote data."""
     blocks, place = None, 0
     while True:
         kind = None
@@ -150,13 +148,13 @@ def guarded(start):
             raise ValueError(f"X could not be read: block {place} raised {kind}; the details are "
                              "withheld, as they may quote data.")
         yield block
-        # Not a block more than is asked for.
+        # Release the block before the next one is read.
         del block
         place += 1
 
 
 def parts_of(block):
-    """Return features, targets and weights of a block; the last two are None where missing."""
+    """Return features, targets and weights of a block; the last two may be None."""
     if not isinstance(block, tuple):
         return block, None, None
     if not 1 <= len(block) <= 3:
@@ -166,13 +164,13 @@ def parts_of(block):
 
 
 def features_again(start, name, checks):
-    """Yield the features of the blocks of ``start()``, checked once more."""
+    """Yield the features of the blocks of ``start()``, validated again."""
     for block in start():
         yield check_part(name, parts_of(block)[0], **checks)
 
 
 def _check_said(source, reader):
-    """Raise a ValueError unless the blocks were what the source says of itself."""
+    """Raise a ValueError unless the blocks have the shape that the source declares."""
     n, width = reader.n, reader.shapes[0][1] if reader.shapes else 0
     if (n, width) != (n if source.n is None else source.n, source.n_features):
         raise ValueError(f"X says n={source.n!r}, n_features={source.n_features!r}, and its "
@@ -180,7 +178,7 @@ def _check_said(source, reader):
 
 
 def _given(name, whole, blocks):
-    """Return what was given as a whole or in blocks, None for neither."""
+    """Return the values passed to fit or those of the blocks, None if there are none."""
     if whole is not None and blocks is not None:
         raise ValueError(f"{name} is given to fit, and comes with the blocks of X too; leave one "
                          "of them out.")
@@ -188,13 +186,13 @@ def _given(name, whole, blocks):
 
 
 def _is_read_once(source):
-    """Return whether `blocks` gives the same iterator every time."""
+    """Return whether `blocks` returns the same iterator every time."""
     first, second = _next_pass(source), _next_pass(source)
     return first is not None and first is second
 
 
 def _next_pass(source):
-    """Return an iterator over the blocks of a source that is not read, None if there is none."""
+    """Return a new iterator over the blocks of a source, or None if that raises."""
     try:
         return iter(source.blocks())
     except Exception:  # as if a block could not be read

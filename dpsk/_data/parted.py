@@ -1,4 +1,4 @@
-"""Rows in several places, where functions go to the rows and answers are added."""
+"""Rows in several places, to which functions are sent and whose results are added."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 __all__ = ["PartedRows", "Places", "Threads", "in_places", "on_threads",
            "one_blas_thread"]
 
-#: Entries from which on another thread saves more than it costs.
+#: Number of entries per thread from which on another thread saves time.
 _WORTH_A_THREAD = 1 << 19
 
 
 class Places(ABC):
-    """Runs functions beside what is kept in some places, of which there is one each."""
+    """Runs one function per place, on objects that are kept there."""
 
     @abstractmethod
     def keep(self, functions: list[Any], *kept: list[Any]) -> list[Any]:
-        """Return what stands for what each function makes of what is kept, and stays there."""
+        """Call each function on its place's kept objects; return handles of the results."""
 
     @abstractmethod
     def fetch(self, functions: list[Any], *kept: list[Any]) -> list[Any]:
-        """Return what each function makes of what is kept, a list."""
+        """Call each function on its place's kept objects; return the list of results."""
 
 
 class Threads(Places):
@@ -51,25 +51,25 @@ class Threads(Places):
         return self.fetch(functions, *kept)
 
     def fetch(self, functions: list[Any], *kept: list[Any]) -> list[Any]:
-        # Threads of products beside these would wait for each other.
+        # BLAS threads would compete with the threads of the pool.
         with one_blas_thread():
             return list(self._pool.map(_silent, functions, *kept))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartedRows(RowSource):
-    """Rows of which each is in one of several places.
+    """Rows that are distributed over several places.
 
     Parameters
     ----------
     places : Places
     kept : list
-        What stands for the RowSource of every place.
+        Handles of the RowSource of every place.
     sizes : tuple of int
         The number of rows in every place.
     runs : tuple of (int, int, int)
-        Where runs of rows of the whole table are, in their order: the index of the first, its
-        place, and its index there.
+        Runs of consecutive rows, in the order of the table: the index of the first row in the
+        table, its place, and its index in that place.
     n_features : int
     dtype : dtype
     is_sparse, is_weighted : bool
@@ -77,7 +77,7 @@ class PartedRows(RowSource):
     holdout : RowSource or None
         Public rows, in this process.
     n_groups : int or None
-        The number of groups that rows are in, None where there are none.
+        The number of groups of rows; None without groups.
     """
 
     places: Places
@@ -114,7 +114,7 @@ class PartedRows(RowSource):
                                   "function makes of them.")
 
     def split(self, indices: IntArray) -> list[IntArray]:
-        """Return the indices of rows in their places, a list of arrays."""
+        """Convert indices of the table to a list of sorted index arrays, one per place."""
         starts, places, first = np.array(self.runs, dtype=np.intp).T
         order = np.sort(indices)
         run = np.searchsorted(starts, order, "right") - 1
@@ -160,7 +160,7 @@ class PartedRows(RowSource):
 
 
 class PartedHeld:
-    """Results of the rows of every place, which stay there; like `Held`.
+    """Objects made of the rows of every place, which stay there; like `Held`.
 
     Parameters
     ----------
@@ -172,9 +172,9 @@ class PartedHeld:
         self._source, self._kept = source, kept
 
     def added(self, method: str, *args: Any, rows: IntArray | None = None) -> Any:
-        """Return the sum over places of what a method returns.
+        """Return the sum over places of the results of a method.
 
-        `rows` are indices of rows to read, which the method takes last; None for all of them.
+        `rows` are indices of rows, passed as the last argument of the method; None means all rows.
         """
         if rows is None:
             calls = [methodcaller(method, *args)] * len(self._kept)
@@ -183,7 +183,7 @@ class PartedHeld:
         return added(self._source.places.fetch(calls, self._kept))
 
     def rows(self, method: str, *args: Any, width: int) -> RowSource:
-        """Return a source of the rows of so many columns that a method returns."""
+        """Return a source of the rows that a method returns, with `width` columns."""
         kept = self._source.places.keep([methodcaller(method, *args)] * len(self._kept),
                                         self._kept)
         return replace(self._source, kept=kept, n_features=width, dtype=np.dtype(np.float64),
@@ -191,12 +191,12 @@ class PartedHeld:
 
 
 def on_threads(rows: RowSource) -> RowSource:
-    """Return rows in memory on as many threads as pay, for sums that no order changes."""
+    """Distribute rows in memory over threads if that saves time; for exact sums only."""
     if not isinstance(rows, Rows):
         return rows
     count = rows.n_entries // _WORTH_A_THREAD
     if count >= 2:
-        # To count processors takes another process, the first time.
+        # The first count of processors starts another process, so avoid it for few rows.
         count = min(count, _openmp_effective_n_threads())
     if count < 2:
         return rows
@@ -205,7 +205,7 @@ def on_threads(rows: RowSource) -> RowSource:
 
 
 def in_places(places: Threads, parts: list[RowSource]) -> RowSource:
-    """Return sources of this process as rows in places, one after another."""
+    """Return consecutive sources of this process as `PartedRows`, one per place."""
     rows, sizes = parts[0], tuple(map(len, parts))
     return PartedRows(places, parts, sizes, runs_of(sizes), rows.n_features, rows.dtype,
                       rows.is_sparse, rows.is_weighted, rows.weight_bound,
@@ -213,7 +213,7 @@ def in_places(places: Threads, parts: list[RowSource]) -> RowSource:
 
 
 def runs_of(sizes: tuple[int, ...]) -> tuple[tuple[int, int, int], ...]:
-    """Return the runs of places of so many rows, one after another."""
+    """Return the runs of places that hold consecutive rows, given their sizes."""
     starts = accumulate((0, *sizes[:-1]))
     return tuple((start, place, 0) for place, start in enumerate(starts) if sizes[place])
 
@@ -227,7 +227,7 @@ def _of_rows(function: Callable[..., Any], args: tuple[Any, ...], rows: Any) -> 
 
 
 def one_blas_thread() -> Any:
-    """Return a context in which products of matrices run on the thread that asks for them."""
+    """Return a context in which matrix products use a single BLAS thread."""
     return _controller().limit(limits=1, user_api="blas")
 
 
@@ -237,7 +237,7 @@ def _controller() -> Any:
 
 
 def _silent(function: Callable[..., Any], *kept: Any) -> Any:
-    """Return ``function(*kept)``; floating-point warnings, which depend on rows, are ignored."""
-    # The setting of the calling thread does not reach this one.
+    """Return ``function(*kept)``; hide floating-point warnings, which depend on rows."""
+    # NumPy's error state of the calling thread does not apply to this thread.
     with np.errstate(all="ignore"):
         return function(*kept)

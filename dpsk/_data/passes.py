@@ -1,7 +1,7 @@
-"""Predictions of rows in passes of one shape, so that none follows from where its row stands.
+"""Predictions in batches of one shape, so that they do not depend on row position.
 
-Products of matrices round the last rows of a block otherwise. A row that stands elsewhere, as a
-group before it has more rows, could so fall to the other side of an edge.
+Matrix products round the last rows of a block differently. If an earlier group had more rows, a
+row would move, and its prediction could cross a threshold through rounding alone.
 """
 
 import numpy as np
@@ -10,12 +10,12 @@ from sklearn.utils.validation import _num_samples
 
 __all__ = ["InPasses"]
 
-#: Rows of a pass: a multiple of what any kernel takes at a time.
+#: Number of rows of a batch: a multiple of the block size of any BLAS kernel.
 _ROWS = 256
 
 
 class InPasses:
-    """A fitted estimator whose predictions are made in passes of one shape.
+    """Wrapper of a fitted estimator that predicts in batches of one fixed shape.
 
     Parameters
     ----------
@@ -36,6 +36,6 @@ class InPasses:
         n_rows, found = _num_samples(X), []
         for start in range(0, n_rows, _ROWS):
             own = np.arange(start, min(start + _ROWS, n_rows))
-            # The last pass is filled with its own rows.
+            # The last batch is filled up by repeating its own rows.
             found.append(np.asarray(predict(_safe_indexing(X, np.resize(own, _ROWS))))[:len(own)])
         return np.concatenate(found)

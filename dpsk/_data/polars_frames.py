@@ -1,4 +1,4 @@
-"""Data frames of polars as `tables` reads those of pandas: every cell by itself."""
+"""Adapter through which `tables` reads polars DataFrames like those of pandas."""
 
 import re
 
@@ -12,16 +12,17 @@ _NUMBERS = re.compile("U?Int(8|16|32|64)|Float(32|64)")
 
 
 def is_polars(X):
-    """Return whether rows come in a data frame of polars, lazy or not."""
+    """Return whether X is a polars DataFrame or LazyFrame."""
     return type(X).__module__.partition(".")[0] == "polars" and hasattr(X, "collect_schema")
 
 
 class PolarsFrame:
-    """A frame of polars as tables ask for it: names, dtypes, and the cells of a column.
+    """A polars DataFrame with the interface that `tables` needs: names, dtypes, cells.
 
-    Kinds follow from dtypes alone, and how a cell is read from no other cell: what is missing in
-    a column makes no floats of its whole numbers where these are categories. The categories of an
-    ``Enum`` are public, as its dtype holds them; those of a ``Categorical`` are of the rows.
+    The kind of a column depends on its dtype only, and the reading of a cell on no other cell. For
+    example, integers that are categories do not become floats if another cell is missing. The
+    categories of an ``Enum`` are public, as part of its dtype; a ``Categorical`` finds them in
+    the rows.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ class PolarsFrame:
 
     @property
     def iloc(self):
-        """object : this frame, ``frame.iloc[:, place]`` a column."""
+        """object : this frame, so that ``frame.iloc[:, place]`` returns a column."""
         return self
 
     def __getitem__(self, key):
@@ -44,13 +45,13 @@ class PolarsFrame:
 
 
 class _Names(list):
-    """Names of columns, which polars has only once each."""
+    """Names of columns, which are unique in polars."""
 
     is_unique = True
 
 
 class _Categories:
-    """A dtype with categories, as that of pandas has them."""
+    """A categorical dtype with the attributes of pandas' one."""
 
     kind = "O"
 
@@ -62,17 +63,17 @@ class _Categories:
 
 
 class _Cells:
-    """Cells of a column, as numbers or one by one."""
+    """Cells of a column, as an array of numbers or as Python objects."""
 
     def __init__(self, series):
         self._series, self._list = series, None
 
     def to_numpy(self, dtype, na_value):
-        """Return an array of numbers; polars has NaN where one is missing."""
+        """Return an array of numbers; polars converts missing values to NaN."""
         return np.asarray(self._series.to_numpy(), dtype=dtype)
 
     def tolist(self):
-        """Return a list of Python's objects, None where one is missing."""
+        """Return a list of Python objects, with None for missing values."""
         if self._list is None:
             self._list = self._series.to_list()
         return self._list
@@ -85,7 +86,7 @@ class _Cells:
 
 
 def _dtype(name, dtype):
-    """Return a dtype of NumPy's for one of polars, or one with categories."""
+    """Return the NumPy dtype or `_Categories` for a polars dtype."""
     kind = str(dtype).partition("(")[0]
     if kind in _DATES:
         return np.dtype("m8[us]" if kind in ("Duration", "Time") else "M8[us]")

@@ -1,7 +1,8 @@
-"""Where the rows of one fit come from, on their way to an oracle.
+"""Sources of the rows of one fit, from which oracles read.
 
-A source is in one place, whose rows are read in parts by `take`, or in several (`PartedRows`),
-where functions go to the rows. What is asked by `each`, `added` and `hold` suits both.
+A source holds its rows in one place, and `take` reads parts of them. Or it holds them in several
+places (`PartedRows`), and functions are sent to the rows. The methods `each`, `added` and `hold`
+work for both.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ __all__ = ["Block", "Held", "LocalRows", "RowSource", "Rows", "added"]
 
 
 class Block(NamedTuple):
-    """Some rows in memory: features, targets, and weights within their bound, or None."""
+    """Some rows in memory: features, targets, and clipped weights or None."""
 
     X: Features
     y: AnyArray
@@ -35,10 +36,10 @@ class Block(NamedTuple):
 
 
 class RowSource(ABC):
-    """Rows that are read in parts; sensitive, and never kept on an estimator.
+    """Rows that are read in parts; sensitive, and never stored on an estimator.
 
-    Oracles know no more of rows than this. `n_units`, `n_features` and `dtype` are public; so is
-    `n`, unless rows are in groups.
+    Oracles access rows through this interface only. `n_units`, `n_features` and `dtype` are
+    public; `n` is public unless rows are in groups.
 
     Attributes
     ----------
@@ -47,20 +48,20 @@ class RowSource(ABC):
     is_sparse : bool
         Whether parts are CSR matrices.
     is_parted : bool
-        Whether rows are in several places, so that `take` has none.
+        Whether rows are in several places, so that `take` cannot read them.
     is_weighted : bool
     weight_bound : float
-        Public; larger weights are lowered to it.
+        Public bound; larger weights are clipped to it.
     holdout : RowSource or None
-        Public rows, which no guarantee covers.
+        Public rows, which the privacy guarantee does not cover.
     groups : Groups or None
-        Who is protected, where that is a group of rows and not a row.
+        Groups of rows, if the unit of privacy is a group and not a row.
     cache_bytes : int
-        What sums may keep of rows that are read again in every pass.
+        Bytes that sums may cache of rows that every pass reads again.
     """
 
     if TYPE_CHECKING:
-        # Fields, constants or properties.
+        # Subclasses define these as fields, constants or properties.
         @property
         def n(self) -> int: ...
         @property
@@ -92,11 +93,11 @@ class RowSource(ABC):
 
     @property
     def n_units(self) -> int:
-        """int : the number of those who are protected, groups or rows; public."""
+        """int : the public number of privacy units, which are groups or rows."""
         return self.n if self.groups is None else self.groups.count
 
     def place_of(self, index: int) -> int:
-        """Return where the row at an index is in the whole table."""
+        """Return the index in the whole table of the row at an index of this source."""
         return index
 
     def blocks(self, length: int) -> Iterator[slice]:
@@ -105,8 +106,7 @@ class RowSource(ABC):
             yield slice(start, min(self.n, start + length))
 
     def shown(self, length: int) -> Iterator[Any]:
-        """Yield parts as `blocks` does; of groups the indices of one row of each, publicly drawn.
-        """
+        """Yield parts like `blocks`; with groups, indices of one publicly drawn row each."""
         if self.groups is None:
             yield from self.blocks(length)
             return
@@ -115,8 +115,7 @@ class RowSource(ABC):
             yield self.groups.shown[start:start + length]
 
     def parts(self, length: int, chosen: Any = None) -> Iterator[Any]:
-        """Yield slices, or parts of the indices of the units `chosen`, of at most `length` rows.
-        """
+        """Yield slices of all rows, or row indices of units `chosen`, by `length` rows."""
         if chosen is None:
             yield from self.blocks(length)
         else:
@@ -126,23 +125,23 @@ class RowSource(ABC):
                 yield chosen[start:start + length]
 
     def each(self, function: Callable[..., Any], *args: Any) -> list[Any]:
-        """Return what ``function(rows, *args)`` makes of the rows of every place, a list."""
+        """Return the list of results of ``function(rows, *args)`` in every place."""
         return [function(self, *args)]
 
     def added(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Return the sum over places of ``function(rows, *args)``, an array or a tuple of them."""
+        """Return the sum of ``function(rows, *args)`` over places, for arrays or tuples."""
         return added(self.each(function, *args))
 
     def hold(self, make: Callable[..., Any], *args: Any) -> Any:
-        """Return what ``make(rows, *args)`` makes of the rows of every place, kept there."""
+        """Call ``make(rows, *args)`` in every place, and keep its results there."""
         return Held(make(self, *args))
 
     @abstractmethod
     def take(self, part: Any) -> Block:
-        """Return the rows of a slice, as views where they can be, or of indices: a `Block`."""
+        """Return the `Block` of a slice, as views if possible, or of an index array."""
 
     def beside(self, part: Any) -> tuple[AnyArray, FloatArray | None]:
-        """Return targets and weights of a slice or of indices."""
+        """Return targets and weights of a slice or of an index array."""
         block = self.take(part)
         return block.y, block.weights
 
@@ -152,26 +151,26 @@ class RowSource(ABC):
 
     @abstractmethod
     def subset(self, indices: IntArray) -> RowSource:
-        """Return a source of the rows at an array of indices, without the public ones."""
+        """Return a source of the rows at an array of indices, without the public holdout."""
 
     @abstractmethod
     def with_features(self, X: Any) -> RowSource:
-        """Return other features, which may be overwritten, with these targets and weights."""
+        """Return a source with features X, which may be overwritten, in place of its own."""
 
     @abstractmethod
     def with_targets(self, target_map: Callable[..., Any]) -> RowSource:
-        """Return the rows, and the public ones, with targets mapped one by one.
+        """Return the rows and the public holdout with mapped targets.
 
-        `target_map` goes from an array of targets to another of the same length.
+        `target_map` maps an array of targets elementwise to an array of the same length.
         """
 
     @abstractmethod
     def with_more_targets(self, others: RowSource) -> RowSource:
-        """Return the rows with the targets of `others`, the same rows, beside their own."""
+        """Return the rows with the targets of `others`, the same rows, as added columns."""
 
     @abstractmethod
     def with_weights(self, weigh: Callable[..., Any], bound: float) -> RowSource:
-        """Return the rows with the weights ``weigh(targets, weights)``, and a bound on them."""
+        """Return the rows with weights ``weigh(targets, weights)`` and a bound on them."""
 
     @abstractmethod
     def with_weight_bound(self, bound: float) -> RowSource:
@@ -179,25 +178,25 @@ class RowSource(ABC):
 
     @abstractmethod
     def clipped_by(self, model: Any) -> Any:
-        """Return the rows with entries within the model's bound on coordinates."""
+        """Return the rows with entries clipped to the model's bound on coordinates."""
 
     def viewed(self, row_map: Any) -> Any:
-        """Return a source of dense rows as `mapped` does, for sums; held where they have to be."""
+        """Return a source of mapped rows for sums, computed at every read if possible."""
         return self.mapped(row_map)
 
     @abstractmethod
     def mapped(self, row_map: Any) -> Any:
-        """Return a source of dense rows that are mapped one by one, and held.
+        """Return a source of dense rows, each row mapped independently.
 
         Parameters
         ----------
         row_map : object with width, dtype and dense(X, out)
-            Of a block of features; `width` is the number of columns that come out.
+            Maps a block of features X to `out`, which has `width` columns.
         """
 
 
 class Held:
-    """Result of the rows of one place.
+    """Object made of the rows of one place.
 
     Parameters
     ----------
@@ -208,20 +207,20 @@ class Held:
         self._made = made
 
     def added(self, method: Any, *args: Any, rows: Any = None) -> Any:
-        """Return the sum over places of what a method returns.
+        """Return the sum over places of the results of a method.
 
-        `rows` are indices of rows to read, which the method takes last; None for all of them.
+        `rows` are indices of rows, passed as the last argument of the method; None means all rows.
         """
         chosen = () if rows is None else (rows,)
         return getattr(self._made, method)(*args, *chosen)
 
     def rows(self, method: Any, *args: Any, width: Any) -> Any:
-        """Return a source of the rows of so many columns that a method returns."""
+        """Return a source of the rows that a method returns, with `width` columns."""
         return getattr(self._made, method)(*args)
 
 
 def added(answers: list[FloatArray | IntArray | tuple[FloatArray, ...]]) -> Any:
-    """Return the sum of arrays, or of tuples of them."""
+    """Return the sum of arrays, or the elementwise sum of tuples of arrays."""
     total, *others = answers
     for answer in others:
         if isinstance(total, tuple):
@@ -232,13 +231,13 @@ def added(answers: list[FloatArray | IntArray | tuple[FloatArray, ...]]) -> Any:
 
 
 class LocalRows(RowSource):
-    """Rows of one place, whose targets and weights are in memory; a dataclass.
+    """Base of dataclasses of rows in one place, with targets and weights in memory.
 
     Attributes
     ----------
     y : ndarray of shape (n,) or (n, n_targets)
     weights : ndarray of shape (n,) or None
-        Factors of the rows' losses. They belong to the rows, so they come before any clip.
+        Factors of the losses of the rows. They are part of the data, so they come before clipping.
     """
 
     if TYPE_CHECKING:
@@ -262,13 +261,13 @@ class LocalRows(RowSource):
         return replace(cast("Any", self), weight_bound=bound)
 
     def _block(self, X: Any, part: Any) -> Block:
-        """Return features beside the targets and weights of their part of the rows.
+        """Return features with the targets and weights of the same part of the rows.
 
-        The weights of rows in groups are those within their bound over the size of the group.
+        Weights are clipped to their bound. With groups, they are divided by the group size.
         """
         weights = None
         if self.weights is not None:
-            # In single precision the bound itself could be rounded up.
+            # Use double precision, as single precision could round the bound up.
             weights = np.minimum(self.weights[part], self.weight_bound, dtype=np.float64)
         if self.groups is not None:
             weights = (1.0 if weights is None else weights) / self.groups.sizes[part]
@@ -284,16 +283,16 @@ class Rows(LocalRows):
     X : ndarray or CSR matrix of shape (n, n_features)
     y : ndarray of shape (n,)
     weights : ndarray of shape (n,) or None
-        Factors of the rows' losses. They belong to the rows, so they come before any clip.
+        Factors of the losses of the rows. They are part of the data, so they come before clipping.
     weight_bound : float
-        Public; larger weights are lowered to it.
+        Public bound; larger weights are clipped to it.
     owned : bool
         Whether the entries of X are float64 and may be overwritten.
     holdout : Rows or None
-        Public rows, which no guarantee covers.
+        Public rows, which the privacy guarantee does not cover.
     groups : Groups or None
     made : bool
-        Whether X was made for the fit, so that sums may keep its whole units as well.
+        Whether X was made for the fit, so that sums may also cache its entries in grid units.
     """
 
     X: Features
@@ -306,7 +305,7 @@ class Rows(LocalRows):
     made: bool = False
 
     def __post_init__(self) -> None:
-        # Looked at in every step.
+        # Every step reads these, so they are plain attributes and not properties.
         for name, value in (("n", self.X.shape[0]), ("n_features", self.X.shape[1]),
                             ("dtype", self.X.dtype), ("is_sparse", sparse.issparse(self.X)),
                             ("is_weighted", self.weights is not None)):
@@ -314,11 +313,11 @@ class Rows(LocalRows):
 
     @property
     def n_entries(self) -> int:
-        """int : how many numbers are stored of features."""
+        """int : the number of stored entries of X."""
         return self.X.nnz if self.is_sparse else self.n * self.n_features
 
     def split(self, count: int) -> list[RowSource]:
-        """Return the rows in so many sources of about as many rows, whose features are views."""
+        """Split the rows into `count` sources of about equal size, with features as views."""
         ends = [self.n * place // count for place in range(count + 1)]
         return [replace(self, X=csr_rows(self.X, part) if self.is_sparse else self.X[part],
                         y=self.y[part], owned=False, holdout=None,
@@ -339,7 +338,7 @@ class Rows(LocalRows):
         if self.groups is not None:
             raise NotImplementedError("Rows in groups are not read without the others of theirs.")
         X, y, weights = self.X[indices], self.y[indices], self.weights
-        # Indexing with an array has made a copy.
+        # Indexing with an array has made a copy, which may be overwritten.
         return Rows(X, y, None if weights is None else weights[indices], self.weight_bound,
                     X.dtype == np.float64)
 
@@ -366,12 +365,12 @@ class Rows(LocalRows):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ViewedRows(Rows):
-    """Rows in memory that are mapped one by one whenever they are read, and not held.
+    """Rows in memory that are mapped at every read; the mapped rows are not stored.
 
     Parameters
     ----------
     row_map : object with width, dtype and dense(X, out)
-        Of a block of features; other parameters are those of `Rows`.
+        Maps a block of features X to `out`. The other parameters are those of `Rows`.
     """
 
     row_map: Any = None

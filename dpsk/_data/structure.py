@@ -1,4 +1,4 @@
-"""Whether the arrays behind a sparse matrix describe one, before compiled code follows them."""
+"""Validate the arrays of a sparse matrix before compiled code uses them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["check_structure", "check_target_cells", "refuse_masked", "without_du
 
 
 def check_structure(what: str, X: Any) -> None:
-    """Refuse a sparse matrix whose indices point outside of it, into foreign memory.
+    """Raise a ValueError for a sparse matrix with indices outside of its shape.
 
-    Compiled code trusts the arrays of a matrix, and anyone may overwrite them. Anything else, but
-    for masked entries, is left to others. `what` names it in the ValueError, which carries no data
-    value.
+    Compiled code would follow such indices into foreign memory. Masked entries are refused too;
+    other checks are left to other functions. `what` is the name of the matrix in the error, which
+    carries no data value.
     """
     refuse_masked(what, X)
     if not sparse.issparse(X):
@@ -39,7 +39,7 @@ def check_structure(what: str, X: Any) -> None:
 
 
 def refuse_masked(what: str, values: Any) -> None:
-    """Raise a ValueError where entries are masked: what is behind the mask would count."""
+    """Raise a ValueError if entries are masked, because the mask would be ignored."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{what} is a masked array, whose mask would be lost; leave out rows "
                          "with masked entries, or mark what is missing as NaN, such as by "
@@ -47,7 +47,7 @@ def refuse_masked(what: str, values: Any) -> None:
 
 
 def check_target_cells(y: Any, is_numeric: bool) -> None:
-    """Raise a ValueError where targets are masked, or are dates that would count as numbers."""
+    """Raise a ValueError if targets are masked, or dates where numbers are needed."""
     refuse_masked("y", y)
     first = y[0] if isinstance(y, (list, tuple)) and y else y
     dtype = getattr(first, "dtype", None)
@@ -57,10 +57,10 @@ def check_target_cells(y: Any, is_numeric: bool) -> None:
 
 
 def without_duplicates(X: Any) -> Any:
-    """Return X with one entry a place, in order; the caller's matrix is not touched."""
+    """Return X in canonical CSR format, without changing the caller's matrix."""
     if not sparse.issparse(X):
         return X
-    # A view without flags: those of the caller's matrix may be out of date.
+    # Build a new matrix on the same arrays, as flags of the caller's matrix may be out of date.
     X = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape, copy=False)
     if not X.has_canonical_format:
         X = X.copy()
@@ -76,7 +76,7 @@ def _is_vector(array: IntArray | AnyArray, dtypes: tuple[type[Any], ...]) -> boo
 
 
 def _are_indices(array: IntArray, stop: int) -> bool:
-    """Whether an array holds indices below `stop`, in a type that compiled code takes."""
+    """Return whether an array holds int32 or int64 indices in [0, stop)."""
     return _is_vector(array, (np.int32, np.int64)) and bool(
         np.all((array >= 0) & (array < stop)))
 
@@ -138,6 +138,6 @@ def _keys(X: Any) -> bool:
     return all(len(key) == 2 for key in X.keys()) and _coordinates(X.tocoo())
 
 
-#: By format, whether a matrix's arrays are those of one.
+#: Functions that check the arrays of a matrix, by its format.
 _SOUND = {"csr": _rows, "csc": _columns, "bsr": _blocks, "coo": _coordinates,
           "dia": _diagonals, "lil": _lists, "dok": _keys}

@@ -1,7 +1,7 @@
-"""Tables of numbers and categories, as they come from a DataFrame or an array.
+"""Read tables of numbers and categories from a DataFrame or an array, as float64.
 
-In what is read a number stands for itself, NaN for one that is missing, and a category for its
-position among those of its column, -1 for any other and for none.
+Numbers stay, and missing numbers become NaN. A category becomes its index among the categories of
+its column. Unknown and missing categories become -1.
 """
 
 import zlib
@@ -25,15 +25,15 @@ __all__ = ["Buckets", "Table", "read_next_table", "read_table"]
 class Buckets:
     """Public hash buckets for the unknown categories of a column.
 
-    Whole numbers, and words of their digits, go by their remainder, others by a checksum.
+    Integers, and strings of digits, are hashed by their remainder, other cells by a checksum.
 
     Parameters
     ----------
     count : int
     named : tuple
-        Categories of their own, before the buckets.
+        Categories that keep their own index, before the buckets.
     kept : tuple of int or None
-        The buckets that are told apart; None: all.
+        Buckets that keep their own index; None keeps all.
     """
 
     count: int
@@ -54,7 +54,7 @@ class Buckets:
         return range(self.count) if self.kept is None else self.kept
 
     def place(self, cell):
-        """Return the position of a category, -1 for any other."""
+        """Return the index of a category or of its bucket; -1 if the bucket is not kept."""
         if cell in self.named:
             return self.named.index(cell)
         bucket = self._bucket(cell)
@@ -62,7 +62,7 @@ class Buckets:
 
     def _bucket(self, cell):
         if isinstance(cell, Integral):
-            # The digits of a long one are refused.
+            # Avoid the conversion to a string, which Python refuses for very long integers.
             return int(cell) % self.count
         text = cell if isinstance(cell, bytes) else str(cell).encode("utf-8", "surrogatepass")
         try:
@@ -80,9 +80,10 @@ class Table:
     values : ndarray of float64, shape (n, n_columns)
         Sensitive.
     columns : list of Column
-        Public; those of categories that nobody declared have an empty list of them.
+        Public; undeclared categorical columns have an empty list of categories.
     found : list of (list or None)
-        The categories that occur in these, in canonical order; sensitive. None of others.
+        Sensitive: for every undeclared categorical column, the categories that occur, in canonical
+        order. None for other columns.
     """
 
     values: np.ndarray
@@ -90,7 +91,7 @@ class Table:
     found: list
 
     def rows(self, indices):
-        """Return the table of some of its rows, with the categories that occur in these."""
+        """Return the table of some rows, with the categories that occur in these rows."""
         values, found = self.values[indices], list(self.found)
         for place, names in enumerate(found):
             if names is not None:
@@ -103,7 +104,7 @@ class Table:
         return Table(values, self.columns, found)
 
     def hashed(self, count):
-        """Return the table with categories that nobody declared hashed into so many buckets."""
+        """Return the table with undeclared categories hashed into `count` buckets."""
         values, buckets = self.values.copy(), Buckets(count)
         for place, found in enumerate(self.found):
             if found is not None:
@@ -114,9 +115,10 @@ class Table:
         return Table(values, columns, [None] * len(columns))
 
     def known(self, kept, buckets=()):
-        """Return the columns with the categories that are kept, by place, as declared ones.
+        """Return the columns with kept categories as declared ones.
 
-        Of columns in `buckets` the others are hashed into as many as these say.
+        `kept` maps column indices to indices of categories or of hash buckets. `buckets` maps
+        column indices to a number of buckets, into which other categories are hashed.
         """
         def categories(place, column):
             if self.found[place] is None:
@@ -130,17 +132,17 @@ class Table:
 
 
 def read_table(estimator, X, declared, only=None):
-    """Return training rows as a `Table`; the number and the names of features are set.
+    """Return training rows as a `Table`, and set the number and names of features.
 
-    `declared` describes columns, as `check_columns` knows it. With `only`, all columns are of
-    "numbers", or of "words", which numbers then are as well. A ValueError, which quotes no value,
-    where there is no way to tell what a column holds.
+    `declared` describes columns, in the form that `check_columns` accepts. With ``only="numbers"``
+    all columns must be numeric. With ``only="words"`` all columns are categorical, also numeric
+    ones. Raises a ValueError, which quotes no value, if the kind of a column is unknown.
     """
     foreign = hasattr(X, "__dataframe__") and not (is_frame(X) or is_polars(X))
     X = _as_rows(estimator, X, reset=True)
     columns = _kinds(X, declared, only)
     if foreign and any(column.categories is not None for column in columns):
-        # A gap may make floats of whole numbers, and then one of two that are long.
+        # One missing value may turn integers into floats, which can merge two long integers.
         raise TypeError(f"X is a table of another library, whose cells may follow from those of "
                         f"other rows; {type(estimator).__name__} finds categories in a DataFrame "
                         "of pandas, or in an array. Use '.to_pandas()'.")
@@ -152,13 +154,13 @@ def read_table(estimator, X, declared, only=None):
 
 
 def read_next_table(estimator, X, columns):
-    """Return rows like those that were read before as numbers and positions, float64."""
+    """Return rows of an already known table as numbers and category indices, float64."""
     X = _as_rows(estimator, X, reset=False)
     return _values(X, columns, [column.categories for column in columns])
 
 
 def _as_rows(estimator, X, reset):
-    """Return X as a frame or as an array of two dimensions, and check the names of its columns."""
+    """Return X as a DataFrame or 2D array, and check its size and feature names."""
     name = type(estimator).__name__
     if sparse.issparse(X):
         raise TypeError(f"X is a sparse matrix; {name} takes tables of columns. Use "
@@ -197,8 +199,8 @@ def _as_rows(estimator, X, reset):
 
 
 def _as_array(X):
-    # What NumPy takes others than arrays for follows from all of their entries: one word in a list
-    # makes words of all, and one gap makes floats of what another library has for whole numbers.
+    # NumPy derives the dtype of a list from all entries, which are private. One string makes
+    # strings of all entries, and one missing value makes floats of another library's integers.
     array = np.asarray(X) if hasattr(X, "dtype") else np.asarray(X, dtype=object)
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported")
@@ -209,7 +211,7 @@ def _as_array(X):
 
 
 def _kinds(X, declared, only):
-    """Return the `Column` of every column; the categories of words that nobody declared are []."""
+    """Return every `Column`; undeclared categorical columns get [] as categories."""
     words, declared = {}, declared or {}
     kinds = list(zip(X.columns, X.dtypes, strict=True)) if is_frame(X) else [
         (place, X.dtype) for place in range(X.shape[1])] if only == "words" else []
@@ -224,13 +226,13 @@ def _kinds(X, declared, only):
         _check_only(column, only)
     if is_frame(X):
         return columns
-    # Whether an array is of whole numbers may follow from a list that a function made it of; what
-    # is read of it is of doubles.
+    # The dtype of an array may come from a list and so depend on entries; values are read as
+    # doubles anyway.
     return [replace(column, dtype=np.dtype(np.float64)) for column in columns]
 
 
 def _check_only(column, only):
-    """Refuse a column of another kind than all are of."""
+    """Raise a ValueError if a column is not of the only kind that is accepted."""
     if only == "numbers" and column.categories is not None:
         raise ValueError(f"X: column {column.name!r} is not of numbers; leave it out, convert it, "
                          "or use DPTableVectorizer, which takes words too.")
@@ -253,7 +255,7 @@ def _occurring(X, place, column):
 
 
 def _factorized(cells, column):
-    """Return the place of every cell among the distinct ones, -1 of what is missing, and those."""
+    """Return the index of every cell among distinct cells, -1 if missing, and these."""
     def factorized():
         codes, found = _factorize(cells)
         return codes, [_plain(cell) for cell in found]
@@ -262,7 +264,7 @@ def _factorized(cells, column):
 
 
 def _looked_up(column, function):
-    """Return what looks cells up, without a cell in its errors."""
+    """Return ``function()``, which looks cells up, without a cell in its errors."""
     try:
         return function()
     except Exception:  # whatever the hash of a cell raises
@@ -276,7 +278,7 @@ def _canonical(category):
 
 
 def _plain(cell):
-    """Return what stands for all cells that equal this one, of which 1, 1.0 and True are some."""
+    """Return the plain form of a cell, equal for equal cells such as 1, 1.0 and True."""
     cell = cell.item() if isinstance(cell, np.generic) else cell
     for kind in (str, bytes):
         if isinstance(cell, kind):
@@ -288,7 +290,7 @@ def _plain(cell):
 
 
 def _is_missing(cell):
-    # None, NaN, NaT and NA are not equal to themselves, or say nothing of it.
+    # Test by kind: NaN and NaT differ from themselves, and NA == NA has no truth value.
     return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (
         isinstance(cell, (float, np.floating)) and cell != cell)
 
@@ -298,7 +300,7 @@ def _cells(X, place):
 
 
 def _values(X, columns, lists):
-    """Return numbers and positions of categories, float64."""
+    """Return numbers and category indices, float64."""
     out = np.empty(X.shape)
     for place, (column, categories) in enumerate(zip(columns, lists, strict=True)):
         cells = _cells(X, place)
@@ -308,7 +310,7 @@ def _values(X, columns, lists):
 
 
 def _numbers(cells, column):
-    """Return cells of numbers, NaN where they are missing."""
+    """Return the cells of a numeric column, with NaN for missing values."""
     def converted():
         with config_context(assume_finite=False):
             if hasattr(cells, "to_numpy"):
@@ -329,24 +331,24 @@ def _numbers(cells, column):
 
 
 def _positions(cells, column, categories):
-    """Return the position of every cell among categories, -1 for any other."""
+    """Return the index of every cell among the categories, -1 for unknown ones."""
     (codes, found), missing = _factorized(cells, column), -1
     if isinstance(categories, Buckets):
         known = _looked_up(column, lambda: [categories.place(cell) for cell in found])
     else:
         places = {_plain(category): place for place, category in enumerate(categories)}
         known = _looked_up(column, lambda: [places.get(cell, -1) for cell in found])
-        # None, NaN and NA are the same where one of them is declared.
+        # If one of None, NaN and NA is declared, it represents all missing values.
         missing = next((place for category, place in places.items() if _is_missing(category)), -1)
     return np.array([*known, missing], dtype=np.float64)[codes]
 
 
 def _factorize(cells):
-    """Return what pandas' `factorize` does, of a series or of an array."""
+    """Return codes and distinct cells of a Series or array, like pandas' `factorize`."""
     if hasattr(cells, "factorize"):
-        # Some versions of pandas warn of what cells become, which depends on them.
+        # Some versions of pandas warn of conversions, which depend on the cells.
         codes, found = without_warnings(cells.factorize)
-        # Some dtypes tell NaN from what is missing; among categories it would spoil their order.
+        # Some dtypes keep NaN apart from missing values; as a category it could not be sorted.
         found = found.tolist()
         known = np.array([not _is_missing(cell) for cell in found], dtype=bool)
         places = np.append(np.where(known, np.cumsum(known) - 1, -1), -1)

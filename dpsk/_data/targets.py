@@ -1,4 +1,4 @@
-"""Public bounds on regression targets, and what a loss takes of targets within them."""
+"""Public bounds on regression targets, and maps of clipped targets for losses."""
 
 from typing import Any
 
@@ -10,17 +10,18 @@ from dpsk._parameters import check_real
 __all__ = ["centered", "check_target_bounds", "clipped_targets", "largest_of", "middle_of",
            "numeric_targets", "scaled", "shares", "target_ends"]
 
-#: Targets that are looked at at once.
+#: Number of targets per block.
 _PART = 1 << 20
 
-#: Mapping to [-1, 1] divides by half the distance of the bounds.
+#: Least distance of the bounds: the map to [-1, 1] divides by half of it.
 _LEAST_WIDTH = 1e-100
 
 
 def check_target_bounds(bounds, default, lowest=-1e100):
-    """Return `bounds` as two floats; a ValueError unless they are finite numbers in order.
+    """Return `bounds` as two floats, or raise a ValueError.
 
-    Neither is below `lowest`. `default` is an example for the message.
+    They must be finite and increasing, and at least `lowest`. `default` is an example for the
+    message.
     """
     try:
         low, high = (check_real("target_bounds", end, low=lowest, high=1e100, remedy="finite")
@@ -37,7 +38,7 @@ def check_target_bounds(bounds, default, lowest=-1e100):
 
 
 def target_ends(rows):
-    """Return the least and the largest target of the rows of a source: sensitive."""
+    """Return the least and the largest target of a source, which are sensitive values."""
     ends = [(float(y.min()), float(y.max()))
             for y, _ in (rows.beside(part) for part in rows.blocks(_PART))]
     low, high = zip(*ends, strict=True)
@@ -45,31 +46,31 @@ def target_ends(rows):
 
 
 def clipped_targets(target_map, bounds, dtype, y):
-    """Return targets clipped to bounds, in double precision, and mapped."""
+    """Clip targets to bounds in double precision, and map them by `target_map`."""
     y = np.clip(numeric_targets(y), *bounds)
     return target_map(y, *bounds).astype(dtype, copy=False)
 
 
 def numeric_targets(y):
-    """Return targets in double precision; a ValueError, which quotes none, if they are words, or
-    one is missing or infinite.
+    """Return targets in double precision.
+
+    Raises an error, which quotes no target, if a target is no number, missing or infinite.
     """
     numbers = discreetly("y", np.asarray, y, np.float64)
     if not np.isfinite(numbers).all():
-        # Of None among objects NumPy makes NaN.
+        # NumPy has converted None to NaN.
         raise ValueError("Input y contains NaN or infinity; leave out rows without a target.")
     return numbers
 
 
 def middle_of(low: Any, high: Any) -> tuple[Any, Any]:
-    """Return what numbers between bounds are mapped by: the middle, and half the width."""
-    # Halves first, as a width may be no number.
+    """Return the shift and scale of the map to [-1, 1]: the middle and half the width."""
+    # Halve first, as the full width may overflow.
     return 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
 
 
 def largest_of(low, high):
-    """Return what targets are mapped by where nothing makes up for a shift: 0, the larger bound.
-    """
+    """Return shift 0 and scale max(abs(bounds)), for models without an intercept."""
     return 0.0, max(abs(low), abs(high))
 
 
@@ -80,10 +81,10 @@ def centered(y, low, high):
 
 
 def scaled(y, low, high):
-    """Return targets over the larger bound."""
+    """Return targets divided by the largest absolute bound."""
     return y / largest_of(low, high)[1]
 
 
 def shares(y, low, high):
-    """Return targets over the upper bound."""
+    """Return targets divided by the upper bound."""
     return y / high

@@ -1,4 +1,4 @@
-"""Dense rows that are nearly all zeros, as sparse ones: for fits that hide nothing of them."""
+"""Conversion of mostly zero dense rows to CSR, for fits without privacy."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 
 __all__ = ["thinned"]
 
-#: Where products of sparse rows take less time and little memory: this many columns at least,
-#: and at most this share of entries that are not zero.
+#: Least number of columns, and largest fraction of nonzero entries, for which products of sparse
+#: rows are faster and take little memory.
 _COLUMNS, _SHARE = 200, 0.1
 
 
 def thinned(rows: RowSource) -> RowSource:
-    """Return dense rows in memory as CSR ones of double precision where few entries are not zero.
+    """Return dense rows in memory as float64 CSR rows if few entries are nonzero.
 
-    How many they are decides, which is no public fact: only where there is no budget.
+    The decision depends on the number of nonzero entries, which is private. So call this only for
+    fits without a privacy budget.
     """
     if not isinstance(rows, Rows) or rows.is_sparse or rows.n_features < _COLUMNS:
         return rows
@@ -41,7 +42,7 @@ def thinned(rows: RowSource) -> RowSource:
 
 
 def _sparse(X: FloatArray) -> Any:
-    """Return a block of rows as CSR of double precision; in less time than by its constructor."""
+    """Return a block of rows as float64 CSR, faster than the constructor does."""
     width = X.shape[1]
     places = np.flatnonzero(X)
     pointers = np.searchsorted(places, np.arange(len(X) + 1) * width)

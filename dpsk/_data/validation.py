@@ -1,4 +1,4 @@
-"""Rows as a caller hands them over, to arrays that a fit or a prediction may use."""
+"""Validate a caller's rows, and convert them to arrays for a fit or a prediction."""
 
 import numpy as np
 from sklearn import config_context
@@ -19,34 +19,34 @@ __all__ = ["FLOATS", "check_block", "check_in_memory", "check_next_rows", "check
            "check_prediction_rows", "check_public_rows", "check_rows", "check_unlabeled_rows",
            "count_rows", "is_dask", "is_source", "refuse_source"]
 
-#: The types of rows that are kept; others become the first.
+#: Dtypes of rows that are kept; other dtypes are converted to the first.
 FLOATS = [np.float64, np.float32]
 _NAMED_COLUMNS = 5
-#: What a fit says beside gaps; predictions are told how the model was fitted.
+#: Message about missing values, and the remedy that it adds in fits but not in predictions.
 _GAPS = ("Input X contains NaN", " For missing values, put DPTableVectorizer or DPSimpleImputer "
          "before this step in a DPPipeline.")
 
 
 def is_source(X):
-    """Return whether rows come in blocks: from an object with `n`, `n_features` and `blocks()`."""
+    """Return whether X is a source of blocks, with `n`, `n_features` and `blocks()`."""
     kind = type(X)
     return callable(getattr(kind, "blocks", None)) and hasattr(X, "n_features") and hasattr(X, "n")
 
 
 def is_dask(X):
-    """Return whether an object is a collection of Dask, which is not imported for that."""
+    """Return whether X is a Dask collection, without importing Dask."""
     return hasattr(X, "__dask_graph__") and type(X).__module__.split(".")[0] == "dask"
 
 
 def check_in_memory(name, does, X):
-    """Raise a ValueError where rows do not lie in memory, as what `name` does asks for."""
+    """Raise a ValueError if X is not in memory; `name` and `does` explain why."""
     if is_source(X) or is_dask(X):
         raise ValueError(f"X of type {type(X).__name__}: {name} {does}, so it takes arrays, "
                          "tables and CSR matrices in memory only.")
 
 
 def refuse_source(what, X):
-    """Raise a TypeError where rows that are needed in memory, called `what`, come in blocks."""
+    """Raise a TypeError if X is a source of blocks; `what` is its name in the message."""
     if is_source(X):
         raise TypeError(f"{what} is a source of rows in blocks ({type(X).__name__}), which are "
                         "read by predictions and by fits of classifiers and regressors of rows; "
@@ -55,7 +55,7 @@ def refuse_source(what, X):
 
 
 def count_rows(name, X):
-    """Return the number of rows for the fit of `name`; a ValueError where they are too few."""
+    """Return the number of rows for a fit of `name`; raise a ValueError if below two."""
     refuse_masked("X", X)
     n_samples = discreetly("X", _num_samples, X)
     if n_samples < 2:
@@ -65,26 +65,25 @@ def count_rows(name, X):
 
 
 def check_rows(estimator, X, y, **checks):
-    """Return training rows and targets as arrays, in one entry a place if sparse.
+    """Return training rows and targets as arrays, in canonical format if sparse.
 
-    The estimator's number and names of features are set. `checks` are of scikit-learn's
-    ``check_X_y``; errors are in its words, without a data value.
+    Sets the number and names of features of the estimator. `checks` are parameters of
+    scikit-learn's ``check_X_y``. Errors have its messages, without data values.
     """
-    # Finite rows are what bounds rest on: no global setting may skip the check.
+    # Privacy bounds need finite rows, so no global setting may skip this check.
     with config_context(assume_finite=False):
         X, y = _validated("X or y", estimator, X, y, ensure_min_samples=2, **checks)
     return without_duplicates(X), y
 
 
 def check_block(estimator, X, **checks):
-    """Return some of the training rows of a source as an array, in one entry a place if sparse."""
+    """Return a block of training rows as an array, in canonical format if sparse."""
     with config_context(assume_finite=False):
         return without_duplicates(_validated("X", estimator, X, **checks))
 
 
 def check_part(name, X, **checks):
-    """Return rows, maybe none, as `check_block` does, for an estimator known by its `name` only.
-    """
+    """Return zero or more rows like `check_block`, given only the estimator's `name`."""
     check_structure("X", X)
     with config_context(assume_finite=False, array_api_dispatch=False):
         return without_duplicates(discreetly("X", check_array, X, estimator=name,
@@ -92,14 +91,14 @@ def check_part(name, X, **checks):
 
 
 def check_unlabeled_rows(estimator, X, **checks):
-    """Return training rows as `check_rows` does, where there are no targets."""
+    """Return training rows like `check_rows`, without targets."""
     with config_context(assume_finite=False):
         X = _validated("X", estimator, X, ensure_min_samples=2, **checks)
     return without_duplicates(X)
 
 
 def check_public_rows(estimator, X, y, **checks):
-    """Return public rows and targets, checked as training rows are, or None without any."""
+    """Return public rows and targets, validated like training rows, or None."""
     if X is None and y is None:
         return None
     if X is None or y is None:
@@ -110,18 +109,18 @@ def check_public_rows(estimator, X, y, **checks):
 
 
 def check_next_rows(estimator, what, X, **checks):
-    """Return rows that go with training rows, of as many columns and as finite, as an array."""
+    """Return finite rows with the columns of the training rows, as an array."""
     with config_context(assume_finite=False):
         return _validated(what, estimator, X, reset=False, **checks)
 
 
 def check_prediction_rows(estimator, X, **checks):
-    """Return rows to predict for as an array, in one entry a place if sparse."""
+    """Return rows for a prediction as an array, in canonical format if sparse."""
     return without_duplicates(_validated("X", estimator, X, reset=False, **checks))
 
 
 def _validated(what, estimator, X, *y, **checks):
-    """Return what `validate_data` does; name a frame's columns that are not numeric."""
+    """Return the result of `validate_data`; errors name non-numeric DataFrame columns."""
     rows = what.partition(" or ")[0]
     refuse_source(rows, X)
     check_structure(rows, X)
@@ -134,14 +133,14 @@ def _validated(what, estimator, X, *y, **checks):
     except (TypeError, ValueError, OverflowError) as error:
         refusal = error
     if hasattr(X, "columns") and not len(X.columns):
-        # scikit-learn looks for a dtype among no columns.
+        # scikit-learn fails on a DataFrame without columns, as it looks for a common dtype.
         raise ValueError(f"Found array with 0 feature(s) (shape={tuple(X.shape)}) while a minimum "
                          f"of 1 is required by {type(estimator).__name__}.")
     columns = _columns_without_numbers(X)
     if not columns:
         refuse_twins(X)
         if str(refusal) == "Input contains NaN":
-            # X has been made numbers by then, of which messages have the name.
+            # Messages about X name it, so this message without a name is about y.
             raise ValueError(f"Input {what.rpartition(' or ')[2]} contains NaN.")
         if checks.get("reset", True) and str(refusal).startswith(_GAPS[0]):
             raise ValueError(_GAPS[0] + "." + _GAPS[1])
@@ -155,12 +154,12 @@ def _validated(what, estimator, X, *y, **checks):
 
 
 def _columns_without_numbers(X):
-    """Return, with their kinds, the columns of a data frame that do not become numbers."""
+    """Return names and dtypes of the DataFrame columns that are not numeric."""
     if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
         return []
     found = []
     for place, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
-        # The text of a dtype may list categories.
+        # Use the name of the dtype, because its string may list categories.
         kind = getattr(dtype, "name", None) or type(dtype).__name__
         column = X.iloc[:, place] if hasattr(X, "iloc") else X[name]
         try:

@@ -1,4 +1,4 @@
-"""Weights of rows and of classes, which are factors of the rows' losses."""
+"""Sample weights and class weights, which multiply the losses of rows."""
 
 from functools import partial
 
@@ -15,8 +15,9 @@ __all__ = ["check_weights", "class_factors", "class_weighted", "is_balanced"]
 def check_weights(sample_weight, X, dtype, whole=True, narrow=None):
     """Return sample weights as an array of `dtype`, or None.
 
-    A ValueError if they are not finite and >= 0, or, of a `whole` table, all zero, in `dtype` and
-    in the `narrow` one that steps of a fit may have them in later; no message carries a weight.
+    Raises a ValueError, which carries no weight, if a weight is not finite or is negative. For a
+    `whole` table, all weights must not be zero. The checks use the dtype `narrow` if given, in
+    which steps of a fit may hold the weights later.
     """
     if sample_weight is None:
         return None
@@ -35,9 +36,9 @@ def check_weights(sample_weight, X, dtype, whole=True, narrow=None):
 
 
 def class_weighted(rows, class_weight, classes, dtype):
-    """Return rows, whose targets are indices of classes, weighted by the public class weights.
+    """Return rows with their weights multiplied by public class weights.
 
-    The bound on weights is the largest of those.
+    Targets must be class indices. The bound on weights is the largest class weight.
     """
     if class_weight is None:
         return rows
@@ -51,14 +52,14 @@ def _weighted(factors, dtype, codes, weights):
 
 
 def is_balanced(class_weight):
-    """Return whether scores of even classes are asked for."""
+    """Return whether `class_weight` is "balanced"."""
     return isinstance(class_weight, str) and class_weight == "balanced"
 
 
 def class_factors(class_weight, classes, balances=False):
-    """Return the weight of every class, 1 where `class_weight` names none.
+    """Return the weight of every class, 1 for classes not in `class_weight`.
 
-    And for "balanced", where a model `balances` its scores.
+    All weights are 1 for "balanced" too, if the model `balances` its scores instead.
     """
     if balances and is_balanced(class_weight):
         return np.ones(len(classes))
