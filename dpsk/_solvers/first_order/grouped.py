@@ -18,7 +18,7 @@ class GroupClipped(Solver):
         gradients. It replaces C in the noise scale. None: C / 8; inf means C.
     """
 
-    # Left out of the repr, which is part of the key of the noise.
+    # Not in the repr, so that fits without groups keep their noise key.
     group_clip_norm: float | None = field(default=None, repr=False, kw_only=True)
 
     takes_groups = True
