@@ -1,4 +1,4 @@
-"""Queries: mechanisms that solvers ask, and the oracles that hold rows and answer with noise."""
+"""Queries of solvers, and the oracles that hold rows and answer with noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bases of the mechanisms that solvers ask, and of the oracles that answer."""
+"""Base classes of the queries that solvers declare, and of the oracles that answer."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ __all__ = ["Oracle", "Queries", "SaddleAnswers", "SaddleQueries", "row_sums"]
 class Oracle:
     """Owns the rows of a fit and answers with noise, through a session.
 
-    It is what a `Queries` makes of rows. More answers than that declares are a RuntimeError.
+    A `Queries` object creates it. It raises a RuntimeError after the declared number of answers.
 
     Attributes
     ----------
     arithmetic : {"float", "grid", "snapped"}
-        How sums are made; every answer is a whole number of public units.
+        How sums are computed; every answer is an integer multiple of a public grid spacing.
     answer : ndarray or None
-        What was answered first, or last of Hessians: released, for what follows the solver.
+        The first noisy gradient or the last noisy Hessian, for code that runs after the solver.
     """
 
     answer: Any = None
 
     if TYPE_CHECKING:
-        # A constant, or a property where noise decides.
+        # A constant, or a property if it depends on the noise.
         @property
         def arithmetic(self) -> str: ...
     else:
@@ -46,19 +46,19 @@ class Oracle:
 
 
 class Queries(Mechanism):
-    """Base of mechanisms that a solver asks: they make an oracle of rows, which goes on to answer.
+    """Base class of a solver's queries; `run` returns the oracle that answers them.
 
-    Subclasses are frozen dataclasses of how many answers there are, over which rows, at which
-    clips.
+    Subclasses are frozen dataclasses. They declare the number of answers, the batches of rows
+    and the clip norms.
 
     Attributes
     ----------
     minimax : bool
         Whether answers are gradients of both blocks of a saddle problem.
     takes_networks : bool
-        Whether a clip is all that the answers need of a model.
+        Whether the answers need nothing from a model but clipped gradients.
     penalizes_intercept : bool
-        Whether the price, or the set that answers move in, needs the penalty on every coordinate.
+        Whether the privacy cost, or the constraint set, needs the penalty on every coordinate.
     """
 
     minimax: ClassVar[bool] = False
@@ -71,14 +71,14 @@ class Queries(Mechanism):
         """Return the oracle over the rows of a problem, an Oracle."""
 
     def n_answers_elsewhere(self, noise_multiplier: float) -> int:
-        """Return how many answers there are beside those that one row pays for."""
+        """Return the number of answers that are not part of one row's privacy cost."""
         return 0
 
 
 class SaddleQueries(Queries):
-    """Base of queries for gradients of both blocks, which are clipped one by one.
+    """Base class of queries for primal and dual gradients, which are clipped separately.
 
-    Subclasses have `primal_clip` and `dual_clip`.
+    Subclasses have the fields `primal_clip` and `dual_clip`.
     """
 
     minimax = True
@@ -87,7 +87,7 @@ class SaddleQueries(Queries):
     dual_clip: float
 
     def sums(self, data: tuple[Problem, RowSource]) -> Any:
-        """Return the rows of a problem in sums."""
+        """Return the object that holds the rows of a problem and sums their gradients."""
         problem, rows = data
         kind = TransitionSums if problem.loss.of_transitions else SaddleSums
         return sums_over(kind, problem.model, problem.loss, rows, self.primal_clip,
@@ -95,17 +95,17 @@ class SaddleQueries(Queries):
 
 
 class SaddleAnswers(Oracle):
-    """Base of oracles that hold rows in `SaddleSums` or `TransitionSums`."""
+    """Base class of oracles that hold rows in `SaddleSums` or `TransitionSums`."""
 
     _sums: Any
 
     @property
     def dual_set(self) -> Interval | Simplex:
-        """Interval or Simplex : where the dual variable lives; public."""
+        """Interval or Simplex : the public set of dual variables."""
         return self._sums.loss.dual_set
 
 
 def row_sums(make: Callable[..., Any], data: tuple[Problem, RowSource], *clip: float) -> Any:
-    """Return the rows of a linear model in the sums that `make` makes, at a clip norm if any."""
+    """Return the sums that `make` builds over a problem's rows, with a clip norm if given."""
     problem, rows = data
     return sums_over(make, problem.model, problem.loss, rows, *clip)

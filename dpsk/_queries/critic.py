@@ -1,4 +1,4 @@
-"""Noisy gradients of a critic's scores, and what generated rows say, which costs nothing."""
+"""Noisy gradients of a critic's scores, and free gradients on generated rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["CriticGradients", "CriticOracle"]
 
 @dataclass(frozen=True)
 class CriticGradients(Gradients):
-    """Noisy mean gradients of a critic's scores of the rows of the table."""
+    """Noisy mean gradients of a critic's scores of the table's rows."""
 
     minimax: ClassVar[bool] = True
 
@@ -38,21 +38,21 @@ class CriticGradients(Gradients):
 
 
 class CriticOracle(GradientOracle):
-    """Answer with noisy gradients of the mean score of rows of the table, and public ones.
+    """Answer with noisy gradients on the table's rows, and exact ones on generated rows.
 
-    Generated rows follow from answers and from public draws, so that gradients on them are
-    post-processing. They are clipped like those of the table's rows: at a saddle point the two
-    are alike.
+    Generated rows depend only on noisy answers and public randomness, so gradients on them are
+    post-processing. They are clipped in the same way as gradients on the table's rows, because
+    the two agree at a saddle point.
     """
 
     @property
     def critic(self) -> MLP:
-        """MLP : the model of scores."""
+        """MLP : the critic."""
         return self._sums.model
 
     @staticmethod
     def public_draws(key: int) -> PublicDraws:
-        """Return draws that follow from an int: a stream of its own, which no row keys."""
+        """Return a separate random stream seeded by `key`; it does not depend on the rows."""
         return PublicDraws(NoiseSeed(key), "rows generated during a fit")
 
     def opposed(self, theta: FloatArray, rows: RowSource, classes: IntArray) -> FloatArray:
@@ -65,7 +65,7 @@ class CriticOracle(GradientOracle):
         return found
 
     def pull(self, theta: FloatArray, rows: RowSource, classes: IntArray) -> FloatArray:
-        """Return the gradient in generated rows of minus their mean score, like the rows."""
+        """Return the gradient of minus the mean score with respect to the generated rows."""
         forward = self.critic.forward(theta, rows)
         forward.backward(self._sums.loss.gradient(classes, forward.raw.copy()))
         return forward.input_gradient() / np.float32(len(rows))

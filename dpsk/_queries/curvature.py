@@ -1,8 +1,8 @@
 r"""Noisy mean gradients and mean Hessians, for Newton's method.
 
 A row's Hessian is ``w x x'`` with ``0 <= w ||x||^2 <= B``: a positive semidefinite matrix of rank
-one. Replacing it by another moves the sum by ``||M - M'||_F = sqrt(|M|^2 + |M'|^2 - 2 <M, M'>)``,
-at most ``sqrt(2) B``, as the product of two such matrices is not negative.
+one. Replacing it moves the sum by ``||M - M'||_F = sqrt(|M|^2 + |M'|^2 - 2 <M, M'>)``. This is at
+most ``sqrt(2) B``, because the inner product of two positive semidefinite matrices is nonnegative.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 
 __all__ = ["CurvatureOracle", "Curvatures"]
 
-#: Noise of so many units is still far finer than one of them, in double precision.
+#: Largest noise scale in grid spacings at which doubles are still far finer than one spacing.
 _MOST_UNITS = 2.0**45
 
 
 @dataclass(frozen=True)
 class Curvatures(Queries):
-    """Noisy mean gradients and Hessians, whose squared prices stand in fixed proportions.
+    """Noisy mean gradients and Hessians, with fixed shares of the squared budget.
 
     Parameters
     ----------
     shares : tuple of float
-        Of mu^2, one an answer, in the order in which they are asked for.
+        The fraction of mu^2 of every answer, in the order in which the solver asks.
     clip_norm : float
-        C, of the gradient of a row.
+        C, the clip norm of a row's gradient.
     curvature_clip : float
         Bound on ``w ||x||^2``.
     """
@@ -54,12 +54,12 @@ class Curvatures(Queries):
     curvature_clip: float
 
     def prices(self, noise_multiplier: float) -> tuple[float, ...]:
-        """Return the mu of every answer; infinite without noise."""
+        """Return mu for every answer; infinite without noise."""
         total = mu_of(noise_multiplier)
         return tuple(math.sqrt(share) * total for share in self.shares)
 
     def event(self, noise_multiplier: float) -> Event:
-        """Return what all answers cost."""
+        """Return the privacy cost of all answers."""
         return Composed(tuple(map(gaussian, self.prices(noise_multiplier))))
 
     def run(self, data: tuple[Problem, RowSource], session: Session,
@@ -67,7 +67,7 @@ class Curvatures(Queries):
         """Return the oracle over rows."""
         problem, rows = data
         prices = self.prices(noise_multiplier)
-        # The grid is as fine as the least noise asks for.
+        # The grid spacing suits the answer with the least noise.
         sums = open_sums(problem.model, problem.loss,
                          Gradients(NoisySums(FullBatch(), 1), self.clip_norm), rows,
                          REPLACE_ONE / max(prices))
@@ -75,16 +75,16 @@ class Curvatures(Queries):
 
 
 class CurvatureOracle(Oracle):
-    """Answer with gradients and Hessians of a scalar prediction, at the prices of a plan in turn.
+    """Answer with noisy gradients and Hessians of models with a scalar prediction.
 
     Parameters
     ----------
     sums : LinearSums
-        Clipped at C.
+        Sums of gradients clipped at C.
     curvature_clip : float
         Bound on ``w ||x||^2``.
     prices : iterable of float
-        The mu of every answer, in the order in which they are asked for.
+        The mu of every answer, in the order in which the solver asks.
     session : Session
     """
 
@@ -96,20 +96,20 @@ class CurvatureOracle(Oracle):
 
     @property
     def arithmetic(self) -> str:
-        """str : "grid" where sums and noise are exact multiples of a unit, else "float"."""
+        """str : "grid" if sums and noise are exact multiples of a grid spacing, else "float"."""
         return self._sums.arithmetic
 
     @property
     def hessian_edge(self) -> float:
-        """float : where the eigenvalues of the noise on the last Hessian end; public."""
+        """float : the spectral edge of the noise on the last Hessian; public."""
         return self._hessian_std * math.sqrt(2.0 * self._sums.model.dimension)
 
     def gradient(self, theta: FloatArray) -> FloatArray:
-        """Return the noisy mean gradient at the public point `theta`, float64, like it."""
+        """Return the noisy mean gradient at the public point `theta`, float64, in its shape."""
         mu, sums = self._price(), self._sums
         unit, moved, event = sums.resolution, REPLACE_ONE * sums.clip_norm, gaussian(mu)
         if unit is not None and not derived_scale(event, moved) <= _MOST_UNITS * unit:
-            # Doubles do not fill the grid of the least noise that far out.
+            # For noise this large, doubles are too coarse for the grid of the least noise.
             unit = None
         known = Sensitivity(moved, unit=unit, terms=sums.rounding_terms(sums.n_samples),
                             size=theta.size)
@@ -126,7 +126,7 @@ class CurvatureOracle(Oracle):
         event = gaussian(mu)
         known = Sensitivity(math.sqrt(2.0) * largest, "symmetric_normal", terms=terms,
                             size=theta.size**2)
-        # Where rounding is priced the noise is larger.
+        # The noise may be larger than the event requires, because it also covers rounding.
         self._hessian_std = known.noise(event).scale / sums.n_samples
         self.answer = self._session(
             event, lambda batch: _symmetric(sums.curvature(theta, clip)), known,
@@ -134,7 +134,7 @@ class CurvatureOracle(Oracle):
         return self.answer
 
     def _price(self) -> float:
-        """Return what the next answer costs; a RuntimeError where none is left."""
+        """Return mu for the next answer; raise a RuntimeError if none is left."""
         mu = next(self._prices, None)
         if mu is None:
             raise RuntimeError("Every answer of the declared plan is used up; a solver may only "
@@ -145,6 +145,6 @@ class CurvatureOracle(Oracle):
 def _symmetric(matrix: FloatArray) -> FloatArray:
     """Return the mean of a matrix and its transpose.
 
-    Rounding in a product leaves a difference between the two, which symmetric noise does not hide.
+    A rounded product may be slightly asymmetric, and symmetric noise would not hide that.
     """
     return 0.5 * (matrix + matrix.T)

@@ -1,10 +1,10 @@
 r"""Noisy gradients at an anchor, and noisy differences of gradients from it.
 
-A row's difference has norm at most ``c = min(2 C, beta ||theta - anchor||)``: both gradients
-are clipped at C, and a clipped gradient is as smooth as the loss, as radial clipping brings no
-two points further apart. For losses whose derivatives keep their sign C takes the place of 2 C.
-Both points are public, hence so is c, and noise in proportion to it costs the same whatever it
-is. The bound is enforced, so that no loss has to be trusted.
+A row's difference has norm at most ``c = min(2 C, beta ||theta - anchor||)``. Both gradients are
+clipped at C, and a clipped gradient is as smooth as the loss, because radial clipping never
+increases distances. For losses whose derivatives keep their sign, C replaces 2 C. Both points
+are public, hence c is public, and noise proportional to c has the same privacy cost for every c.
+Differences are clipped to c, so the guarantee does not rest on the loss.
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ class Differences(Queries):
     Parameters
     ----------
     anchors : NoisySums
-        Over all rows.
+        Gradients at anchors, over all rows.
     changes : NoisySums
+        Differences, over batches.
     clip_norm : float
-        C, of the gradient of a row.
+        C, the clip norm of a row's gradient.
     """
 
     anchors: NoisySums
@@ -51,7 +52,7 @@ class Differences(Queries):
     clip_norm: float
 
     def event(self, noise_multiplier: float) -> Event:
-        """Return what all answers cost."""
+        """Return the privacy cost of all answers."""
         return Composed((self.anchors(noise_multiplier), self.changes(noise_multiplier)))
 
     def run(self, data: tuple[Problem, RowSource], session: Session,
@@ -64,10 +65,10 @@ class Differences(Queries):
 class DifferenceOracle(Oracle):
     """Answer with noisy mean gradients at anchors and noisy mean differences from them.
 
-    An anchor is answered with ``(1/n) [ sum of clipped gradients + N(0, (r z C)^2 I) ]``, r being
-    the declared ratio, and a difference with ``(1/(q n)) [ sum over a batch of clipped differences
-    + N(0, (z c)^2 I) ]``. Clipping, summing, noising and charging are one operation, and c is
-    worked out here from the public points.
+    At an anchor the answer is ``(1/n) [ sum of clipped gradients + N(0, (r z C)^2 I) ]``, where r
+    is the declared ratio. A difference is answered with ``(1/(q n)) [ sum over a batch of clipped
+    differences + N(0, (z c)^2 I) ]``. Clipping, summing, noising and charging are one operation.
+    The oracle computes c from the public points.
     """
 
     def __init__(self, sums: Any, asked: Differences, noise_multiplier: float,
@@ -94,8 +95,8 @@ class DifferenceOracle(Oracle):
     def difference(self, theta: FloatArray, anchor: FloatArray) -> FloatArray:
         """Return the noisy mean of ``gradient(theta) - gradient(anchor)`` over a batch, float64.
 
-        The points are public, the anchor that of the last `gradient`: a ValueError else. Where
-        both are the same nothing is asked, drawn or charged.
+        Both points are public. `anchor` must be the point of the last call of `gradient`, or a
+        ValueError is raised. If both points are equal, nothing is read, drawn or charged.
         """
         bound = self._sums.bound(theta, anchor)
         if not bound:

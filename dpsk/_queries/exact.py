@@ -1,6 +1,6 @@
-"""Values and derivatives of the mean loss as they are: for fits that protect nobody.
+"""Values and derivatives of the mean loss without noise, for non-private fits.
 
-Every answer is charged as `NotPrivate`, which no plan of a finite budget holds.
+Every answer is charged as `NotPrivate`, which no plan with a finite budget contains.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ExactAnswers(Queries):
     """Any number of answers without noise, whatever the noise multiplier."""
 
     def event(self, noise_multiplier: float) -> Event:
-        """Return what they cost: there is no privacy."""
+        """Return the event `NotPrivate`."""
         return NotPrivate()
 
     def run(self, data: tuple[Problem, RowSource], session: Session,
@@ -40,7 +40,7 @@ class ExactAnswers(Queries):
         """Return the oracle over rows."""
         problem, rows = data
         if rows.groups is None:
-            # Rounding may follow the number of threads, as that of scikit-learn does.
+            # Rounding may depend on the number of threads, as in scikit-learn.
             rows = on_threads(thinned(rows))
         return ExactOracle(row_sums(ExactSums, (problem, rows)), session)
 
@@ -56,11 +56,11 @@ class ExactOracle(Oracle):
         return float(self._answer(self._sums.value, theta)[0])
 
     def gradient(self, theta: FloatArray) -> FloatArray:
-        """Return the mean gradient at `theta`, like it."""
+        """Return the mean gradient at `theta`, in its shape."""
         return self._answer(self._sums.gradient, theta)
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        """Return both from one pass over the rows."""
+        """Return the mean loss and its gradient from one pass over the rows."""
         both = self._answer(self._sums.value_and_gradient, theta)
         return float(both[0]), both[1:].reshape(theta.shape)
 
@@ -69,7 +69,7 @@ class ExactOracle(Oracle):
         return self._answer(self._sums.hessian, theta)
 
     def majorant(self, theta: FloatArray) -> FloatArray:
-        """Return a bound on the mean Hessian, like one, for points of the shape of `theta`."""
+        """Return a matrix that bounds the mean Hessian, for points of the shape of `theta`."""
         return self._answer(self._sums.majorant, theta)
 
     def _answer(self, read: Callable[..., Any], theta: FloatArray) -> FloatArray:

@@ -42,10 +42,10 @@ class Gradients(Queries):
     ----------
     answers : NoisySums
     clip_norm : float
-        C, of the gradient of a row.
+        C, the clip norm of a row's gradient.
     group_clip_norm : float or None
-        Of linear models of rows in groups: the clip of the average of a group, which takes the
-        place of C in the noise. None: C.
+        For linear models on grouped rows: the clip norm of a group's average, which replaces C
+        in the noise scale. None: C.
     """
 
     answers: NoisySums
@@ -55,12 +55,12 @@ class Gradients(Queries):
     takes_networks: ClassVar[bool] = True
 
     def event(self, noise_multiplier: float) -> Event:
-        """Return what all answers cost."""
+        """Return the privacy cost of all answers."""
         return self.answers(noise_multiplier)
 
     def run(self, data: tuple[Problem, RowSource], session: Session,
             noise_multiplier: float) -> GradientOracle:
-        """Return the oracle over rows, on a grid where noise allows it."""
+        """Return the oracle over rows, with sums on a grid if the noise allows it."""
         problem, rows = data
         sums = open_sums(problem.model, problem.loss, self, rows, noise_multiplier)
         return GradientOracle(sums, self.answers, noise_multiplier, session)
@@ -68,7 +68,7 @@ class Gradients(Queries):
 
 @dataclass(frozen=True)
 class SemiGradients(Gradients):
-    """Noisy mean semi-gradients of transitions, clipped, or of groups of them."""
+    """Noisy mean clipped semi-gradients of transitions, or of groups of transitions."""
 
     def run(self, data: tuple[Problem, RowSource], session: Session,
             noise_multiplier: float) -> GradientOracle:
@@ -81,9 +81,9 @@ class SemiGradients(Gradients):
 class GradientOracle(Oracle):
     """Answer with ``(1/m) [ sum of clipped gradients + N(0, (z C)^2 I) ]``.
 
-    The divisor `m` is the public expected batch size. Where the sums lie on a grid the noise is
-    rounded to it; elsewhere it is larger by a margin for their rounding. `sums` are
-    ClippedSums; C bounds what one group adds, where rows are in groups.
+    The divisor `m` is the public expected batch size. If the sums lie on a grid, the noise is
+    rounded to that grid; otherwise the noise is larger by a rounding slack. `sums` are
+    ClippedSums. For grouped rows, C bounds the contribution of one group.
     """
 
     def __init__(self, sums: Any, answers: NoisySums, noise_multiplier: float,
@@ -100,7 +100,7 @@ class GradientOracle(Oracle):
 
     @property
     def arithmetic(self) -> str:
-        """str : "grid" where sums and noise are exact multiples of a unit, else "float"."""
+        """str : "grid" if sums and noise are exact multiples of a grid spacing, else "float"."""
         return self._sums.arithmetic
 
     @property
@@ -109,11 +109,11 @@ class GradientOracle(Oracle):
         return derived_scale(self._event, self._moved.moved) / self._divisor
 
     def gradient(self, theta: FloatArray) -> FloatArray:
-        """Return the noisy mean gradient at the public point `theta`, float64, like it."""
+        """Return the noisy mean gradient at the public point `theta`, float64, in its shape."""
         answer = self._session(
             self._event, lambda batch: self._sums.gradient(theta, batch.rows), self._moved,
             divisor=self._divisor, batches=self._batches,
-            # A thread costs as much as the noise of some ten thousand weights.
+            # Starting a thread takes as long as drawing noise for about ten thousand weights.
             overlap=not self._sums.model.is_linear
             and self._sums.model.dimension >= MANY_WEIGHTS)
         if self.answer is None and self._sums.model.is_linear:
@@ -122,10 +122,10 @@ class GradientOracle(Oracle):
 
     def along(self, theta: FloatArray, answers: NoisySums, clip_share: float,
               noise_multiplier: float) -> GradientOracle:
-        """Return an oracle for multiples of the public `theta`, not zero: what one number moves.
+        """Return an oracle for multiples of the public, nonzero `theta`.
 
-        Its points and answers have shape (1,): the derivative in the factor. `clip_share` is the
-        clip norm over ``||theta|| radius``, which bounds the scores of a row.
+        Its points and answers have shape (1,): the factor, and the derivative with respect to it.
+        `clip_share` is the clip norm over ``||theta|| radius``, which bounds the scores of a row.
         """
         model = self._sums.model
         bound = float(np.linalg.norm(theta)) * model.radius
@@ -137,7 +137,7 @@ class GradientOracle(Oracle):
 
 def open_sums(model: Any, loss: Any, asked: Gradients, rows: RowSource,
               noise_multiplier: float) -> Any:
-    """Return what sums over `rows`: of a network, exact on a grid, or in floating point."""
+    """Return sums over `rows`: for networks or groups, exact on a grid, or in floats."""
     clip_norm, group_clip = asked.clip_norm, asked.group_clip_norm
     if not model.is_linear:
         return sums_over(NetworkSums, model, loss, rows, clip_norm)
@@ -145,7 +145,7 @@ def open_sums(model: Any, loss: Any, asked: Gradients, rows: RowSource,
         return GroupSums(model, loss, rows, clip_norm,
                          clip_norm if group_clip is None else group_clip)
     bits = None
-    # Without noise there is nothing for a grid to hide under.
+    # The grid spacing follows from the noise, so without noise there is no grid.
     if noise_multiplier and isinstance(asked.answers.batches, FullBatch):
         if isinstance(model, WhitenedModel):
             return sums_over(whitened_grid_sums, model, loss, on_threads(rows), clip_norm)

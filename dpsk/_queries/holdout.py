@@ -1,18 +1,18 @@
-r"""Gradients checked against a hold-out: thresholded answers, noisy on either side.
+r"""Gradients checked against a hold-out by a noisy threshold test.
 
-The rows are split by a secret permutation into disjoint batches, each into a training half and a
-hold-out half of m rows. With A and H the sums of clipped gradients over the halves and a scale
-``s = z C``, every coordinate of an answer is
+A secret permutation splits the rows into disjoint batches, and every batch into a training half
+and a hold-out half of m rows. Let A and H be the sums of clipped gradients over the halves, and
+``s = z C``. Then every coordinate of an answer is
 
     (A + noise s) / m   if |A - H| + noise 4 s > 3 s,   else   (H + noise s) / m .
 
-One row is in one half of one batch. Replacing it moves A or H, not both, by at most 2 C in the
-norm of the clip, and |A - H| by no more. So it pays for the comparison, ``2 C / (4 s) = 1/(2 z)``,
-and then, whatever the comparison said, for the answer, ``2 C / s = 2/z``: mu of Gaussian noise
-with an l2 clip, epsilon of Laplace noise with an l1 clip. The answers of other batches do not
-read it.
+One row is in one half of one batch. Replacing it moves either A or H by at most 2 C in the clip's
+norm, and |A - H| by no more. The comparison therefore costs ``2 C / (4 s) = 1/(2 z)``. The answer
+costs ``2 C / s = 2/z``, for either outcome of the comparison. These are mu for Gaussian noise
+with an l2 clip, and epsilon for Laplace noise with an l1 clip. The answers of other batches do
+not read the row.
 
-Public hold-out rows need no half of the rows and no noise on H.
+With public hold-out rows, all rows are training rows and H needs no noise.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CheckedGradients", "ThresholdOracle"]
 
-#: The noise of a comparison with a hold-out over that of an answer.
+#: The ratio of the noise of a comparison to the noise of an answer.
 COMPARISON = 4.0
-#: The threshold over the noise of answers.
+#: The ratio of the threshold to the noise of an answer.
 _THRESHOLD = 3.0
 
 
@@ -54,13 +54,13 @@ class CheckedGradients(Queries):
     Parameters
     ----------
     clip_norm : float
-        C, of the gradient of a row.
+        C, the clip norm of a row's gradient.
     rounds : int
-        Answers asked of each batch.
+        Number of answers from each batch.
     batches : int
-        Number of disjoint batches. A row is in one, so they are not multiplied.
+        Number of disjoint batches. A row is in one batch, so the cost does not grow with it.
     pure : bool
-        Laplace noise and an l1 clip, else Gaussian noise and an l2 clip.
+        Whether to use Laplace noise and an l1 clip, rather than Gaussian noise and an l2 clip.
     public_holdout : bool
     """
 
@@ -71,7 +71,7 @@ class CheckedGradients(Queries):
     public_holdout: bool = False
 
     def event(self, noise_multiplier: float) -> Event:
-        """Return what one row pays: `rounds` of comparison and answer."""
+        """Return the privacy cost to one row: `rounds` comparisons and answers."""
         return Composed(tuple(Repeated(event, self.rounds)
                               for event in self.releases(noise_multiplier)))
 
@@ -82,7 +82,7 @@ class CheckedGradients(Queries):
         return kind(answer / COMPARISON), kind(answer)
 
     def n_answers_elsewhere(self, noise_multiplier: float) -> int:
-        """Return how many answers the other batches are asked for."""
+        """Return the number of comparisons and answers from the other batches."""
         return (self.batches - 1) * sum(tally(self.event(noise_multiplier)).values())
 
     def run(self, data: tuple[Problem, RowSource], session: Session,
@@ -92,10 +92,10 @@ class CheckedGradients(Queries):
         halves = 1 if self.public_holdout else 2
         size = len(rows) // (halves * self.batches)
         order = session.permutation(len(rows))
-        # Parts of equal size, so that sums compare as means do; a few rows may stay unused.
+        # Parts have equal sizes, so that sums compare like means; a few rows may stay unused.
         pieces = [order[start * size:(start + 1) * size]
                   for start in range(halves * self.batches)]
-        # Laplace tails are long: the room of ten times the noise is not enough.
+        # Laplace noise has longer tails, so it gets ten times the range on the grid.
         spread = COMPARISON * noise_multiplier * self.clip_norm
         bits = grid_bits(2 * size, self.clip_norm, spread * (10.0 if self.pure else 1.0))
         norm_order = 1 if self.pure else 2
@@ -118,12 +118,12 @@ class CheckedGradients(Queries):
 
 
 class ThresholdOracle(Oracle):
-    """Answer each batch's questions in turn, `rounds` times, then go on to the next batch.
+    """Answer `rounds` times from every batch in turn.
 
-    A comparison and an answer are two releases, each charged to the batch whose rows they read;
-    the hold-out's exact answer never leaves. Sums and noise lie on a grid where the noise allows
-    it. `batches` holds the sums of training and hold-out part of every batch, all disjoint; z is
-    the noise multiplier of an answer.
+    A comparison and an answer are two mechanism outputs, each charged to the batch whose rows
+    they read. The exact hold-out gradient of private rows is never released. Sums and noise lie
+    on a grid if the noise allows it. `batches` holds the sums of the training and hold-out part
+    of every batch, all disjoint. z is the noise multiplier of an answer.
     """
 
     def __init__(self, batches: list[tuple[Any, Any]], asked: CheckedGradients,
@@ -134,18 +134,18 @@ class ThresholdOracle(Oracle):
         sums = batches[0][0]
         self._threshold = _THRESHOLD * noise_multiplier * sums.clip_norm
         law = "laplace" if asked.pure else "standard_normal"
-        # A gap moves as one of its two sums does, which have no row in common.
+        # The two sums share no row, so their difference moves as much as one of them.
         self._moved = Sensitivity(REPLACE_ONE * sums.clip_norm, law, sums.resolution,
                                   sums.n_samples, sums.model.dimension)
         self._answered = 0
 
     @property
     def arithmetic(self) -> str:
-        """str : "grid" where sums and noise are exact multiples of a unit, else "float"."""
+        """str : "grid" if sums and noise are exact multiples of a grid spacing, else "float"."""
         return self._batches[0][0].arithmetic
 
     def gradient(self, theta: FloatArray) -> FloatArray:
-        """Return the checked noisy mean gradient, float64, of the batch whose turn it is."""
+        """Return the checked noisy mean gradient over the current batch, float64."""
         turn = min(self._answered // self._asked.rounds, len(self._batches) - 1)
         training, holdout = self._batches[turn]
         to_compare, to_answer = self._events
@@ -163,13 +163,13 @@ class ThresholdOracle(Oracle):
         noisy = self._session(
             to_answer, lambda batch: np.where(fires, sums[0], 0.0 if public else sums[1]),
             self._moved, ledger=ledger)
-        # What public rows say needs no noise.
+        # Gradients on public rows need no noise.
         answer = np.where(fires, noisy, sums[1]) if public else noisy
         return answer / training.n_samples
 
 
 class PublicSums:
-    """Sums over public rows, as if there were `size` of them, on the grid of the others."""
+    """Sums over public rows, rescaled to `size` rows and rounded to the private sums' grid."""
 
     def __init__(self, sums: Any, size: int, resolution: float | None) -> None:
         self._sums, self._factor, self._unit = sums, size / sums.n_samples, resolution

@@ -1,10 +1,10 @@
-r"""Noisy descent of which only the last iterate leaves.
+r"""Noisy gradient descent that releases only the last iterate.
 
-With steps that contract by ``c`` and noise of standard deviation ``tau`` in each, where replacing
-a row moves a step by at most ``s``, the last iterate alone is mu-GDP with
-``mu^2 = (s / tau)^2 T_eff``, ``T_eff = (1 - c^T)(1 + c) / ((1 + c^T)(1 - c))``: the price of
-T_eff released gradients instead of T (Bok, Su, Altschuler 2024). It holds for that iterate only,
-so nothing else may leave.
+Let every step contract by ``c`` and add noise of standard deviation ``tau``, and let replacing a
+row move a step by at most ``s``. Then the last iterate alone is mu-GDP with
+``mu^2 = (s / tau)^2 T_eff``, ``T_eff = (1 - c^T)(1 + c) / ((1 + c^T)(1 - c))``. This is the
+privacy cost of T_eff released gradients instead of T (Bok, Su, Altschuler 2024). It holds for
+the last iterate only, so nothing else may be released.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class LastIterate(Queries):
     Parameters
     ----------
     clip_norm : float
-        C, of the gradient of a row.
+        C, the clip norm of a row's gradient.
     steps : int
     step : float
     strong_convexity : float
@@ -56,7 +56,7 @@ class LastIterate(Queries):
     penalizes_intercept: ClassVar[bool] = True
 
     def event(self, noise_multiplier: float) -> Elementary:
-        """Return what it costs."""
+        """Return the privacy cost of the last iterate."""
         return Gaussian(REPLACE_ONE * math.sqrt(self.effective_steps) / noise_multiplier)
 
     @property
@@ -72,7 +72,7 @@ class LastIterate(Queries):
 
 
 class LastIterateOracle(Oracle):
-    """Run noisy gradient steps, of noise `z C` on a sum, and release the last iterate, once."""
+    """Run gradient steps with noise `z C` on a sum, and release the last iterate once."""
 
     arithmetic = "snapped"
 
@@ -80,14 +80,14 @@ class LastIterateOracle(Oracle):
                  session: Session) -> None:
         self._sums, self._asked, self._session = sums, asked, session
         self._event = asked.event(noise_multiplier)
-        # The end costs what T_eff steps that are shown would.
+        # The last iterate costs as much as T_eff released steps.
         moved = REPLACE_ONE * sums.clip_norm * math.sqrt(asked.effective_steps)
         self._noise_std = derived_scale(self._event, moved) * sums.rounding
 
     def descend(self, theta: FloatArray, penalty: Penalty) -> FloatArray:
         """Return the last iterate of the declared noisy descent from the public start `theta`.
 
-        A ValueError if the steps are not known to contract; nothing has been drawn then.
+        Raise a ValueError, before any noise is drawn, if the steps are not known to contract.
         """
         self._check(penalty)
         step, n_samples = self._asked.step, self._sums.n_samples
@@ -100,7 +100,7 @@ class LastIterateOracle(Oracle):
                 point = point - step * (gradient + penalty.gradient(point))
             return finite(point)
 
-        # Every step has its own noise, so the end needs no more; its last bits tell nothing.
+        # Every step adds noise, so the last iterate needs only rounding of its low-order bits.
         unit = float_unit(step * self._noise_std / n_samples)
         return self._session.hidden(self._event, descended, unit)
 
@@ -108,7 +108,7 @@ class LastIterateOracle(Oracle):
         sums, asked = self._sums, self._asked
         sums.require_monotone()
         alpha = penalty.strong_convexity
-        # A penalty of the same curvature everywhere, and no proximal map after the noise.
+        # The penalty must have the same curvature everywhere and no proximal map after the noise.
         plain = penalty.is_smooth and penalty.smoothness == alpha == asked.strong_convexity
         bound = 1.0 - asked.step * alpha
         if not plain or contraction(asked.step, alpha, sums.smoothness) > bound:

@@ -1,10 +1,10 @@
-r"""Noisy sums of squares and cross products, all that least squares needs.
+r"""Noisy sums of squares and cross products for least squares, in one query.
 
 Rows ``r`` of norm at most R and targets of size at most B are released as
 ``A = sum r r' + (N + N')/2`` and ``b = sum y r + noise``, the entries of N with standard
 deviation ``R^2 t`` and the noise with ``R B t``. With ``c = |cos|`` of the angle between the
 replaced row and its replacement, the squared distance of the pair in units of the noise is at
-most ``(2 (1 - c^2) + 2 (1 + c)) / t^2``, largest at ``c = 1/2``: together they are mu-GDP with
+most ``(2 (1 - c^2) + 2 (1 + c)) / t^2``, largest at ``c = 1/2``. The pair is mu-GDP with
 ``mu^2 = 4.5 / t^2``. Two separate releases would cost ``6 / t^2``.
 """
 
@@ -37,17 +37,16 @@ if TYPE_CHECKING:
 
 __all__ = ["LeastSquares", "LeastSquaresOracle"]
 
-#: How far replacing a row moves both together, in the units of their noise: the largest of the
-#: above.
+#: Largest distance by which replacing a row moves the pair, in units of the noise (see above).
 _MOVED = math.sqrt(4.5)
 
 
 @dataclass(frozen=True)
 class LeastSquares(Queries):
-    """Both moments, once; the noise multiplier is 1 / mu."""
+    """One query for both moments; the noise multiplier is 1 / mu."""
 
     def event(self, noise_multiplier: float) -> Elementary:
-        """Return what they cost."""
+        """Return the privacy cost of both moments."""
         return gaussian(mu_of(noise_multiplier))
 
     def run(self, data: tuple[Problem, RowSource], session: Session,
@@ -58,7 +57,7 @@ class LeastSquares(Queries):
 
 
 class LeastSquaresOracle(Oracle):
-    """Answer once with both moments, of a scalar prediction and targets clipped to [-1, 1]."""
+    """Answer once with both moments, for scalar targets clipped to [-1, 1]."""
 
     arithmetic = "grid"
 
@@ -66,7 +65,7 @@ class LeastSquaresOracle(Oracle):
                  noise_multiplier: float, session: Session) -> None:
         self._model, self._rows, self._session = model, rows, session
         self._event = asked.event(noise_multiplier)
-        #: Noise on `A` over ``R^2``, and on `b` over ``R B``.
+        #: Noise on `A` divided by ``R^2``, and noise on `b` divided by ``R B``.
         self._spread = derived_scale(self._event, _MOVED)
 
     @property
@@ -86,7 +85,7 @@ class LeastSquaresOracle(Oracle):
 
     @property
     def counts(self) -> bool:
-        """bool : whether the last entries are those of an intercept, of a public count of rows."""
+        """bool : whether the last entries belong to an intercept with a public count of rows."""
         return self._model.fit_intercept and not self._rows.is_weighted
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
@@ -108,18 +107,18 @@ class LeastSquaresOracle(Oracle):
         return matrix, vector
 
     def _units(self) -> tuple[float, float]:
-        """Return the powers of two on which rows and targets lie, from public numbers."""
+        """Return the grid spacings of rows and targets, powers of two, from public numbers."""
         target_unit = 2.0 ** -(exact_bits(len(self._rows), self._spread) // 2)
         return target_unit * 2.0 ** math.ceil(math.log2(self._model.radius)), target_unit
 
 
 def _moments(rows: RowSource, model: Any, row_unit: float,
              target_unit: float) -> tuple[FloatArray, FloatArray]:
-    """Return the sums of squares and of products with targets, in whole units."""
+    """Return the sums of squares and of products with targets, in integer units."""
     size = model.shape[0]
     matrix, vector = np.zeros((size, size)), np.zeros(size)
     for part in rows.blocks(block_length(size)):
-        # In whole units every sum of products is exact, so no rounding shows the rows.
+        # In integer units every sum of products is exact, so rounding cannot leak the rows.
         block, targets = _entering(model, rows.take(part))
         block, targets = np.trunc(block / row_unit), np.trunc(targets / target_unit)
         matrix += block.T @ block
@@ -128,7 +127,7 @@ def _moments(rows: RowSource, model: Any, row_unit: float,
 
 
 def _entering(model: Any, block: Any) -> tuple[FloatArray, FloatArray]:
-    """Return rows and targets, weighted, then bounded."""
+    """Return rows and targets, weighted and then clipped to their bounds."""
     rows = entering_rows(model, block.X)
     targets = np.clip(block.y.astype(np.float64), -1.0, 1.0)
     if block.weights is not None:
@@ -136,6 +135,6 @@ def _entering(model: Any, block: Any) -> tuple[FloatArray, FloatArray]:
         targets = np.clip(targets * roots, -1.0, 1.0)
         rows *= roots[:, None]
         shortened(rows, model.radius)
-    # One that is no number would make a sum that is none, which no noise hides.
+    # A NaN target would make the sum NaN, which noise cannot hide.
     targets[np.isnan(targets)] = 0.0
     return rows, targets

@@ -1,11 +1,11 @@
 r"""The minimizer of an objective with a random linear term, released to a certified tolerance.
 
-Over the sum of clipped losses the objective is
+With clipped losses l_i, the objective is
 ``J(theta) = sum_i l_i(theta) + (lam / 2) ||theta||^2 + <b, theta>``. Its exact minimizer is a
-bijection of the noise b, whose density under two neighboring data sets differs by a shift of
-b by at most ``2 C`` and by a determinant ratio of at most ``1 + beta / lam``. Nobody has the
-exact minimizer: what leaves is a point of certified gradient norm with a second, far smaller
-noise, which hides how the exact one was missed.
+bijection of the noise b. Its densities under two neighboring data sets differ by a shift of b by
+at most ``2 C`` and by a determinant ratio of at most ``1 + beta / lam``. The exact minimizer
+cannot be computed. The mechanism releases a point with a certified gradient norm, plus a second,
+far smaller noise that hides the distance from the exact minimizer.
 
 References
 ----------
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ObjectiveOracle", "PerturbedObjective", "determinant_loss"]
 
-#: Beyond so many coordinates a factorization costs more than the steps that it saves.
+#: With more coordinates, a factorization takes longer than the steps that it saves.
 _MOST_COORDINATES = 500
 _MOST_FACTORISATIONS = 40
 _MOST_CHEAP_STEPS = 400
@@ -52,33 +52,33 @@ _MOST_CHEAP_STEPS = 400
 def determinant_loss(smoothness: float, ridge: float, n_samples: int) -> float:
     """Return ``log(1 + beta / lam)`` with ``lam = n ridge``.
 
-    Replacing a row takes a matrix of rank one and norm at most beta from the Hessian and adds
-    another: either alone changes its determinant by that factor at most.
+    Replacing a row subtracts one matrix of rank one and norm at most beta from the Hessian and
+    adds another. Either change alone changes the determinant by at most that factor.
     """
     return math.log1p(smoothness / (n_samples * ridge))
 
 
 @dataclass(frozen=True)
 class PerturbedObjective(Queries):
-    """One minimizer: that of the noisy objective, and the noise that hides its tolerance.
+    """One minimizer of a noisy objective, with noise that hides the tolerance.
 
-    The noise multiplier is the scale of b over the clip norm, so that b moves by at most
-    ``2 / noise_multiplier`` of its scale.
+    The noise multiplier is the scale of b over the clip norm. Replacing a row therefore shifts b
+    by at most ``2 / noise_multiplier`` times its scale.
 
     Parameters
     ----------
     clip_norm : float
-        C, of the gradient of a row.
+        C, the clip norm of a row's gradient.
     pure : bool
+        Whether the guarantee is pure epsilon, rather than Gaussian.
     ridge : float
-        Curvature of the l2 term beside the mean loss, on every coordinate; ``lam / n``.
+        Curvature of the l2 term added to the mean loss, on every coordinate; ``lam / n``.
     determinant : float
-        Bound on what the determinants can add to the loss.
+        Bound on the determinants' contribution to the privacy loss.
     tail : float
-        Price of the second noise: an epsilon if `pure`, else a mu.
+        Privacy cost of the second noise: an epsilon if `pure`, else a mu.
     tolerance : float
-        Norm of the gradient of ``J / n`` to certify; what rounding hides of it, where that is
-        more.
+        Norm of the gradient of ``J / n`` to certify; at least the bound on its rounding is used.
     """
 
     clip_norm: float
@@ -91,11 +91,11 @@ class PerturbedObjective(Queries):
     penalizes_intercept: ClassVar[bool] = True
 
     def event(self, noise_multiplier: float) -> Event:
-        """Return what both noises cost."""
+        """Return the privacy cost of both noises."""
         return Composed(self.releases(noise_multiplier))
 
     def releases(self, noise_multiplier: float) -> tuple[Elementary, Elementary]:
-        """Return the event of the exact minimizer and that of the second noise."""
+        """Return the events of the exact minimizer and of the second noise."""
         shift = REPLACE_ONE / noise_multiplier
         if self.pure:
             return Pure(self.determinant + shift), Pure(self.tail)
@@ -111,8 +111,8 @@ class PerturbedObjective(Queries):
 class ObjectiveOracle(Oracle):
     """Minimize a noisy objective and release the result once.
 
-    b, the exact minimizer, the residual, and which algorithm got there never leave. Everything
-    runs in float64, and a coordinate that is not finite becomes 0 before the second noise.
+    The noise b, the exact minimizer, the residual and the choice of algorithm are never released.
+    Everything runs in float64, and nonfinite coordinates become 0 before the second noise.
     """
 
     arithmetic = "snapped"
@@ -123,14 +123,15 @@ class ObjectiveOracle(Oracle):
         self._events = asked.releases(noise_multiplier)
         self._noise_multiplier = noise_multiplier
         self._rounding = self._rounding_bound()
-        # Nobody can certify less than rounding hides.
+        # A gradient norm below its rounding error cannot be certified.
         self._tolerance = max(asked.tolerance, self._rounding)
 
     def minimize(self, theta: FloatArray, penalty: Penalty) -> FloatArray:
-        """Return the noisy minimizer of the mean loss and the declared ridge from a public start.
+        """Return the noisy minimizer of the mean loss plus the declared ridge.
 
-        `penalty` is an l2 penalty no stronger than the declared ridge, which takes its place. A
-        ValueError if the declared bounds do not hold; nothing has been drawn then.
+        `theta` is the public start. `penalty` is an l2 penalty no stronger than the declared
+        ridge, which replaces it. Raise a ValueError, before any noise is drawn, if the declared
+        bounds do not hold.
         """
         self._check(penalty)
         asked = self._asked
@@ -157,12 +158,12 @@ class ObjectiveOracle(Oracle):
     def _rounding_bound(self) -> float:
         """Bound the rounding in a gradient of ``J / n`` near its minimizer, from public facts.
 
-        No minimizer is longer than ``2 ||b / n|| / ridge + sqrt(2 F0 / ridge)``, F0 the
-        loss at 0: there the objective is no less, and losses are not negative.
+        A minimizer has norm at most ``2 ||b / n|| / ridge + sqrt(2 F0 / ridge)``, where F0 is the
+        loss at 0: the objective is at most F0 at its minimizer, and losses are nonnegative.
         """
         sums, ridge = self._sums, self._asked.ridge
         dimension = sums.model.dimension
-        # b is longer with a probability below 1e-20.
+        # The norm of b, in its scale, exceeds this length with a probability below 1e-20.
         length = 4.0 * dimension + 100.0 if self._asked.pure else math.sqrt(dimension) + 12.0
         pull = length * self._noise_multiplier * sums.clip_norm / sums.n_samples
         reach = 2.0 * pull / ridge + math.sqrt(2.0 * sums.risk_at_zero / ridge)
@@ -179,7 +180,7 @@ class ObjectiveOracle(Oracle):
         found = None
         if theta.size <= _MOST_COORDINATES:
             found = self._newton(theta, linear)
-        # What Newton's method cannot certify, accelerated steps reach for every data set.
+        # If Newton's method fails, accelerated steps reach the tolerance on every data set.
         return self._accelerated(theta, linear) if found is None else found
 
     def _gradient(self, theta: FloatArray, linear: FloatArray) -> FloatArray:
@@ -187,7 +188,7 @@ class ObjectiveOracle(Oracle):
         return mean + self._asked.ridge * theta + linear
 
     def _newton(self, theta: FloatArray, linear: FloatArray) -> FloatArray | None:
-        """Return a certified point, or None where damped Newton steps stall."""
+        """Return a certified point, or None if damped Newton steps stall."""
         gradient = self._gradient(theta, linear)
         for _ in range(_MOST_FACTORISATIONS):
             if np.linalg.norm(gradient) <= self._tolerance:
@@ -206,7 +207,7 @@ class ObjectiveOracle(Oracle):
 
     def _with_factor(self, theta: FloatArray, gradient: FloatArray, factor: Any,
                      linear: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-        """Step with one factorization while it shrinks the gradient quickly; None if never."""
+        """Step with one factorization while gradients shrink quickly; None if they never do."""
         moved = None
         for _ in range(_MOST_CHEAP_STEPS):
             norm = np.linalg.norm(gradient)
@@ -228,9 +229,9 @@ class ObjectiveOracle(Oracle):
         return moved
 
     def _accelerated(self, theta: FloatArray, linear: FloatArray) -> FloatArray:
-        """Take accelerated steps until certified, at most so many as always suffice."""
+        """Take accelerated steps until the point is certified, at most `steps_to_certify`."""
         sums, ridge, tolerance = self._sums, self._asked.ridge, self._tolerance
-        # At the public start, zero, no row's gradient is longer than the clip norm.
+        # At the public start, zero, every row's gradient has at most the clip norm.
         start = sums.clip_norm + np.linalg.norm(linear)
         step = 1.0 / (sums.smoothness + ridge)
         root = math.sqrt(step * ridge)

@@ -1,4 +1,4 @@
-"""Noiseless descent behind a single noisy answer."""
+"""Output perturbation: noiseless gradient descent and one noisy answer."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ __all__ = ["Output", "OutputOracle", "finite", "steps_to_certify"]
 
 def steps_to_certify(smoothness: float, strong_convexity: float, start: float,
                      tolerance: float) -> int:
-    """Return how many accelerated steps from 0 reach a gradient of norm `tolerance` on any data.
+    """Return the number of accelerated steps that suffices for `tolerance` on any data.
 
-    The excess falls by ``1 - 1 / sqrt(kappa)`` a step from at most ``start^2 / alpha``, `start`
-    being the gradient's norm at the start, and half the squared norm of a gradient is at most the
-    curvature times the excess (Nesterov 2004, Theorem 2.2.3). `smoothness` is that of the data
-    term, `strong_convexity` alpha that of the quadratic beside it.
+    The steps start at 0, where the gradient has norm at most `start`. The excess is at most
+    ``start^2 / alpha`` there, and falls by the factor ``1 - 1 / sqrt(kappa)`` in every step. Half
+    the squared norm of a gradient is at most the curvature times the excess (Nesterov 2004,
+    Theorem 2.2.3). `smoothness` belongs to the data term, `strong_convexity` (alpha) to the
+    added quadratic.
     """
     kappa = (smoothness + strong_convexity) / strong_convexity
     if kappa == 1.0:
@@ -50,16 +51,16 @@ def steps_to_certify(smoothness: float, strong_convexity: float, start: float,
 
 @dataclass(frozen=True)
 class Output(Queries):
-    """One noisy end of a descent without noise.
+    """One noisy last iterate of noiseless gradient descent.
 
-    The noise multiplier is the noise's scale over the sensitivity.
+    The noise multiplier is the scale of the noise over the sensitivity.
 
     Parameters
     ----------
     pure : bool
-        Whether it costs a pure epsilon, or is Gaussian.
+        Whether the guarantee is pure epsilon, rather than Gaussian.
     clip_norm : float
-        C, of the gradient of a row.
+        C, the clip norm of a row's gradient.
     """
 
     pure: bool
@@ -68,7 +69,7 @@ class Output(Queries):
     penalizes_intercept: ClassVar[bool] = True
 
     def event(self, noise_multiplier: float) -> Elementary:
-        """Return what it costs."""
+        """Return the privacy cost of the answer."""
         return (Pure if self.pure else Gaussian)(1.0 / noise_multiplier)
 
     def run(self, data: tuple[Problem, RowSource], session: Session,
@@ -81,8 +82,8 @@ class Output(Queries):
 class OutputOracle(Oracle):
     """Run gradient steps without noise and release the last iterate with noise.
 
-    The iterates never leave. Everything runs in float64, and a coordinate that is not finite
-    becomes 0 before the noise, so that nothing about the rows shows in an exception.
+    Exact iterates are never released. Everything runs in float64. Nonfinite coordinates become 0
+    before the noise, so that no exception leaks information about the rows.
     """
 
     arithmetic = "snapped"
@@ -96,9 +97,9 @@ class OutputOracle(Oracle):
                 n_steps: int) -> FloatArray:
         """Return the noisy last iterate of proximal gradient descent from a public start.
 
-        The sensitivity of that iterate is worked out here, from what the rows are clipped to and
-        from the penalty object, whose curvature and proximal map are trusted. A ValueError if the
-        steps are not known to be nonexpansive; nothing has been drawn then.
+        The oracle computes the sensitivity from the clip norm and from the penalty object, whose
+        curvature and proximal map are trusted. Raise a ValueError, before any noise is drawn, if
+        the steps are not known to be nonexpansive.
         """
         sensitivity = self._sensitivity(penalty, step, n_steps)
 
@@ -111,12 +112,12 @@ class OutputOracle(Oracle):
         return self._released(descended, sensitivity)
 
     def minimize(self, theta: FloatArray, penalty: Penalty, tolerance: float, n_steps: int) -> Any:
-        """Return the noisy minimizer, to a gradient norm that is certain, from the start zero.
+        """Return the noisy minimizer, up to a guaranteed gradient norm, from the start zero.
 
-        Accelerated steps, a public number of them: how long a fit takes tells nothing of the rows.
-        Where so many, at least `steps_to_certify`, reach `tolerance` on any data the point is
-        within ``tolerance / alpha`` of the minimizer. A ValueError if the steps are not known to
-        get there; nothing has been drawn then.
+        The number of accelerated steps is public, so the duration leaks nothing about the rows.
+        With at least `steps_to_certify` steps, the gradient norm is at most `tolerance` on any
+        data, and the point within ``tolerance / alpha`` of the minimizer. Raise a ValueError,
+        before any noise is drawn, if the steps may not suffice.
         """
         self._sums.require_monotone()
         sums, alpha = self._sums, penalty.strong_convexity
@@ -126,7 +127,7 @@ class OutputOracle(Oracle):
             raise ValueError(f"tolerance={tolerance!r}: the minimizer is reached only with an l2 "
                              f"penalty and enough steps, which {n_steps} may not be; raise "
                              "tolerance in solver_options, or use solver='gd'.")
-        # Accelerated steps pass on the rounding of a gradient about sqrt(kappa) times.
+        # Accelerated steps amplify the rounding of a gradient about sqrt(kappa) times.
         rounding = sums.rounding_error(sums.clip_norm / alpha, 4.0 * sums.clip_norm)
         missed = tolerance + 2.0 * math.sqrt(1.0 + sums.smoothness / alpha) * rounding
         sensitivity = minimizer_sensitivity(
@@ -136,7 +137,7 @@ class OutputOracle(Oracle):
                               sensitivity)
 
     def _accelerated(self, theta: FloatArray, penalty: Penalty, n_steps: int) -> Any:
-        """Return the point after so many accelerated steps."""
+        """Return the point after `n_steps` accelerated steps."""
         alpha = penalty.strong_convexity
         step = 1.0 / (self._sums.smoothness + alpha)
         root = math.sqrt(step * alpha)
@@ -156,10 +157,10 @@ class OutputOracle(Oracle):
         sums = self._sums
         self._sums.require_monotone()
         alpha = penalty.strong_convexity
-        # A ridge on some coordinates only adds to the largest curvature, not to the smallest.
+        # A ridge on only some coordinates raises the largest curvature, not the smallest.
         smoothness = sums.smoothness + penalty.smoothness - alpha
         if contraction(step, alpha, smoothness) > 1.0:
-            # Distances, and the iterates themselves, would grow without bound.
+            # The sensitivity and the iterates would grow without bound.
             raise ValueError(f"learning_rate={step!r}: a step must not expand distances, so at "
                              f"most {2.0 / (smoothness + alpha):.6g} here; leave "
                              "learning_rate=None, or use solver='gd'.")
@@ -175,5 +176,5 @@ class OutputOracle(Oracle):
 
 
 def finite(theta: FloatArray) -> FloatArray:
-    """Return theta with 0 for coordinates that are not finite, an array of its own."""
+    """Return a copy of theta with 0 in place of nonfinite coordinates."""
     return np.where(np.isfinite(theta), theta, 0.0)

@@ -1,4 +1,4 @@
-"""Noisy gradients of both blocks of a saddle problem, in one release."""
+"""Noisy primal and dual gradients of a saddle problem, in one query."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ __all__ = ["SaddleGradients", "SaddleOracle"]
 class SaddleGradients(SaddleQueries):
     """Joint noisy gradients of both blocks of a saddle problem.
 
-    Replacing one row moves the pair of sums, each in the unit of its noise, as one vector. With
-    noise multipliers ``z / sqrt(1 - dual_share)`` and ``z / sqrt(dual_share)`` of the two blocks
-    that is one noisy sum at multiplier z.
+    The two sums, each divided by the scale of its noise, form one vector. With noise multipliers
+    ``z / sqrt(1 - dual_share)`` for the primal and ``z / sqrt(dual_share)`` for the dual block,
+    the pair is one noisy sum with multiplier z.
 
     Parameters
     ----------
     answers : NoisySums
     dual_share : float
     primal_clip, dual_clip : float
-        Of the blocks of a row's gradient.
+        Clip norms of a row's primal and dual gradient.
     """
 
     answers: NoisySums
@@ -45,7 +45,7 @@ class SaddleGradients(SaddleQueries):
     dual_clip: float
 
     def event(self, noise_multiplier: float) -> Event:
-        """Return what all answers cost."""
+        """Return the privacy cost of all answers."""
         return self.answers(noise_multiplier)
 
     def run(self, data: tuple[Problem, RowSource], session: Session,
@@ -57,8 +57,8 @@ class SaddleGradients(SaddleQueries):
 class SaddleOracle(SaddleAnswers):
     """Answer with ``(1/m) [ sums of clipped gradients + noise ]`` of both blocks at once.
 
-    Both sums are over one batch and leave together, so that one event covers the pair; two
-    events would need two batches.
+    Both sums are over the same batch and are released together, so one event covers the pair.
+    Two events would need two batches.
     """
 
     def __init__(self, sums: Any, asked: SaddleGradients, noise_multiplier: float,
@@ -67,7 +67,7 @@ class SaddleOracle(SaddleAnswers):
         self._sums, self._session = sums, session
         self._event = asked.answers.release(noise_multiplier)
         most = sums.model.rounding_terms(batches.largest_size(sums.n_samples))
-        # Of the square of what the pair moves, in the units of its noise, each has its share.
+        # The squared movements of the blocks, in units of their noise, add up to that of the pair.
         self._moved = (
             Sensitivity(REPLACE_ONE * sums.primal_clip / math.sqrt(1.0 - share), terms=most,
                         size=sums.primal_size),

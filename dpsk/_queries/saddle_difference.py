@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SaddleDifferenceOracle", "SaddleDifferences"]
 
-#: Clips of differences are at least this share of the gradients' own clip.
+#: The clip norm of differences is at least this fraction of the clip norm of gradients.
 _LEAST_SHARE = 2.0**-20
 #: More than the rounding of a distance between two points.
 _MARGIN = 1.0 + 2.0**-40
@@ -39,9 +39,9 @@ class SaddleDifferences(SaddleQueries):
     ----------
     dual, base, difference : NoisySums
     primal_clip, dual_clip : float
-        Of the blocks of a row's gradient.
+        Clip norms of a row's primal and dual gradient.
     slopes : tuple of float
-        C2 and C3, which bound a difference by the distances of its points.
+        C2 and C3, which bound a difference by the distance between its two points.
     """
 
     dual: NoisySums
@@ -52,7 +52,7 @@ class SaddleDifferences(SaddleQueries):
     slopes: tuple[float, float]
 
     def event(self, noise_multiplier: float) -> Event:
-        """Return what all answers cost."""
+        """Return the privacy cost of all answers."""
         return Composed(tuple(kind(noise_multiplier) for kind in self._kinds() if kind.count))
 
     def run(self, data: tuple[Problem, RowSource], session: Session,
@@ -67,10 +67,9 @@ class SaddleDifferences(SaddleQueries):
 class SaddleDifferenceOracle(SaddleAnswers):
     """Answer with noisy sums of three kinds, each charged on its own.
 
-    A difference is taken between two public points on one batch, between gradients that are
-    clipped already, and clipped again at a bound that follows from the distance of the points:
-    ``min(2 C, C2 ||x - x'|| + C3 ||y - y'||)`` with the `slopes` C2 and C3. Its noise is
-    proportional to that.
+    A difference compares clipped gradients at two public points on one batch. It is clipped again
+    to ``min(2 C, C2 ||x - x'|| + C3 ||y - y'||)``, with the `slopes` C2 and C3. Its noise is
+    proportional to this bound.
     """
 
     def __init__(self, sums: Any, asked: SaddleDifferences, noise_multiplier: float,
@@ -86,21 +85,20 @@ class SaddleDifferenceOracle(SaddleAnswers):
                     "batches": session.batches(kind.batches, n_samples, kind.count)})
 
     def dual_gradient(self, primal: FloatArray, dual: FloatArray) -> FloatArray:
-        """Return a noisy mean dual gradient at public points, like `dual`."""
+        """Return a noisy mean dual gradient at public points, in the shape of `dual`."""
         return self._answer("dual", self._sums.dual_clip,
                             lambda rows: self._sums.dual_gradient(primal, dual, rows))
 
     def gradient(self, primal: FloatArray, dual: FloatArray) -> FloatArray:
-        """Return a noisy mean primal gradient at public points, like `primal`."""
+        """Return a noisy mean primal gradient at public points, in the shape of `primal`."""
         return self._answer("base", self._sums.primal_clip,
                             lambda rows: self._sums.gradients(primal, dual, rows)[0])
 
     def difference(self, new: tuple[FloatArray, FloatArray],
                    old: tuple[FloatArray, FloatArray]) -> FloatArray:
-        """Return a noisy mean of the primal gradients at `new` less those at `old`, float64.
+        """Return the noisy mean of primal gradients at `new` minus those at `old`, float64.
 
-        Both are public (primal, dual) points. Where they are the same it is zero, and nothing is
-        released.
+        Both are public (primal, dual) points. If they are equal, return zero and release nothing.
         """
         moved = [np.linalg.norm(a - b) for a, b in zip(new, old, strict=True)]
         if not any(moved):

@@ -1,21 +1,21 @@
-r"""Noisy moments of transitions, all that least-squares temporal differences need, in one release.
+r"""Noisy moments of transitions for least-squares temporal differences, in one query.
 
-With features ``f`` of a state and ``f'`` of the next one (0 after the end), both of norm at most
-1, and a reward r in [-1, 1] the sums ``C = sum f f'``, ``X = sum f f''`` (with the next features)
-and ``b = sum r f`` leave together, with noise of standard deviations s, s and ``2 s``. In that
-unit, with g the features of the new transition and ``t = |f . g|``, replacing a transition moves
-the three by at most
+A transition has features ``f`` of a state and ``h`` of the next state (0 after the end), both of
+norm at most 1, and a reward r in [-1, 1]. The sums ``C = sum f f'``, ``X = sum f h'`` and
+``b = sum r f`` are released together, with noise of standard deviations s, s and ``2 s``. Divide
+each sum by the scale of its noise. Let g be the features of the new transition, ``t = |f . g|``.
+Replacing a transition moves the three sums by a squared distance, in units of s, of at most
 
     ``|f|^4 + |g|^4 - 2 t^2  +  (1 + 1/4) (|f|^2 + |g|^2 + 2 t)``
 
-squared, as next features and rewards may point either way. It grows with both norms; at norms of
-1 it is ``2 - 2 t^2 + 2.5 (1 + t)``, largest at ``t = 5/8``. A symmetric matrix with noise of
-standard deviation s on the diagonal and ``s / sqrt(2)`` beside it is a Gaussian mechanism with
-noise s in the Frobenius norm.
+because next features and rewards may have any direction and sign. The bound grows with both
+norms. At norms of 1 it is ``2 - 2 t^2 + 2.5 (1 + t)``, largest at ``t = 5/8``. A symmetric matrix
+with noise of standard deviation s on the diagonal and ``s / sqrt(2)`` off it is a Gaussian
+mechanism with noise s in the Frobenius norm.
 
-The three sums of a whole trajectory, in that unit, are one vector, scaled down to a norm:
-replacing the trajectory moves the total by at most twice that. In whole units of a public grid
-all sums are exact.
+For groups, the three sums of a group, in the same units, are one vector, scaled down to a maximal
+norm. Replacing a group moves the total by at most twice that norm. In integer units of a public
+grid all sums are exact.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 
 __all__ = ["TransitionMoments", "TransitionMomentsOracle"]
 
-#: The noise on rewards over that on the two matrices.
+#: The ratio of the noise on b to the noise on the two matrices.
 _REWARD_NOISE = 2.0
-#: How far replacing one transition moves the sums, in units of s: the largest of the above.
+#: How far replacing one transition moves the sums, in units of s (the maximum above).
 _MOVED = math.sqrt(2.0 + 2.5 + 1.25**2 / 2.0)
 #: The norm of one transition's sums, in units of s.
 _ONE = math.sqrt(2.25)
@@ -55,21 +55,21 @@ _ONE = math.sqrt(2.25)
 
 @dataclass(frozen=True)
 class TransitionMoments(Queries):
-    """The moments of linear features of transitions, once.
+    """One query for the moments of linear features of transitions.
 
-    The noise multiplier is twice the noise over what one unit, a transition or a group, moves.
+    The noise multiplier is twice the noise over the sensitivity to one transition or group.
 
     Parameters
     ----------
     group_clip : float or None
-        Of groups of transitions: the clip of what one adds, over the norm of what one transition
-        may. None where transitions are single.
+        For groups of transitions: the clip norm of a group's contribution, divided by the largest
+        norm of one transition's contribution. None without groups.
     """
 
     group_clip: float | None
 
     def event(self, noise_multiplier: float) -> Elementary:
-        """Return what they cost."""
+        """Return the privacy cost of the moments."""
         return FullBatch().release(noise_multiplier)
 
     def run(self, data: tuple[Problem, RowSource], session: Session,
@@ -98,12 +98,12 @@ class TransitionMomentsOracle(Oracle):
 
     @property
     def n_units(self) -> int | None:
-        """int or None : the public number of transitions; None where groups are counted."""
+        """int or None : the public number of transitions; None with groups."""
         return self._n_units if self._groups is None else None
 
     @property
     def constant(self) -> float:
-        """float : the last feature."""
+        """float : the constant last feature."""
         return self._model.constant
 
     @property
@@ -128,7 +128,7 @@ class TransitionMomentsOracle(Oracle):
         return both, crossed, rewarded
 
     def _add_rows(self, unit: Any, sums: Any) -> None:
-        """Add products of features and rewards that are whole units: every sum is exact."""
+        """Add products of features and rewards in integer units, so that sums are exact."""
         for part in row_blocks(len(self._rows), 3 * self._model.dimension):
             now, later, rewards = (_whole(entry, unit) for entry in self._entering(part))
             products = now.T @ now, now.T @ later, now.T @ rewards
@@ -136,7 +136,7 @@ class TransitionMomentsOracle(Oracle):
                 total += product
 
     def _add_groups(self, unit: Any, sums: Any) -> None:
-        """Add the sums of every group, scaled down to a norm, then cut to whole units."""
+        """Add the sums of every group, clipped in norm, then truncated to integer units."""
         for indices in self._groups:
             now, later, rewards = self._entering(indices)
             own = now.T @ now, now.T @ later, now.T @ rewards
@@ -154,7 +154,7 @@ class TransitionMomentsOracle(Oracle):
                 self._model.features(block.X[:, width:]) * alive, block.y[:, 0])
 
     def _unit(self) -> float | None:
-        """Return the power of two on which features and rewards lie; None without noise."""
+        """Return the grid spacing of features and rewards, a power of two; None without noise."""
         noise = _REWARD_NOISE * derived_scale(self._event, self._most)
         if not noise:
             return None
@@ -162,14 +162,14 @@ class TransitionMomentsOracle(Oracle):
         return 2.0 ** -(exact_bits(largest, noise) // 2)
 
     def _moved(self, unit: Any) -> float:
-        """Return what one unit moves, in units of s."""
+        """Return how far replacing one transition or group moves the sums, in units of s."""
         if self._groups is None or unit is None:
             return self._most
-        # A group that stays may be cut to another unit where its place in memory is another.
+        # The truncation of unchanged groups may differ by one spacing with their memory layout.
         size = self._model.dimension
         return self._most + 2.0 * self._n_units * unit**2 * math.sqrt(2.0 * size**2 + size)
 
 
 def _whole(array: FloatArray, unit: float) -> FloatArray:
-    """Return an array cut toward zero to multiples of a unit, if there is one."""
+    """Return an array truncated toward zero to multiples of `unit`, unchanged if it is None."""
     return array if unit is None else np.trunc(array / unit) * unit

@@ -1,11 +1,11 @@
-r"""The best vertex of an l1 ball, chosen under noise.
+r"""Private selection of the best vertex of an l1 ball.
 
-At a public point the vertex ``s e_j`` has the score ``-s g_j`` with g the sum of the rows'
-gradients, every entry of which is clipped to ``[-C, C]`` by one factor a row. Replacing a row
-moves each score by at most ``2 C``. The largest of the scores with Gumbel noise of scale
-``4 C / e`` is the exponential mechanism at e: its loss lies in an interval of length e that
-contains 0, so it never exceeds e, and the choice is also mu-GDP for the mu of
-`bounded_range_mu`. Only the vertex leaves.
+At a public point, the vertex ``s e_j`` has the score ``-s g_j``, where g is the sum of the rows'
+gradients. One factor per row scales its gradient so that every entry lies in ``[-C, C]``.
+Replacing a row moves each score by at most ``2 C``. The largest score with Gumbel noise of scale
+``4 C / e`` is the exponential mechanism at e. Its privacy loss lies in an interval of length e
+that contains 0, so it never exceeds e. The choice is also mu-GDP for the mu of
+`bounded_range_mu`. Only the vertex is released.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = ["SelectionOracle", "Vertices"]
 
 @dataclass(frozen=True)
 class Vertices(Queries):
-    """Choices of a vertex of the l1 ball.
+    """Private selections of a vertex of the l1 ball.
 
     The noise multiplier is the scale of the Gumbel noise on a score over the clip norm.
 
@@ -43,7 +43,7 @@ class Vertices(Queries):
     ----------
     answers : ExponentialChoices
     clip_norm : float
-        C, of the largest entry of a row's gradient.
+        C, the bound on the largest absolute entry of a row's gradient.
     """
 
     answers: ExponentialChoices
@@ -52,7 +52,7 @@ class Vertices(Queries):
     penalizes_intercept: ClassVar[bool] = True
 
     def event(self, noise_multiplier: float) -> Event:
-        """Return what all choices cost."""
+        """Return the privacy cost of all choices."""
         return self.answers(noise_multiplier)
 
     def run(self, data: tuple[Problem, RowSource], session: Session,
@@ -69,15 +69,15 @@ class SelectionOracle(Oracle):
                  session: Session) -> None:
         self._sums, self._session = sums, session
         self._event = answers.release(noise_multiplier)
-        # Every score may rise or fall by as much as replacing a row moves an entry.
+        # Scores may move in opposite directions, so their gaps move by twice 2 C.
         self._moved = Sensitivity(2.0 * REPLACE_ONE * sums.clip_norm, "gumbel",
                                   terms=sums.rounding_terms(sums.n_samples),
                                   size=2 * sums.model.dimension, rounded=False)
 
     def descent_vertex(self, theta: FloatArray) -> tuple[int, float]:
-        """Return the vertex along which the loss falls fastest at the public `theta`, under noise.
+        """Return the noisily selected vertex of steepest descent at the public `theta`.
 
-        As its place, an index into the flattened theta, and its sign, 1.0 or -1.0.
+        The result is an index into the flattened theta and a sign, 1.0 or -1.0.
         """
         def scores(batch: Batch) -> FloatArray:
             slopes = self._sums.gradient(theta).ravel()

@@ -42,7 +42,7 @@ SOLVERS = {
     "svrgpp": DoublingVarianceReducedDescent,
 }
 
-#: What "auto" stands for at an infinite epsilon, where rows enter linearly.
+#: The solver that "auto" chooses at an infinite epsilon for linear models.
 NOISELESS = {"exact": ExactMinimizer}
 
 #: For losses with a dual variable.
@@ -51,7 +51,7 @@ SADDLE_SOLVERS = {
     "sgda": GradientDescentAscent,
 }
 
-#: For values of states.
+#: For policy evaluation.
 VALUE_SOLVERS = {"lstd": LeastSquaresTD, **SADDLE_SOLVERS, "td": SemiGradientDescent}
 
 #: For a generator against a critic.

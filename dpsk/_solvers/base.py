@@ -1,4 +1,4 @@
-"""Base class of solvers: what they are given, must offer, and return."""
+"""Base class of solvers, and their result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NAMED_OPTIONS", "Result", "Solver", "bounded_step", "check_monotone"]
 
-#: Fields of solvers that are parameters of estimators by name; others are solver options.
+#: Fields that estimators have as parameters of the same name; other fields are solver options.
 NAMED_OPTIONS = ("batch_size", "clip_norm", "learning_rate", "max_iter")
 
 
@@ -41,10 +41,10 @@ class Result:
     Attributes
     ----------
     theta : ndarray
-        A function of noisy answers and public numbers only. Of a saddle problem the primal
-        numbers, then the dual ones.
+        A function of noisy answers and public numbers only. For a saddle problem, the primal
+        variables followed by the dual variables.
     n_iter : int
-        The planned number of steps, drawn at random or not.
+        The planned number of steps, fixed or drawn at random.
     """
 
     theta: np.ndarray
@@ -52,23 +52,24 @@ class Result:
 
 
 class Solver(ABC):
-    """An algorithm: a frozen dataclass of public hyper-parameters.
+    """An algorithm: a frozen dataclass of public hyperparameters.
 
-    A field left at None is filled by `configured` from public facts. A solver holds no rows:
-    it asks an oracle, whose every answer is noisy and charged.
+    `configured` sets fields that are None from public facts. A solver holds no rows. It asks an
+    oracle, and every answer is noisy and charged to the budget.
     """
 
-    #: The class of its queries; the fit runs them, and the rows stay inside.
+    #: The class of the solver's queries; the fit runs them, so the solver never sees rows.
     asks: ClassVar[type[Queries]]
-    #: Requirements of what the rest of the problem must offer.
+    #: Requirements on the rest of the problem.
     requires: ClassVar[tuple] = ()
-    #: Whether whitened rows help; a method that solves exactly has no use for them.
+    #: Whether whitened rows help; they do not help a method that solves exactly.
     whitens: ClassVar[bool] = True
-    #: Whether its scores may be rescaled after it, along its own oracle's ray.
+    #: Whether the scores may be rescaled afterwards, with the oracle's `along`.
     takes_temperature: ClassVar[bool] = False
-    #: Whether neither plan nor price depends on a penalty, so that it may be in a released unit.
+    #: Whether plan and privacy cost do not depend on the penalty, so that it may be in a
+    #: released unit.
     if TYPE_CHECKING:
-        # Constants or properties; a field of those that clip.
+        # Constants or properties; `clip_norm` is a field of solvers that clip.
         @property
         def takes_unit(self) -> bool: ...
         @property
@@ -76,32 +77,32 @@ class Solver(ABC):
         clip_norm: Any
     else:
         takes_unit = False
-        #: What of one row's gradient is at most `clip_norm`.
+        #: The measure of one row's gradient that `clip_norm` bounds.
         clip_measure = "l2 norm"
-    #: Whether nothing that it asks depends on the strength of a penalty, so that models of other
-    #: strengths follow from its answers.
+    #: Whether no query depends on the strength of a penalty, so that the same answers yield
+    #: models for other strengths.
     penalizes_after: ClassVar[bool] = False
     #: Whether it runs at an infinite epsilon, with the noise multiplier 0.
     without_noise: ClassVar[bool] = False
-    #: Whether all that it releases is Gaussian, at delta > 0 and whatever the problem.
+    #: Whether all its mechanism outputs are Gaussian for every problem with delta > 0.
     is_gaussian: ClassVar[bool] = False
-    #: Whether it asks for nothing but sums to which a group of rows adds what one row may.
+    #: Whether all its queries are sums in which a group's contribution is bounded like a row's.
     takes_groups: ClassVar[bool] = False
-    #: Parameters that estimators offer by name but this solver has no use for.
+    #: Parameters of estimators that this solver does not use.
     ignores: ClassVar[tuple]
     #: Whether it has a `clip_norm` for gradients.
     clips: ClassVar[bool]
     #: Whether it solves saddle problems, and then only these.
     minimax: ClassVar[bool]
-    #: Whether it trains networks, whose gradients have no bound but the clip.
+    #: Whether it trains networks, whose gradients are bounded by the clip only.
     takes_networks: ClassVar[bool]
-    #: Whether the guarantee rests on the bound on weights, so that greater ones are lowered.
+    #: Whether the guarantee relies on a bound on weights, so that larger weights are lowered.
     lowers_weights: ClassVar[bool]
     #: Whether the guarantee needs every coordinate, intercept included, to be penalized.
     penalizes_intercept: ClassVar[bool]
 
     def __init_subclass__(cls):
-        # What fields and queries say already is not said again by every solver.
+        # These attributes follow from fields, queries and requirements.
         own = {name for kind in cls.__mro__ for name in vars(kind).get("__annotations__", ())}
         cls.ignores = tuple(name for name in NAMED_OPTIONS if name not in own)
         cls.clips = "clip_norm" in own
@@ -115,20 +116,21 @@ class Solver(ABC):
 
     @property
     def wants_holdout(self) -> bool:
-        """bool : whether it takes public rows, which no guarantee covers."""
+        """bool : whether it uses public rows, which no guarantee covers."""
         return getattr(self, "holdout", None) == "public"
 
     @abstractmethod
     def configured(self, problem: Problem) -> Self:
-        """Return a copy with every field set, by a documented rule of public facts."""
+        """Return a copy with every field set by documented rules from public facts."""
 
     def drawn(self, planned: Any, draw_index: Callable[[int], int]) -> Self:
         """Return a copy with its public random choices made, before anything is planned.
 
-        `planned` is this solver configured. A random iterate is the last of as many steps as are
-        drawn; solvers with other choices make them here. `draw_index` returns a uniform index
-        below its argument. Its stream is not that of the noise, and the rows do not key it, so
-        plan and noise may follow the outcome and the outcome may be published.
+        `planned` is this solver after `configured`. A random iterate is the last one after a
+        random number of steps. Solvers with other random choices override this method.
+        `draw_index` returns a uniform index below its argument. Its random stream is separate
+        from the noise and independent of the rows. The plan and the noise may therefore depend on
+        the outcome, and the outcome may be published.
         """
         if getattr(planned, "iterate", None) != "random":
             return self
@@ -137,13 +139,13 @@ class Solver(ABC):
 
     @abstractmethod
     def queries(self, problem: Problem) -> Queries:
-        """Return the mechanism that it asks: how many answers, of what kind, at which clips.
+        """Return the solver's queries: number and kind of answers, and clip norms.
 
-        Its price must not depend on what stages release before it; clips may.
+        Their privacy cost must not depend on outputs of earlier stages; clip norms may.
         """
 
     def public_facts(self, problem: Problem) -> tuple[str, ...]:
-        """Return what the certificate should say of the run beside its events, as strings."""
+        """Return additional public facts about the run for the certificate, as strings."""
         return ()
 
     @abstractmethod
@@ -151,15 +153,15 @@ class Solver(ABC):
         """Run from the public start `theta` and return a Result."""
 
     def noise_gain(self, curvatures: FloatArray) -> FloatArray | None:
-        """Return by how much noise of scale 1 on every answer moves the result, or None.
+        """Return the standard deviation of the result for unit noise on every answer, or None.
 
-        The standard deviation in directions in which the objective, a square, has some
-        `curvatures`, shape (n_directions,); None where nothing is known of it.
+        The objective is quadratic. The result has one entry for each of the `curvatures`, shape
+        (n_directions,). None if it is unknown.
         """
         return None
 
     def enforced_bounds(self) -> Sequence[Enforced]:
-        """Return what the certificate states besides the clip norm, a list of Enforced."""
+        """Return the enforced bounds for the certificate, besides the clip norm."""
         return []
 
     @classmethod
@@ -169,7 +171,7 @@ class Solver(ABC):
 
 
 def check_monotone(problem: Problem, clip_norm: float) -> None:
-    """Raise a ValueError where clipping would void an argument by nonexpansive steps."""
+    """Raise a ValueError if clipping would invalidate a proof by nonexpansive steps."""
     if problem.loss.vector_output and clip_norm < full_clip_norm(problem):
         raise ValueError(
             f"clip_norm={clip_norm!r} clips gradients of a vector-valued prediction, which are "
@@ -177,10 +179,9 @@ def check_monotone(problem: Problem, clip_norm: float) -> None:
 
 
 def bounded_step(step: float, curvature: float, rule: str) -> float:
-    """Return `step`, at most ``2 / curvature``; raise a ValueError where it is longer.
+    """Return `step`, or raise a ValueError if it is longer than ``2 / curvature``.
 
-    The longest step is lowered by as much as rounding could lengthen it; `rule` says in the
-    message what it is.
+    The limit is lowered by a rounding slack. `rule` explains the limit in the message.
     """
     longest = 2.0 / curvature
     if step > longest * (1.0 + 1e-12):

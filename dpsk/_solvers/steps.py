@@ -1,4 +1,4 @@
-"""Steps and iterates, all of them free: they see answers only."""
+"""Steps and averages of iterates, which are post-processing of noisy answers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["ITERATES", "Adaptive", "Momentum", "check_iterate", "falling_step",
            "first_kept", "train"]
 
-#: Which share of the iterates, counted from the end, is averaged; "random" returns one.
+#: The fraction of the iterates, counted from the end, to average; "random" returns one iterate.
 ITERATES = {"average": 1.0, "half": 0.5, "last": 0.0, "random": None, "tail": 0.25}
-#: Forgetting of squared gradients, and what is added to their root (Kingma and Ba, 2015).
+#: Adam's beta_2 and epsilon (Kingma and Ba, 2015).
 _SQUARES, _FLOOR = 0.999, 1e-8
 
 
@@ -31,7 +31,7 @@ def check_iterate(iterate: str) -> None:
 
 def first_kept(n_steps: int, iterate: str) -> int:
     """Return the index of the first step whose iterate is averaged."""
-    # A random iterate is the last of as many steps as were drawn before the fit.
+    # A random iterate is the last one of a number of steps that was drawn before the fit.
     share = ITERATES[iterate] or 0.0
     return min(n_steps - 1, int(np.ceil(n_steps * (1.0 - share))))
 
@@ -55,7 +55,7 @@ class Momentum:
 
 
 class Adaptive:
-    """Adam: the mean of gradients over the root of that of their squares, both corrected."""
+    """Adam: mean gradients over root mean squared gradients, both bias-corrected."""
 
     def __init__(self, momentum):
         self._momentum, self._mean = momentum, Momentum(momentum)
@@ -71,16 +71,16 @@ class Adaptive:
 
 
 def falling_step(first: float, t: int, n_steps: int) -> float:
-    """Return the step at time t, which falls linearly from `first` to nothing."""
+    """Return the step at time t, which falls linearly from `first` to 0 at `n_steps`."""
     return first * (1.0 - t / n_steps)
 
 
 def train(oracle: Any, penalty: Penalty, theta: FloatArray, *, step: float, n_steps: int,
           iterate: str, momentum: float, decay: bool, adaptive: bool) -> Result:
-    """Take noisy proximal steps from a public start along a direction that remembers.
+    """Take noisy proximal steps with momentum or Adam from a public start; return a Result.
 
-    With `decay` the step falls linearly, to ``step / n_steps`` in the last one; `adaptive` divides
-    every coordinate's step by the root of its mean squared gradient. Returns a Result.
+    With `decay`, steps fall linearly, to ``step / n_steps`` for the last one. With `adaptive`,
+    every coordinate's step is divided by the root of its mean squared gradient.
     """
     first = first_kept(n_steps, iterate)
     turn = Adaptive(momentum) if adaptive else Momentum(momentum)

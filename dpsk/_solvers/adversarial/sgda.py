@@ -1,4 +1,4 @@
-"""A critic's noisy steps and a generator's free ones, in turns (DP-SGDA of a WGAN)."""
+"""Alternate noisy steps of a critic and free steps of a generator (DP-SGDA of a WGAN)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AdversarialDescentAscent", "GeneratedBatch"]
 
-#: What the estimator and the fit set; no options of users.
+#: Fields that the estimator and the fit set; they are not solver options.
 _OWN = ("generator", "near", "key", "shares", "laws")
 
 
@@ -162,16 +162,16 @@ class AdversarialDescentAscent(Solver):
         return Result(np.concatenate([theta, mean]), self.max_iter)
 
     def _puller(self, oracle):
-        """Return what gives the generator's gradient, of (batch, its weights, the critic's)."""
+        """Return a function of (batch, generator weights, critic weights): the gradient."""
         def pull(batch, made, theta):
             return batch.pulled(batch.drawn(), made, oracle, theta)
         return pull
 
 
 class GeneratedBatch:
-    """Batches of generated rows, from public draws.
+    """Batches of generated rows, from public randomness.
 
-    Called with a generator's weights it returns rows and the indices of their classes.
+    A call with a generator's weights returns rows and the indices of their classes.
     """
 
     def __init__(self, generator, draws, shares, size):

@@ -89,7 +89,7 @@ class FrankWolfe(Solver):
 
 
 def _pure_is_cheaper(problem, steps):
-    """Whether few choices at a share of epsilon each allow less noise than Gaussian ones."""
+    """Return whether pure composition of the choices needs less noise than Gaussian."""
     if problem.delta == 0:
         return True
     return problem.epsilon / steps >= bounded_range_epsilon(problem.mu / math.sqrt(steps))
@@ -98,7 +98,7 @@ def _pure_is_cheaper(problem, steps):
 def _balanced_steps(problem, clip_norm):
     """Return the T at which the curvature's share of the risk, ``1 / T``, balances the noise.
 
-    Gaussian choices have noise that grows with the square root of T, pure ones with T.
+    The noise grows with the square root of T for Gaussian choices, and with T for pure ones.
     """
     curvature = problem.loss.smoothness * problem.usual_weight * problem.model.coordinate_bound**2
     spread = clip_norm * np.log(2.0 * problem.model.dimension) / problem.n_samples

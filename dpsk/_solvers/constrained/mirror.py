@@ -1,9 +1,9 @@
-r"""Mirror maps: how a step is taken inside a convex set.
+r"""Mirror maps for steps inside a convex set.
 
 A map w is 1-strongly convex in a norm in which the set has size about 1. A step of length a
 from z along a gradient g goes to the minimizer over the set of ``B_w(., z) + a <g, .>``, with B_w
-the Bregman distance. A row of features enters a prediction with at most `row_bound` times
-that norm, so the loss is smooth there with its own smoothness times the square of it.
+the Bregman distance. A prediction changes by at most `row_bound` times this norm of a change in
+coefficients, so the smoothness in this norm is the loss's own times ``row_bound^2``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Euclidean:
 
     constraint: ConstraintSet
     shape: tuple
-    #: How the number of steps by default goes with the bound on noise; measured.
+    #: Factor in the default number of steps, found by measurement.
     step_gain = 1.4
 
     @property
@@ -48,19 +48,19 @@ class Euclidean:
 
     @property
     def divergence(self) -> float:
-        """float : bound on the Bregman distance of a point of the set from the start."""
+        """float : bound on the Bregman distance between a point of the set and the start."""
         return 0.5
 
     @property
     def width(self) -> float:
-        """float : bound on the set's mean largest product with standard normals."""
+        """float : bound on the Gaussian width of the set."""
         dimension = int(np.prod(self.shape))
         if isinstance(self.constraint, (L1Ball, Simplex)):
             return self.reach * np.sqrt(2.0 * np.log(2.0 * dimension))
         return self.reach * np.sqrt(dimension)
 
     def row_bound(self, model: LinearModel) -> float:
-        """Return the size of a row's linear form in the map's norm."""
+        """Return the bound on a row's dual norm, with respect to the map's norm."""
         return self.reach * model.radius
 
     def start(self) -> FloatArray:
@@ -72,7 +72,7 @@ class Euclidean:
         return self.constraint.prox(state - length * self.reach**2 * gradient, 1.0)
 
     def point(self, state: FloatArray) -> FloatArray:
-        """Return the point of the set that a state stands for."""
+        """Return the point of the set for a state."""
         return state
 
 
@@ -118,11 +118,11 @@ class SplitEntropy(Entropy):
         peak = size.max(initial=0.0)
         larger, ratio = np.exp(size - peak), np.exp(-2.0 * size)
         total = (larger * (1.0 + ratio)).sum()
-        # In terms of expm1 small weights lose no digits.
+        # expm1 keeps the precision of small weights.
         return np.sign(state) * larger * -np.expm1(-2.0 * size) * (self.reach / total)
 
 
-#: For every kind of set its geometries by name, the default first.
+#: The geometries of every kind of set by name, with the default first.
 GEOMETRIES = {
     L1Ball: {"entropy": SplitEntropy, "euclidean": Euclidean},
     L2Ball: {"euclidean": Euclidean},
@@ -132,7 +132,7 @@ GEOMETRIES = {
 
 
 def default_geometry(constraint: Any) -> str:
-    """Return the name of the geometry that a set has by default."""
+    """Return the name of a set's default geometry."""
     return next(iter(GEOMETRIES[type(constraint)]))
 
 

@@ -23,7 +23,7 @@ def descend(oracle: Any, penalty: Penalty, theta: FloatArray, *, step: float, n_
             iterate: str, momentum: Callable[..., Any]) -> Result:
     """Take noisy proximal gradient steps from a public start; return a Result.
 
-    `momentum` returns that after step ``t = 0, 1, ...``; 0.0 for none.
+    `momentum` returns the momentum factor after step ``t = 0, 1, ...``; 0.0 for none.
     """
     first = first_kept(n_steps, iterate)
     point, kept = theta, np.zeros_like(theta)

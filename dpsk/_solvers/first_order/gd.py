@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 __all__ = ["GradientDescent"]
 
-#: The noise of so many answers at most is followed, which takes time with their square.
+#: The most answers for which `noise_gain` is computed; its time grows with their square.
 _MOST_FOLLOWED = 1000
 
 
 class _Impulses:
-    """Gradients of a square, answer t with a noise of 1 in its own column t."""
+    """Gradients of a quadratic; answer t has unit noise in its own column t."""
 
     def __init__(self, curvatures):
         self._curvatures, self._answers = curvatures, 0
@@ -119,7 +119,7 @@ class GradientDescent(GroupClipped):
 
     @property
     def takes_unit(self) -> bool:
-        """bool : whether its plan leaves the penalty out, as those by a theorem do not."""
+        """bool : whether the plan ignores the penalty; schedules by theorem use it."""
         return self.schedule == "default"
 
     def configured(self, problem: Problem) -> Self:
@@ -163,7 +163,7 @@ class GradientDescent(GroupClipped):
         clip_norm = default_clip_norm(problem, self.clip_norm)
         default_group_clip(problem, clip_norm, self.group_clip_norm)
         max_iter = self.max_iter or network_steps(problem)
-        # A step that does not shrink must be shorter from the start.
+        # Constant steps must be shorter than steps that decay.
         learning_rate = self.learning_rate or 0.5 * network_step(problem, clip_norm, max_iter)
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate, max_iter=max_iter,
                        iterate=self.iterate or "tail", accelerate=bool(self.accelerate))
@@ -196,7 +196,7 @@ class GradientDescent(GroupClipped):
             return None
         if not len(curvatures):
             return np.empty(0)
-        # Steps are linear in what the answers have of noise: one column for that of each answer.
+        # Steps are linear in the noise of the answers, so each answer's noise has one column.
         penalty = ElasticNet(0.0, 0.0)
         answers = _Impulses(np.asarray(curvatures)[:, None])
         result = self.minimize(answers, penalty, np.zeros((len(curvatures), self.max_iter)))
@@ -206,6 +206,6 @@ class GradientDescent(GroupClipped):
         if not self.accelerate:
             return lambda t: 0.0
         root = np.sqrt(min(1.0, self.learning_rate * penalty.strong_convexity))
-        # With strong convexity the constant momentum of its rate is the better, later on.
+        # With strong convexity, the constant momentum for its rate is better in later steps.
         ceiling = (1.0 - root) / (1.0 + root)
         return lambda t: min(t / (t + 3.0), ceiling)

@@ -1,4 +1,4 @@
-"""The second clip of solvers whose sums may be over groups of rows."""
+"""Base class of solvers with a second clip norm, for groups of rows."""
 
 from dataclasses import dataclass, field
 
@@ -9,16 +9,16 @@ __all__ = ["GroupClipped"]
 
 @dataclass(frozen=True)
 class GroupClipped(Solver):
-    """A solver that clips rows' gradients, and where they are in groups their averages.
+    """A solver that clips rows' gradients and, for grouped rows, the groups' averages.
 
     Parameters
     ----------
     group_clip_norm : float or None
-        Of linear models of rows in groups: the most that a group adds, the average of its rows'
-        clipped gradients; it takes the place of C in the noise. None: C / 8, and inf for C.
+        For linear models on grouped rows: clip norm of the average of a group's clipped
+        gradients. It replaces C in the noise scale. None: C / 8; inf means C.
     """
 
-    # Where there are no groups it is no part of what keys noise.
+    # Not in the repr, so that fits without groups keep their noise key.
     group_clip_norm: float | None = field(default=None, repr=False, kw_only=True)
 
     takes_groups = True

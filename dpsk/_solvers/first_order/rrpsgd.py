@@ -91,7 +91,7 @@ class RandomRoundDescent(Solver):
     def _on_networks(self, problem):
         clip_norm = default_clip_norm(problem, self.clip_norm)
         max_iter = self.max_iter or network_steps(problem)
-        # A step that does not shrink must be shorter from the start.
+        # Constant steps must be shorter than steps that decay.
         learning_rate = self.learning_rate or 0.25 * network_step(problem, clip_norm, max_iter)
         return replace(self, clip_norm=clip_norm, learning_rate=learning_rate, max_iter=max_iter,
                        batch_size=network_batch_size(problem, self.batch_size))
@@ -130,6 +130,6 @@ def _theorem_step(problem, clip_norm, batch_size, max_iter):
     signal = problem.n_samples * problem.mu
     sampling = 1.0 / batch_size - 1.0 / problem.n_samples
     variance = clip_norm**2 * (sampling + 4.0 * max_iter * problem.model.dimension / signal**2)
-    # The step that meets no noise stands for the inverse smoothness.
+    # The default step is used in place of the inverse smoothness.
     distance = np.sqrt(2.0 * problem.risk_at_zero * longest)
     return float(min(longest, distance / np.sqrt(variance * max_iter)))

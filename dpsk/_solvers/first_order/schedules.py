@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 __all__ = ["ITERATE", "check_schedule", "scheduled_steps"]
 
-#: Which iterate each theorem is about.
+#: The iterate that each theorem is about.
 ITERATE = {"convex": "average", "nonconvex": "random", "pl": "last", "strongly_convex": "last"}
 _FEWEST, _MOST = 1, 5000
 
 
 def check_schedule(schedule: Any, problem: Problem, pl_constant: Any) -> None:
-    """Raise a ValueError where a schedule's theorem lacks what it rests on."""
+    """Raise a ValueError if the assumptions of a schedule's theorem do not hold."""
     if not problem.model.is_linear:
         raise ValueError(f"solver_options: schedule={schedule!r}: its theorem needs a bound on "
                          "the curvature, which a network has not; leave schedule='default'.")
@@ -59,7 +59,7 @@ def scheduled_steps(schedule: Any, problem: Problem, clip_norm: float, step: flo
                     pl_constant: Any) -> Any:
     """Return T by the theorem of a schedule, a key of ITERATE, from public facts."""
     smoothness, risk = 1.0 / step, problem.risk_at_zero
-    # What the budget allows over what the noise of one gradient costs.
+    # The signal-to-noise ratio of one gradient.
     signal = problem.n_samples * problem.mu / (
         clip_norm * math.sqrt(problem.model.dimension))
     if schedule == "convex":

@@ -118,9 +118,9 @@ class StableGradientDescent(Solver):
 
 
 def _absolute_clip(problem, clip_norm):
-    """Return the clip norm for l1 norms: that for l2 norms times the largest ratio of the two.
+    """Return the l1 clip norm: the l2 clip norm times the largest ratio of the norms.
 
-    No gradient has a larger ratio than the square root of its dimension.
+    The ratio of the l1 to the l2 norm is at most the square root of the dimension.
     """
     ratio = float(np.sqrt(problem.model.dimension))
     if clip_norm is None:

@@ -1,4 +1,4 @@
-"""The minimizer itself, where there is no budget and so no noise."""
+"""The exact minimizer, for non-private fits."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 __all__ = ["ExactMinimizer"]
 
-#: The most coordinates for which a Hessian is worth its time.
+#: The most coordinates for which Hessians are used.
 _MOST_COORDINATES = 1000
-#: The most for which it is worth its time once L-BFGS is done, unless there are fewer rows.
+#: The most coordinates for Newton steps after L-BFGS, unless there are fewer rows.
 _FEW_COORDINATES = 300
-#: The most steps of L-BFGS where a Hessian is.
+#: The most steps of L-BFGS if Hessians are used.
 _FIRST_STEPS = 300
-#: The share of the objective that ends L-BFGS: before Newton's method, by itself with a Hessian,
-#: and without one. The first was chosen on rows of four shapes and judged on four others.
+#: Relative decrease that ends L-BFGS: before Newton's method, alone with bounds on Hessians, and
+#: without them. The first was chosen on tables of four shapes and judged on four others.
 _ROUGH, _FINE, _FINEST = 1e-7, 1e-10, 1e-14
 
 
@@ -91,7 +91,7 @@ class ExactMinimizer(Solver):
 
     def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         objective = Objective(oracle, penalty, self.is_square)
-        # Products are small: threads of them would wait for each other.
+        # Products are small, so several BLAS threads would only wait for each other.
         with one_blas_thread():
             point, n_iter = self._minimum(objective, theta)
             if len(theta) <= _MOST_COORDINATES:

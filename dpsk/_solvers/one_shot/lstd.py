@@ -26,9 +26,9 @@ __all__ = ["LeastSquaresTD", "projected_values"]
 
 #: Eigenvalues are kept above this many times the size of the noise in operator norm.
 _KEPT = 1.4
-#: Kept directions are damped by this share of ``noise sqrt(p)`` over their eigenvalue.
+#: Kept directions are damped by this fraction of ``noise sqrt(p)`` over their eigenvalue.
 _DAMPED = 0.2
-#: Without noise, directions of less than this share of the largest eigenvalue are left out.
+#: Eigenvalues below this fraction of the largest one are dropped, also without noise.
 _RELATIVE = 1e-13
 
 
@@ -71,7 +71,7 @@ class LeastSquaresTD(Solver):
             remedy="None, or a number of transitions in [0.001, 1e6]"))
 
     def enforced_bounds(self) -> list[Any]:
-        """Return the bound on groups, where there are any, as Enforced."""
+        """Return the bound on groups as Enforced, or an empty list without groups."""
         if self.group_clip is None:
             return []
         return [Enforced("group_clip", self.group_clip, "declared or derived", "moments of one "
@@ -83,7 +83,7 @@ class LeastSquaresTD(Solver):
     def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         both, crossed, rewarded = oracle.moments()
         if oracle.n_units is not None:
-            # The last feature is a constant, and the count of transitions public.
+            # The last feature is constant and the count of transitions is public.
             both[-1, -1] = oracle.n_units * oracle.constant**2
         return Result(projected_values(both, crossed, rewarded, oracle.gamma,
                                        oracle.noise_std), 1)
@@ -91,9 +91,9 @@ class LeastSquaresTD(Solver):
 
 def projected_values(both: FloatArray, crossed: FloatArray, rewarded: FloatArray, gamma: float,
                      noise_std: float) -> FloatArray:
-    """Return the fixed point in the directions where moments stand above their noise.
+    """Return the fixed point in the directions where moments exceed their noise.
 
-    `noise_std` is that of the entries of `crossed`, and of the diagonal of `both`.
+    `noise_std` is the noise deviation of entries of `crossed` and of the diagonal of `both`.
     """
     values, vectors = np.linalg.eigh(both)
     noise = noise_std * np.sqrt(len(both))

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Objective", "accelerated", "newton", "quasi_newton", "shortest"]
 
-#: The most steps of L-BFGS before its coordinates are chosen anew.
+#: The most steps of L-BFGS before its coordinates are recomputed.
 _ROUND = 15
-#: The share of the bound on Hessians that their coordinates do not fall below; measured.
+#: Fraction of the bound on Hessians that is added to a Hessian in `metric`; measured.
 _FLOOR = 1e-4
 
 
 class Objective:
-    """The mean loss that an oracle answers for, with the differentiable part of a penalty."""
+    """The mean loss of an oracle plus a penalty."""
 
     def __init__(self, oracle, penalty, is_square=False):
         self.penalty = penalty
@@ -35,14 +35,14 @@ class Objective:
         self._majorant = self._seen = self._square = None
 
     def value(self, theta: FloatArray) -> float:
-        """Return all of the objective at `theta`, a float."""
+        """Return the whole objective at `theta`, a float."""
         if self.penalty.is_smooth:
-            # The gradient is asked for next, and one pass makes both.
+            # The gradient is needed next, and one pass computes both.
             return self.smooth(theta)[0]
         return self._oracle.value(theta) + self.penalty.value(theta)
 
     def gradient(self, theta: FloatArray) -> FloatArray:
-        """Return the gradient of the differentiable part, like `theta`."""
+        """Return the gradient of the differentiable part, in the shape of `theta`."""
         return self.smooth(theta)[1]
 
     def smooth(self, theta: FloatArray) -> Any:
@@ -62,31 +62,30 @@ class Objective:
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Return the Hessian of the differentiable part, shape (theta.size, theta.size)."""
-        # That of a square is the same everywhere.
+        # The Hessian of a quadratic is the same everywhere.
         hessian = (self.majorant(theta).copy() if self.is_square else
                    self._oracle.hessian(theta))
         hessian[np.diag_indices(theta.size)] += self.penalty.gradient(np.ones_like(theta)).ravel()
         return hessian
 
     def square(self, theta: FloatArray) -> _Eliminated:
-        """Return the Hessian of a square, which is the same everywhere, without free coordinates.
-        """
+        """Return the constant Hessian of a quadratic, with free coordinates eliminated."""
         if self._square is None:
             own = len(theta) - self.penalty.unpenalized
             self._square = _Eliminated(self.hessian(theta), own)
         return self._square
 
     def majorant(self, theta: FloatArray) -> FloatArray:
-        """Return what no Hessian of the mean loss exceeds, of one output, shape (rows, rows)."""
+        """Return an upper bound on all Hessians of the mean loss, for one output."""
         if self._majorant is None:
             self._majorant = self._oracle.majorant(theta.reshape(len(theta), -1)[:, 0])
         return self._majorant
 
     def metric(self, theta: FloatArray, near: bool = False) -> FloatArray:
-        """Return what no Hessian of one output exceeds, that of the penalty included.
+        """Return an upper bound on all Hessians for one output, with the penalty's.
 
-        `near` a point of a scalar output about the Hessian there, and no less in any direction
-        than a small share of the bound.
+        With `near` and a scalar output, return the Hessian at `theta` plus a small fraction of
+        the bound.
         """
         if near and theta.ndim == 1:
             return self.hessian(theta) + _FLOOR * self.majorant(theta)
@@ -94,16 +93,16 @@ class Objective:
         return self.majorant(theta) + np.diag(ridge)
 
     def damped(self, theta: FloatArray, hessian: Any) -> Any:
-        """Return a Hessian with a tenth of the most that any may be."""
+        """Return a Hessian plus a tenth of the upper bound on all Hessians."""
         outputs = theta.size // len(theta)
         return hessian + 0.1 * np.kron(self.majorant(theta), np.eye(outputs))
 
 
 def newton(objective: Objective, theta: FloatArray, max_iter: int,
            scale: float | None = None) -> tuple[FloatArray, int]:
-    """Return the minimizer by (proximal) Newton steps, and how many were made.
+    """Return the minimizer by (proximal) Newton steps, and the number of steps.
 
-    `scale` is an objective beside which what rounding leaves of others is nothing; None: at theta.
+    `scale` is the value that tolerances for rounding are relative to; None: the one at theta.
     """
     theta = objective.penalty.prox(theta, 1.0)
     value, last = objective.value(theta), np.inf
@@ -115,7 +114,7 @@ def newton(objective: Objective, theta: FloatArray, max_iter: int,
         step = model.step()
         decrement = model.decrement(step)
         settled = decrement <= 1e-9 * max(abs(value), 1e-9 * scale)
-        # Rounding is reached where full steps bring no progress.
+        # Stop if the decrease is below rounding.
         if not decrement > 1e-28 * scale:
             break
         if settled and decrement > 0.25 * last:
@@ -137,9 +136,9 @@ def newton(objective: Objective, theta: FloatArray, max_iter: int,
 
 
 def _searched(objective, theta, value, step, decrement):
-    """Return a point along a step where the objective is less by its share, and its value.
+    """Return a point along a step with sufficient decrease, and its value.
 
-    None where rounding hides whether there is one.
+    Return None if rounding hides the decrease.
     """
     length = 1.0
     for _ in range(60):
@@ -152,7 +151,7 @@ def _searched(objective, theta, value, step, decrement):
 
 
 class _Eliminated:
-    """A quadratic function of its first coordinates, which the last ones answer."""
+    """A quadratic function of its first coordinates, minimized over the last ones."""
 
     def __init__(self, matrix, own):
         self.cross, self.free = matrix[:own, own:], Inverse(matrix[own:, own:])
@@ -175,7 +174,7 @@ class _Model:
             return
         hessian = objective.hessian(theta)
         if not Inverse(hessian).reaches(self._gradient.ravel()):
-            # Flat pieces of a loss have no curvature to tell how far they go.
+            # Where the loss is flat, its curvature does not determine a step.
             hessian = objective.damped(theta, hessian)
         self._parts = _Eliminated(hessian, self._own)
 
@@ -186,25 +185,25 @@ class _Model:
         return moved
 
     def step(self) -> FloatArray:
-        """Return the step to the minimizer of the model and the penalty, like theta."""
+        """Return the step to the minimizer of model and penalty, in the shape of theta."""
         gradient = self._gradient.ravel()
         parts, rest = self._parts, gradient[self._own:]
         vector = gradient[:self._own] - parts.cross @ parts.free(rest)
         smooth = self._penalty.is_smooth
         own = -parts.inverse(vector) if smooth else self._proximal_step(vector)
-        # What the free coordinates answer to it.
+        # The minimizing step of the free coordinates.
         free = -parts.free(rest + parts.cross.T @ own)
         return np.concatenate([own, free]).reshape(self._theta.shape)
 
     def decrement(self, step: FloatArray) -> float:
-        """Return by how much the objective falls along the step, to first order."""
+        """Return the first-order decrease of the objective along the step."""
         rest = 0.0
         if not self._penalty.is_smooth:
             rest = self._rest(self._theta) - self._rest(self._theta + step)
         return rest - float(np.vdot(self._gradient, step))
 
     def _rest(self, theta):
-        """Return what of the penalty is not differentiable."""
+        """Return the part of the penalty that is not differentiable."""
         return (self._penalty.value(theta)
                 - 0.5 * float(np.vdot(self._penalty.gradient(theta), theta)))
 
@@ -219,10 +218,10 @@ def quasi_newton(objective: Objective, theta: FloatArray, max_iter: int, *,
                  share: float, scales: bool, ends: bool) -> tuple[FloatArray, int]:
     """Return a minimizer of a smooth objective by L-BFGS, and the number of steps.
 
-    With `scales` in coordinates in which no Hessian exceeds the identity, and from the second
-    round on the one at its start hardly does: some tens of steps are enough, whatever the scales
-    of features. The end is where a step brings less than a `share` of the objective, in the round
-    that `ends` there, or at the start of one.
+    With `scales`, the steps use coordinates from `metric`, in which Hessians are at most about
+    the identity. A few tens of steps are then enough for any scales of features. Rounds stop once
+    steps decrease the objective by less than about a `share` of it. With `ends`, they also stop
+    after a round that needed less than its number of steps.
     """
     done, scale = 0, objective.smooth(theta)[0]
     lowest = 1e-14 * scale
@@ -250,11 +249,10 @@ def _same(point):
 
 
 def _coordinates(metric):
-    """Return the maps from coordinates in which a metric is the identity, and of slopes to them.
-    """
+    """Return maps of points from, and slopes to, coordinates where a metric is the identity."""
     units = np.sqrt(np.where(np.diag(metric) > 0, np.diag(metric), 1.0))
     scaled = metric / units / units[:, None]
-    # What no row tells of has no slope either.
+    # Directions without curvature have no slope either.
     scaled[np.diag_indices_from(scaled)] += 1e-10
     root = np.linalg.cholesky(scaled)
 
@@ -269,9 +267,9 @@ def _coordinates(metric):
 
 
 def shortest(objective: Objective, theta: FloatArray) -> FloatArray:
-    """Return theta without what of it changes neither predictions nor the penalty.
+    """Return theta without parts that change neither predictions nor the penalty.
 
-    No more is left of an equal shift of all classes where that is no worse.
+    An equal shift of all classes is also removed if the objective does not get worse.
     """
     penalty, shape = objective.penalty, theta.shape
     own = len(theta) - penalty.unpenalized
@@ -281,7 +279,7 @@ def shortest(objective: Objective, theta: FloatArray) -> FloatArray:
         surplus = parts.inverse.within_null_space(theta.reshape(len(theta), -1)[:own])
         shorter = theta - np.concatenate(
             [surplus, -parts.free(parts.cross.T @ surplus)]).reshape(shape)
-        # Where the minimum lies at infinity, what is nearly in the null space decides.
+        # If the minimum lies at infinity, nearly flat directions matter, so check the value.
         value, scale = objective.value(theta), objective.value(np.zeros_like(theta))
         if objective.value(shorter) <= value + 1e-9 * abs(value) + 1e-12 * abs(scale):
             theta = shorter
@@ -297,9 +295,9 @@ def shortest(objective: Objective, theta: FloatArray) -> FloatArray:
 def accelerated(objective: Any, prox: Any, theta: FloatArray, max_iter: Any) -> Any:
     """Return a minimizer by accelerated proximal gradients, and the number of steps.
 
-    Steps start at the last one's length, somewhat longer, and are halved until they are short
-    enough for the curvature that is met; momentum starts anew where it turns back. Of a loss that
-    is not convex, a stationary point.
+    Each step starts slightly longer than the last one and is halved until it is short enough for
+    the local curvature. Momentum restarts if it points uphill. For nonconvex losses the result is
+    a stationary point.
     """
     point, step, age, done = theta, 1.0, 0, 0
     while done < max_iter:
@@ -317,7 +315,7 @@ def accelerated(objective: Any, prox: Any, theta: FloatArray, max_iter: Any) -> 
 
 
 def _backtracked(objective, prox, point, step):
-    """Return the end of a proximal step that is short enough for the curvature, and its length."""
+    """Return the end and length of a proximal step that is short enough for the curvature."""
     value, gradient = objective.smooth(point)
     while True:
         end = prox(point - step * gradient, step)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OutputPerturbation"]
 
-#: Certifying is worth this many plain steps at most by default, should they be needed.
+#: The most steps that are taken by default to certify a minimizer.
 _MOST_STEPS = 20_000
 
 
@@ -98,7 +98,7 @@ class OutputPerturbation(Solver):
                        tolerance=tolerance)
 
     def _certified(self, problem, clip_norm, step):
-        """Return tolerance and steps; a tolerance of 0 stands for a fixed number of steps."""
+        """Return tolerance and steps; with a tolerance of 0, only the steps count."""
         penalty = problem.penalty
         alpha = penalty.strong_convexity
         longest = 2.0 / (problem.smoothness + 2.0 * alpha)
@@ -129,7 +129,7 @@ class OutputPerturbation(Solver):
         else:
             theta = oracle.descend(theta, penalty, self.learning_rate, self.max_iter)
         if isinstance(penalty, ConstraintSet):
-            # The noise has left the set.
+            # The noise may move the point out of the set.
             theta = penalty.prox(theta, self.learning_rate)
         return Result(theta, self.max_iter)
 

@@ -1,4 +1,4 @@
-"""Minimizers of a square and a penalty, of a matrix in memory: no rows are read."""
+"""Minimizers of a quadratic function plus a penalty; no rows are read."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _EPS = np.finfo(np.float64).eps
 _FAR_FROM_SINGULAR = 1e-10
 #: The most steps of proximal gradients.
 _STEPS = 50_000
-#: The most passes of coordinate descent before equations take over, and how often they may.
+#: The most passes of coordinate descent in a round, and the most rounds.
 _PASSES, _ROUNDS = 500, 100
-#: By how much the strength of an l1 penalty falls at once.
+#: Factor by which the strength of an l1 penalty falls at a time.
 _PACE = 30.0
 _TOLERANCE = 1e-13
 
@@ -56,13 +56,13 @@ class Inverse:
         return (inner.T * self._scale).T
 
     def reaches(self, vector: FloatArray) -> bool:
-        """Return whether a vector is one that the matrix maps to, but for rounding."""
+        """Return whether a vector is in the range of the matrix, up to rounding."""
         if np.abs(vector[self._scale == 0]).max(initial=0.0) > 1e-6 * np.abs(vector).max():
             return False
         return not self.lost(vector).any()
 
     def lost(self, vector: FloatArray) -> FloatArray:
-        """Return the part of a vector that the matrix maps to zero; zero where it is rounding."""
+        """Return the part of a vector in the null space; zero if it is only rounding."""
         if self._root is not None:
             return np.zeros_like(vector)
         vectors, vector = self._vectors[:, ~self._kept], self._scale * vector
@@ -72,7 +72,7 @@ class Inverse:
         return self._scale * (vectors @ inner)
 
     def within_null_space(self, vector: FloatArray) -> FloatArray:
-        """Return the nearest of the vectors that the matrix maps to zero."""
+        """Return the nearest vector in the null space of the matrix."""
         empty = self._scale == 0
         basis = np.eye(len(empty))[:, empty]
         if self._root is None:
@@ -140,14 +140,14 @@ class _Lasso:
         if not len(self._rows):
             return point
         if len(self._rows) < len(point):
-            # From above, where few coefficients are not zero.
+            # Start at large strengths, where few coefficients are nonzero.
             point, level = np.zeros_like(point), float(np.abs(self._pull).max()) / _PACE
             while level > _PACE * strength:
                 point, level = self._at(level, point), level / _PACE
         return self._at(strength, point)
 
     def _at(self, strength: float, point: FloatArray) -> FloatArray:
-        """Return the minimizer at a strength, by coordinates and signs in turn."""
+        """Return the minimizer at a strength; alternate coordinate descent and equations."""
         least = np.inf
         for _ in range(_ROUNDS):
             following, settled = self._of_signs(strength, self._descended(strength, point))
@@ -171,7 +171,7 @@ class _Lasso:
         return float(square + strength * np.abs(point).sum())
 
     def _descended(self, strength: float, start: FloatArray) -> FloatArray:
-        # Where it ends need not be exact.
+        # The result need not be exact.
         with muted():
             found = enet_path(self._rows, self._targets, l1_ratio=1.0,
                               alphas=[strength / len(self._rows)], coef_init=start.copy(),
@@ -179,9 +179,9 @@ class _Lasso:
         return found[1][:, 0]
 
     def _of_signs(self, strength: float, start: FloatArray) -> tuple[FloatArray, bool]:
-        """Return the minimizer of the signs of a point, and whether no other signs are better.
+        """Return the minimizer with a point's signs, and whether it is a global minimizer.
 
-        Coefficients that would change theirs are zero.
+        Coefficients that would change sign become zero.
         """
         point, active = start.copy(), np.flatnonzero(start)
         while len(active):
@@ -208,7 +208,7 @@ class _Lasso:
 
 def _in_l1_ball(matrix: FloatArray, pull: FloatArray, ball: L1Ball,
                 start: FloatArray) -> FloatArray:
-    """Return the minimizer of a square in an l1 ball: the lasso of the strength that fits."""
+    """Return the minimizer of a quadratic in an l1 ball: a lasso of matching strength."""
     whole = Inverse(matrix)(pull)
     if np.abs(whole).sum() <= ball.radius:
         return whole.reshape(start.shape)
@@ -221,7 +221,7 @@ def _in_l1_ball(matrix: FloatArray, pull: FloatArray, ball: L1Ball,
     strength = slopes / max(float(np.abs(point).sum()), 1e-300)
     for _ in range(_ROUNDS):
         if not max(low, least) < strength < most:
-            # From above, where few coefficients are not zero.
+            # Use larger strengths first, where few coefficients are nonzero.
             strength = float(np.sqrt(low * most)) if low else max(least, most / _PACE)
         point = lasso(strength, point)
         excess = float(np.abs(point).sum()) - ball.radius
@@ -236,7 +236,7 @@ def _in_l1_ball(matrix: FloatArray, pull: FloatArray, ball: L1Ball,
 
 
 def _in_l2_ball(matrix: FloatArray, pull: FloatArray, ball: L2Ball) -> FloatArray:
-    """Return the minimizer of a square in an l2 ball: a ridge of the strength that fits.
+    """Return the minimizer of a quadratic in an l2 ball: a ridge of matching strength.
 
     Newton's method on the reciprocal of the norm, which is concave: strengths only grow.
     """

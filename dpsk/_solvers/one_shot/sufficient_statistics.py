@@ -67,7 +67,7 @@ class SufficientStatistics(Solver):
         mean = vector[-1] / n_rows * kept_of_mean(oracle.vector_noise_std / n_rows)
         means = matrix[:-1, -1] / n_rows
         noise = 0.5 * (oracle.matrix_noise_std / n_rows)**2
-        # Stein's positive part, as products of two noisy means are far from any.
+        # Shrink the noisy means by the positive-part James-Stein estimator.
         means *= max(0.0, 1.0 - len(means) * noise / max(means @ means, np.finfo(float).tiny))
         about = matrix[:-1, :-1] - n_rows * np.outer(means, means)
         coef = _solved(about, vector[:-1] - n_rows * mean * means, ridge[:-1], lift)
@@ -75,9 +75,9 @@ class SufficientStatistics(Solver):
 
 
 def _solved(matrix, vector, ridge, lift):
-    """Return the solution of least squares, raised by a ridge and so that noise is none of it."""
+    """Return the least-squares solution with a ridge that makes the matrix positive."""
     values, vectors = np.linalg.eigh(matrix)
     ridge = np.maximum(ridge, max(0.0, lift - values[0]))
-    # Positive: where the lift is not, no eigenvalue is small.
+    # The sum is positive definite: without a lift, no eigenvalue is small.
     raised = (vectors * np.maximum(values, 0.0)) @ vectors.T + np.diag(ridge)
     return np.linalg.solve(raised, vector)

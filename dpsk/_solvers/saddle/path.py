@@ -1,4 +1,4 @@
-"""Helpers of the saddle solvers: checks, a stated bound, the mean of late points."""
+"""Helpers of the saddle solvers: checks, the dual bound, the mean of late iterates."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["TailMean", "check_saddle", "dual_bound"]
 
 
 class TailMean:
-    """Mean of the late ones of `n_steps` points, by one of ITERATES.
+    """Mean of the last of `n_steps` iterates, by one of ITERATES.
 
-    "random" is the last, of as many steps as were drawn.
+    "random" is the last iterate of a number of steps that was drawn before.
     """
 
     def __init__(self, n_steps, iterate):
@@ -29,13 +29,13 @@ class TailMean:
         self._seen, self._total = 0, 0.0
 
     def add(self, primal: FloatArray, dual: FloatArray) -> None:
-        """Take notice of the next point."""
+        """Add the next iterate."""
         if self._seen >= self._first:
             self._total = self._total + np.concatenate([primal, dual])
         self._seen += 1
 
     def mean(self) -> FloatArray:
-        """Return the mean, primal numbers first, then dual ones."""
+        """Return the mean: primal variables followed by dual variables."""
         return self._total / (self._seen - self._first)
 
 

@@ -100,14 +100,14 @@ class PrivateDiff(Solver):
                           remedy="an int >= 1") for name in ("period", "inner_steps"))
         ratio = check_real("solver_options: difference_ratio", self.difference_ratio, low=1e-3,
                            high=1e3, remedy="a number in [0.001, 1000]")
-        # Every round adds releases.
+        # Every round adds queries.
         solver = configured_differences(self, problem, work=4 * inner_steps + 1)
         return replace(solver, slopes=_checked_slopes(self.slopes), period=period,
                        inner_steps=inner_steps, difference_ratio=ratio,
                        dual_clip_norm=float(solver.dual_clip_norm))
 
     def enforced_bounds(self) -> Sequence[Enforced]:
-        """Return the bounds beside that of the primal gradient, as Enforced."""
+        """Return the bounds besides the clip norm of the primal gradient, as Enforced."""
         return (dual_bound(self.dual_clip_norm),
                 Enforced("slopes", list(self.slopes), "declared" if self.slopes != _SLOPES
                          else "default", "a row's clipped gradient enters a difference clipped "

@@ -99,7 +99,7 @@ class GradientDescentAscent(Solver):
                        dual_clip_norm=float(solver.dual_clip_norm))
 
     def enforced_bounds(self) -> Sequence[Enforced]:
-        """Return the bounds beside that of the primal gradient, as Enforced."""
+        """Return the bounds besides the clip norm of the primal gradient, as Enforced."""
         return (dual_bound(self.dual_clip_norm),)
 
     def queries(self, problem: Problem) -> SaddleGradients:

@@ -43,15 +43,15 @@ if TYPE_CHECKING:
 
 __all__ = ["NewtonDescent"]
 
-#: What a gradient may cost over the one before it, in mu^2: the last ones decide.
+#: Ratio of mu^2 between a gradient and the one before; the last gradients matter most.
 _GROWTH = 2.0
-#: What the last may cost over the first: what costs next to nothing says nothing.
+#: Largest ratio of mu^2 between the last and the first gradient, so that the first is useful.
 _MOST_GROWTH = 2.0**10
-#: Neither gradients nor Hessians get less of mu^2.
+#: Smallest share of mu^2 for gradients and for Hessians.
 _LEAST_SHARE = 1e-3
-#: The floor under eigenvalues of a Hessian over the edge of those of its noise.
+#: Floor for the eigenvalues of a Hessian, over the spectral edge of its noise.
 _FLOOR = 0.5
-#: Smaller eigenvalues of a system, over its largest entry, are lost in rounding.
+#: Multiple of the identity added before solving, over the largest entry, against rounding.
 _ROUNDING = 2.0**-42
 
 
@@ -134,7 +134,7 @@ class NewtonDescent(Solver):
 
     @property
     def _renewals(self):
-        """list of int : the steps before which there is a new Hessian."""
+        """list of int : the steps that begin with a new Hessian."""
         steps = range(1, self.max_iter)
         return [t for t in steps if t & (t - 1) == 0] if self.keep_hessians else list(steps)
 
@@ -169,11 +169,11 @@ class NewtonDescent(Solver):
 
 
 def _raised(matrix, floor):
-    """Return a symmetric matrix with its eigenvalues raised to a floor."""
+    """Return a symmetric matrix with its eigenvalues raised to at least `floor`."""
     values, vectors = np.linalg.eigh(matrix)
     return (vectors * np.maximum(values, floor)) @ vectors.T
 
 
 def _regular(matrix):
-    """Return a matrix without negative eigenvalues as one that rounding leaves regular."""
+    """Return a positive semidefinite matrix made numerically nonsingular."""
     return matrix + _ROUNDING * np.abs(matrix).max() * np.eye(len(matrix))

@@ -1,4 +1,4 @@
-"""Base of the variance-reduced solvers: the budget, the loop over epochs, and the step."""
+"""Base class of the variance-reduced solvers: the budget, the epochs, and the step."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 __all__ = ["AnchoredDescent", "balanced_steps"]
 
 _BATCH = 512
-#: Norm, times that of rows, of the coefficients that the number of steps is chosen for.
+#: Assumed norm of coefficients times the norm of rows, for the default number of steps.
 _REACH = 5.0
 
 
 @dataclass(frozen=True)
 class AnchoredDescent(Solver):
-    """Descent by noisy differences from an anchor whose noisy gradient is asked once an epoch.
+    """Descent by noisy differences from an anchor with one noisy gradient per epoch.
 
-    The fields and their rules are those of the solvers that derive from it.
+    Subclasses document the fields and their defaults.
     """
 
     max_iter: int | None = None
@@ -82,14 +82,14 @@ class AnchoredDescent(Solver):
         rate = batches.expected_size(problem.n_samples) / problem.n_samples
         ratio = 1.0
         if differences:
-            # mu^2 is 4 / (ratio z)^2 an anchor, and about (2 rate / z)^2 a difference.
+            # mu^2 is 4 / (ratio z)^2 for an anchor, and about (2 rate / z)^2 for a difference.
             odds = self.anchor_share / (1.0 - self.anchor_share)
             ratio = math.sqrt(len(lengths) / (odds * differences)) / rate
         return Differences(NoisySums(FullBatch(), len(lengths), ratio),
                            NoisySums(batches, differences), self.clip_norm)
 
     def _lengths(self):
-        """Return the number of steps of every epoch; there are fewer epochs than steps."""
+        """Return the number of steps of every epoch, without empty epochs."""
         ends = (math.ceil(self.max_iter * part) for part in self._parts())
         return [after - before for before, after in pairwise((0, *ends)) if after > before]
 
@@ -104,14 +104,15 @@ class AnchoredDescent(Solver):
             move += theta
             theta = penalty.prox(move, step)
             total += theta
-        # One iterate is its own average, down to the signs of zeros that a sum would lose.
+        # A single iterate is its own average; a sum would lose the signs of zeros.
         return theta if length == 1 else total / length, theta
 
 
 def balanced_steps(problem: Problem, clip_norm: float) -> float:
-    """Return the T at which T plain steps of the inverse smoothness balance bias and noise.
+    """Return the T at which T steps of the inverse smoothness balance bias and noise.
 
-    ``B^2 beta / (2 T)`` for coefficients of norm B against the noise of T full-batch gradients.
+    The bias is ``B^2 beta / (2 T)`` for coefficients of norm B; the noise is that of T full-batch
+    gradients.
     """
     signal = problem.n_samples * problem.mu
     pull = _REACH / problem.model.radius * problem.smoothness / clip_norm

@@ -83,7 +83,7 @@ class VarianceReducedDescent(AnchoredDescent):
         return Result(anchor, self.max_iter)
 
     def _secant_step(self, earlier, now, length):
-        """Return the step fitted to two anchors, within limits that noise cannot break."""
+        """Return the Barzilai-Borwein step, within a factor of the learning rate."""
         if earlier is None:
             return self.learning_rate
         move, change = now[0] - earlier[0], now[1] - earlier[1]
@@ -95,13 +95,13 @@ class VarianceReducedDescent(AnchoredDescent):
         return ((s + 1) / self.epochs for s in range(self.epochs))
 
     def _skipped(self, lengths):
-        """Return how many steps are at an anchor: the first of every epoch."""
+        """Return the number of steps at an anchor: the first step of every epoch."""
         return len(lengths)
 
     def _default_steps(self, problem, epochs, clip_norm):
         balanced, ridge = balanced_steps(problem, clip_norm), problem.penalty.smoothness
         if ridge:
-            # An epoch of step over ridge steps leaves a third of the distance, whatever the rows.
+            # 1 / (step ridge) steps reduce the distance to about a third for any rows.
             balanced = min(balanced, 1.0 / (self._default_step(problem) * ridge))
         return epochs * int(np.clip(math.ceil(balanced), *_EPOCH_STEPS))
 
