@@ -300,7 +300,7 @@ class TableCode:
 
 
 def _crossed(one: Any, other: Any) -> tuple[IntArray, FloatArray]:
-    """Return places and weights of products; each argument is (places, weights, width)."""
+    """Return places and weights of products; arguments are (places, weights, width)."""
     (first, weights, width), (second, factors, narrow) = one, other
     places = np.minimum(first, width - 1)[:, None] * narrow + np.minimum(second, narrow - 1)
     shape = len(first) * len(second), first.shape[1]

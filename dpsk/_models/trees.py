@@ -103,7 +103,7 @@ class Tree:
 
 
 def leaves_after(bins: IntArray, cuts: IntArray, before: IntArray | None = None) -> IntArray:
-    """Return every row's leaf after some cuts, uint8, from leaves `before` or the root."""
+    """Return every row's leaf after some cuts, uint8, from `before` or the root."""
     leaves: IntArray = np.zeros(bins.shape[1], np.uint8) if before is None else before.copy()
     for column, cut in cuts:
         # Adding bytes is much faster than shifting them, and needs no conversion.
@@ -113,9 +113,10 @@ def leaves_after(bins: IntArray, cuts: IntArray, before: IntArray | None = None)
 
 
 def blended(sums: FloatArray, likeness: float) -> FloatArray:
-    """Return sums of leaves, (2**depth, k), plus ``likeness**d`` times the others' sums.
+    """Return sums of leaves plus ``likeness**d`` times the other leaves' sums.
 
-    d is the number of cuts in which two leaves differ; `sums` is overwritten.
+    d is the number of cuts in which two leaves differ. `sums`, of shape (2**depth, k), is
+    overwritten.
     """
     for bits in along(sums):
         low, high = bits[:, 0].copy(), bits[:, 1].copy()
@@ -125,7 +126,7 @@ def blended(sums: FloatArray, likeness: float) -> FloatArray:
 
 
 def along(values: FloatArray) -> Any:
-    """Yield views of leaf values, (2**depth, k), with each level's answer as second axis."""
+    """Yield a view of leaf values for each level, with the level's answer second."""
     depth = len(values).bit_length() - 1
     for level in range(depth):
         yield values.reshape(2**level, 2, -1)
