@@ -113,7 +113,7 @@ class LinearModel:
         return clipped_entries(X, factors, bound * self.unit * HEADROOM)
 
     def row_maxima(self, X: Features, scale: FloatArray) -> FloatArray:
-        """Return the largest absolute entry of every row as it enters, float64, shape (n,)."""
+        """Return every row's largest absolute entry as it enters, float64, shape (n,)."""
         maxima = row_maxima(X, scale)
         return np.maximum(maxima, 1.0) if self.fit_intercept else maxima
 
@@ -134,7 +134,7 @@ class LinearModel:
         return scale, norms
 
     def constants(self, scale: FloatArray) -> FloatArray:
-        """Return the values in place of the intercept's 1, for mapped rows of these scales."""
+        """Return the values in place of the intercept's 1 for mapped rows of these scales."""
         return scale * self.unit if self.homogeneous else np.ones(len(scale))
 
     def entering_norms(self, norms: FloatArray, order: int = 2) -> FloatArray:

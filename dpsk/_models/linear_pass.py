@@ -1,4 +1,4 @@
-"""One evaluation of a linear map on some rows, with the interface of a network's `Pass`."""
+"""One evaluation of a linear map on some rows, with the interface of `mlp.Pass`."""
 
 from __future__ import annotations
 

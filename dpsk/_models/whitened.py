@@ -31,9 +31,9 @@ _TRIANGLE_BITS = 22
 
 @dataclass(frozen=True, eq=False)
 class WhitenedModel(LinearModel):
-    """A linear map of ``t P r`` for an entering row ``r``, with ``t = min(1, 1 / ||P r||)``.
+    """A linear map of ``t P r`` for an entering row ``r``.
 
-    Products use the unmapped rows: predictions are ``t r' (P' theta)``, and gradients are ``P``
+    The factor is ``t = min(1, 1 / ||P r||)``. Products use the unmapped rows: predictions are ``t r' (P' theta)``, and gradients are ``P``
     times a sum over unmapped rows. A row costs two numbers, its scale and its constant's scale,
     and a sparse matrix stays sparse. Every row is mapped by itself, by a released matrix, so
     neighboring tables stay neighbors.
@@ -228,7 +228,7 @@ class WhitenedModel(LinearModel):
         return dtrmm(1.0, self._corner, X.T, overwrite_b=True).T
 
     def _square_norms(self, mapped: FloatArray, constants: Any) -> FloatArray:
-        """Return squared norms of mapped rows, overwriting their features' images `mapped`."""
+        """Return squared norms of mapped rows, overwriting their features' images."""
         if not self.rows.fit_intercept:
             return square_sums(mapped)
         p = self.rows.n_features
