@@ -24,7 +24,8 @@ def clip_factors(norms: FloatArray, limits: FloatArray | float,
 
     A vector is dropped if its norm is not finite, or if its factor is below `least`, the smallest
     number of full precision in the arithmetic that uses it. Smaller factors, or their products,
-    have too few bits to keep the bound. `limits`, one or n of them, include rounding slack. The result is float64.
+    have too few bits to keep the bound. `limits`, one or n of them, include rounding slack. The
+    result is float64.
     """
     with np.errstate(all="ignore"):
         factors = np.minimum(1.0, limits / norms)

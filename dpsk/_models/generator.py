@@ -20,7 +20,7 @@ __all__ = ["Generator"]
 _LEAST_SQUARE = 1e-6
 #: Initial scale of the heads' weights, relative to the scale that keeps the size of rows.
 _FIRST_SCALE = 0.5
-#: Entries beyond would have large outputs, where slopes are at most about 1/25.
+#: Entries beyond would have large outputs, where slopes are below 1/25.
 _OUTERMOST = 0.98
 
 

@@ -92,7 +92,7 @@ class LinearModel:
         return max(bound, 1.0) if self.fit_intercept else bound
 
     def rescaled(self, theta: FloatArray, factor: float) -> FloatArray:
-        """Return a `theta` whose raw predictions are this one's times `factor`."""
+        """Return parameters that predict `factor` times what `theta` predicts."""
         return theta * factor
 
     @property

@@ -52,7 +52,7 @@ class Activation:
     """Activation between two layers, in place, and its slope given its value.
 
     `gain` is the factor of the initial weights that keeps the size of rows from layer to layer.
-    If `centered`, the mean over a layer's units is subtracted from them, row by row.
+    If `centered`, the mean over the units of a wide enough layer is subtracted, row by row.
     """
 
     value: Callable[[FloatArray], FloatArray]
@@ -133,7 +133,7 @@ class MLP:
         return n_rows
 
     def initial(self, normals: Callable[..., FloatArray]) -> FloatArray:
-        """Return public starting weights, zero in the last layer (He et al., 2015, eq. 10).
+        """Return public starting weights, the last layer zero (He et al., 2015, eq. 10).
 
         `normals` gives independent standard normals of a shape, independent of the data.
         """
@@ -165,7 +165,7 @@ class MLP:
         return theta[end - math.prod(shape):end].reshape(shape)
 
     def rescaled(self, theta: FloatArray, factor: float) -> FloatArray:
-        """Return a `theta` whose raw predictions are this one's times `factor`."""
+        """Return parameters that predict `factor` times what `theta` predicts."""
         theta = theta.copy()
         linear = self.linear(theta)
         for part in (*self.layers(theta)[-1], *([] if linear is None else [linear])):
@@ -189,12 +189,12 @@ class MLP:
                 [biases.astype(np.float32) for _, biases in layers])
 
     def shifted(self, theta: FloatArray, center: FloatArray) -> FloatArray:
-        """Return parameters that predict for rows x as `theta` does for ``x - center``."""
+        """Return parameters that do for a row x what `theta` does for ``x - center``."""
         return self.before_map(theta, center, None)
 
     def before_map(self, theta: FloatArray, center: FloatArray,
                    matrix: FloatArray | None) -> FloatArray:
-        """Return parameters that predict for x as `theta` does for ``(x - center) matrix``.
+        """Return parameters that do for x what `theta` does for ``(x - center) matrix``.
 
         A `matrix` of None is the identity.
         """
@@ -222,7 +222,7 @@ class MLP:
 
     def forward(self, theta: FloatArray, X: Features, dtype: Any = np.float32,
                 alike: bool = False) -> Pass:
-        """Return a `Pass` over rows, (n, n_features), at `theta`, in the precision `dtype`.
+        """Return a `Pass` over rows, (n, n_features), at `theta`, in precision `dtype`.
 
         With `alike`, the rounding of a row does not depend on its position among the rows, whose
         number must be a multiple of 8.
@@ -322,13 +322,13 @@ class Pass:
             zip(self.inputs, self.errors, other.inputs, other.errors, strict=True)])
 
     def drop(self, rows: BoolArray) -> None:
-        """Set all arrays to zero for some rows, so that no factor 0 multiplies an infinity."""
+        """Set units and errors of some rows to zero, so that no 0 multiplies an infinity."""
         for array in (*self.inputs[1:], *self.errors):
             array[rows] = 0.0
 
 
 class Change:
-    """Differences of rows' weighted gradients between two passes, without cancellation.
+    """Differences of weighted gradients between two passes, without cancellation.
 
     With ``h, e`` a layer's input and weighted error, ``h e' - h2 e2'`` is
     ``(h - h2) e' + h2 (e - e2)'``. Norms and sums are both computed from these two parts, so
@@ -367,7 +367,7 @@ class Change:
 
 
 def _product(rows: FloatArray, weights: FloatArray, alike: bool) -> FloatArray:
-    """Return ``rows @ weights``; with `alike`, no row's rounding depends on its position."""
+    """Return ``rows @ weights``; with `alike`, rounding does not depend on position."""
     return product_by_row(rows, weights) if alike else rows @ weights
 
 

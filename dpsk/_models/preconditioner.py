@@ -84,7 +84,7 @@ class Preconditioner:
 
 
 def entering_rows(model: LinearModel, X: Features, units: float = 1.0) -> FloatArray:
-    """Return scaled rows of a block, dense in float64, with the intercept's 1 appended.
+    """Return scaled rows of a block, with the intercept's 1 appended, dense float64.
 
     `units`, a power of two, multiplies the result without further rounding.
     """

@@ -26,10 +26,10 @@ _CONSTANT = 0.35
 
 
 class ValuePass(NamedTuple):
-    """Values of some states, shape (n,), their gradients, (n, dimension), and the curvature.
+    """Values of some states, their gradients and curvature.
 
-    `turned` maps a vector w to every state's Hessian times w, (n, dimension); it is None where
-    values are linear.
+    `values` has shape (n,), `gradients` has shape (n, dimension). `turned` maps a vector w to
+    every state's Hessian times w, (n, dimension); it is None where values are linear.
     """
 
     values: np.ndarray
@@ -88,7 +88,7 @@ class StateMap:
 
 @dataclass(frozen=True, eq=False)
 class LinearValues(StateMap):
-    r"""Values that are linear in fixed features of norm at most 1, the last one constant.
+    r"""Values linear in fixed features of norm at most 1, the last one constant.
 
     Features are the bounded state s or, with `frequencies` w, random Fourier features:
     ``cos(w' s), sin(w' s)`` over the root of the number of frequencies, whose norm is 1 for every
@@ -147,7 +147,7 @@ class LinearValues(StateMap):
 
 @dataclass(frozen=True, eq=False)
 class NetworkValues(StateMap):
-    """Values by one hidden layer of `width` units, ``tanh(s W + b) v + c``, in float64.
+    """Values ``tanh(s W + b) v + c`` by a hidden layer of `width` units, in float64.
 
     `theta` holds W in row order, then b, v times the root of the width, and c. The norm of a
     state's gradient is then about the same for every width.
@@ -206,7 +206,7 @@ class NetworkValues(StateMap):
 
     def weighted_gradient(self, theta: FloatArray, states: AnyArray,
                           weigh: Callable[..., Any]) -> tuple[FloatArray, FloatArray]:
-        """Return the values of states, and the sum of their gradients times `weigh(values)`."""
+        """Return values of states, and the sum of their gradients times `weigh(values)`."""
         weights, biases, outer, constant = self.parts(theta)
         inputs, outer = self._inputs(states), outer * self._share
         hidden = np.tanh(inputs @ weights + biases)

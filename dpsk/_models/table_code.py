@@ -1,4 +1,4 @@
-"""Features of table columns: linear B-spline bases and category indicators."""
+"""Features of table columns, of norm at most 1: linear splines and indicators."""
 
 from __future__ import annotations
 

@@ -33,10 +33,10 @@ _TRIANGLE_BITS = 22
 class WhitenedModel(LinearModel):
     """A linear map of ``t P r`` for an entering row ``r``.
 
-    The factor is ``t = min(1, 1 / ||P r||)``. Products use the unmapped rows: predictions are ``t r' (P' theta)``, and gradients are ``P``
-    times a sum over unmapped rows. A row costs two numbers, its scale and its constant's scale,
-    and a sparse matrix stays sparse. Every row is mapped by itself, by a released matrix, so
-    neighboring tables stay neighbors.
+    The factor is ``t = min(1, 1 / ||P r||)``. Products use the unmapped rows: predictions are
+    ``t r' (P' theta)``, and gradients are ``P`` times a sum over unmapped rows. A row costs two
+    numbers, its scale and its constant's scale, and a sparse matrix stays sparse. Every row is
+    mapped by itself, by a released matrix, so neighboring tables stay neighbors.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class WhitenedModel(LinearModel):
     matrix : ndarray of shape (rows of theta, rows of theta)
         P transposed, public.
     sizes : ndarray of shape (rows of theta,) or None
-        Lower bounds on the singular values of the map; None: computed from the matrix.
+        Lower bounds on the singular values of the map; None, or with a 0: these are computed.
     norms : ImageNorms or None
         Bounds the norms of mapped rows on a grid; None: a triangular map is used.
     """
