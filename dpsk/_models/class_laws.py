@@ -50,9 +50,8 @@ def following(generator: Generator, theta: FloatArray, laws: ClassLaws,
               normals: Callable[..., FloatArray]) -> FloatArray:
     """Return weights whose output layer of every class is fitted to its distribution.
 
-    The fit is a least-squares regression of outputs on the units of the last hidden layer. The
-    outputs become rows of the class's normal distribution once they are mapped to ranges.
-    Rows and units come from the same public normals.
+    Least squares fits the outputs for rows of the distribution, before their map to ranges, on
+    the units of the last hidden layer. Rows and units come from the same public normals.
     """
     theta = theta.copy()
     noise = normals((_DRAWS, generator.n_noise))

@@ -20,12 +20,11 @@ _LEAST = float(np.finfo(np.float64).tiny)
 
 def clip_factors(norms: FloatArray, limits: FloatArray | float,
                  least: float = _LEAST) -> FloatArray:
-    """Return ``min(1, limits / norms)``, or 0 for dropped vectors, shape (n,).
+    """Return ``min(1, limits / norms)``, or 0 for dropped vectors; float64, (n,).
 
     A vector is dropped if its norm is not finite, or if its factor is below `least`, the smallest
     number of full precision in the arithmetic that uses it. Smaller factors, or their products,
-    have too few bits to keep the bound. `limits`, one or n of them, include rounding slack. The
-    result is float64.
+    have too few bits to keep the bound. `limits`, one or n of them, include rounding slack.
     """
     with np.errstate(all="ignore"):
         factors = np.minimum(1.0, limits / norms)

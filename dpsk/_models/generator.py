@@ -67,7 +67,7 @@ class Generator:
             self,
             theta: FloatArray
     ) -> tuple[list[FloatArray], FloatArray, list[FloatArray], FloatArray]:
-        """Return views (weights, heads, biases, head biases); the first and third are lists."""
+        """Return views (weights, heads, biases, head biases), first and third as lists."""
         views, start = [], 0
         for shape in self._shapes:
             stop = start + math.prod(shape)

@@ -1,7 +1,4 @@
-"""Classes and probabilities from raw scores.
-
-Two classes have one score, which is positive for the second; more have one score per class.
-"""
+"""Classes and probabilities of scores: one for two classes, else one per class."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ __all__ = ["best_class", "log_probabilities", "probabilities"]
 
 
 def best_class(scores: FloatArray) -> IntArray:
-    """Return the index of the best class, shape (n,)."""
+    """Return the index of the best class, (n,); of two, a positive score means 1."""
     return (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
 
 

@@ -26,8 +26,8 @@ class ShiftedLog:
     .. math:: s(x) = \log_r \Bigl(1 + \frac{x - m}{h} \bigl(1 - \tfrac1r\bigr)\Bigr)
 
     It is 0 at the median m, -1 at ``m - h`` and 1 at ``m + r h``, and nearly linear where r is
-    about 1. Lognormal numbers and their negatives are normal on it. Numbers at which the argument
-    of the logarithm would not be positive count as the nearest ones at which it is.
+    about 1. Lognormal numbers and their negatives are normal on it. Numbers without a
+    logarithm count as the nearest ones that have one.
 
     Parameters
     ----------

@@ -225,6 +225,6 @@ class NetworkValues(StateMap):
 
     def _stacked(self, inputs: FloatArray, errors: FloatArray, hidden: FloatArray,
                  constant: FloatArray) -> FloatArray:
-        """Return vectors like `theta` from hidden errors, hidden units and a constant."""
+        """Return rows like `theta` from hidden errors, hidden units and a constant."""
         weights = (inputs[:, :, None] * errors[:, None, :]).reshape(len(inputs), -1)
         return np.hstack([weights, errors, hidden, constant])

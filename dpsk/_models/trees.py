@@ -115,8 +115,7 @@ def leaves_after(bins: IntArray, cuts: IntArray, before: IntArray | None = None)
 def blended(sums: FloatArray, likeness: float) -> FloatArray:
     """Return sums of leaves plus ``likeness**d`` times the other leaves' sums.
 
-    d is the number of cuts in which two leaves differ. `sums`, of shape (2**depth, k), is
-    overwritten.
+    d is the number of cuts in which two leaves differ. `sums`, (2**depth, k), is overwritten.
     """
     for bits in along(sums):
         low, high = bits[:, 0].copy(), bits[:, 1].copy()
@@ -137,8 +136,7 @@ def along(values: FloatArray) -> Any:
 class SplitTree:
     """A released tree, noise included, whose nodes each have their own split.
 
-    Node i of level l has the number ``2**l - 1 + i``; its children are the nodes 2 i and 2 i + 1
-    of the next level.
+    Node i of level l has the number ``2**l - 1 + i``, and nodes 2 i and 2 i + 1 as children.
 
     Parameters
     ----------

@@ -82,8 +82,7 @@ class WhitenedModel(LinearModel):
     def _triangle(self) -> FloatArray:
         """ndarray : triangular matrix whose images have nearly the norms of the map's images.
 
-        Its entries have so few bits that products with rows on a grid are exact, whatever the
-        size of the block.
+        Its entries have so few bits that products with rows on a grid are exact, in any block.
         """
         triangle: Any = np.linalg.qr(self.matrix.T, mode="r")
         unit = self._triangle_unit
@@ -175,9 +174,8 @@ class WhitenedModel(LinearModel):
                              scale: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         """Return the same for rows ``scale (X, constants)``, with X on a grid.
 
-        X holds whole multiples of the grid spacing, so its products with the map are exact; a
-        dense X is overwritten. `constants` may be one number. `lengths` are the norms of the
-        features after their scale.
+        X holds multiples of the grid spacing, so its products with the map are exact. A dense X is
+        overwritten. `constants` may be one number; `lengths` are norms of the scaled features.
         """
         with np.errstate(all="ignore"):
             if sparse.issparse(X):
