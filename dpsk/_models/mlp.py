@@ -77,8 +77,8 @@ class MLP:
 
     Where the activation is one-sided, the mean over a hidden layer's units is subtracted before
     the next layer. This is the same network as one whose next weights have columns of mean zero.
-    It removes from a row's gradient the direction that all rows share, which would waste the
-    clipping norm and the noise.
+    Centering removes from a row's gradient the direction that all rows share, which would waste
+    the clipping norm and the noise.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ __all__ = ["best_class", "log_probabilities", "probabilities"]
 
 
 def best_class(scores: FloatArray) -> IntArray:
-    """Return the index of the best class, (n,); of two, a positive score means 1."""
+    """Return the best class's index, (n,); a single score means class 1 if positive."""
     return (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
 
 

@@ -150,7 +150,7 @@ class NetworkValues(StateMap):
     """Values ``tanh(s W + b) v + c`` by a hidden layer of `width` units, in float64.
 
     `theta` holds W in row order, then b, v times the root of the width, and c. The norm of a
-    state's gradient is then about the same for every width.
+    state's gradient is then about the same for every width. s is the stretched bounded state.
     """
 
     width: int = 50

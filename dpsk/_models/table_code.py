@@ -57,7 +57,7 @@ class LinearSplineBasis:
 
     @property
     def narrow(self) -> int:
-        """int : number of features in products."""
+        """int : number of features that enter products."""
         return self.width
 
     @property
@@ -136,7 +136,7 @@ class Indicators:
 
     @property
     def narrow(self) -> int:
-        """int : number of features in products."""
+        """int : number of features that enter products."""
         return self.named + 1 if self.named else self.width
 
     @property
@@ -170,7 +170,7 @@ class Indicators:
 
 @dataclass(frozen=True, eq=False)
 class TableCode:
-    """Map each table row to features by itself; neighboring tables stay neighbors.
+    """Map each table row to features by itself, so neighboring tables stay neighbors.
 
     Parameters
     ----------
