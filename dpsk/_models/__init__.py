@@ -1,4 +1,4 @@
-"""Maps from rows to raw predictions, and of rows to rows."""
+"""Maps from rows to raw predictions, and from rows to rows."""
 
 from __future__ import annotations
 

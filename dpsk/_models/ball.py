@@ -1,4 +1,4 @@
-"""Rows scaled down into a ball, one by one."""
+"""Scale rows down into a ball, one by one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["RowsInBall"]
 
 @dataclass(frozen=True, eq=False)
 class RowsInBall:
-    """Map rows to those that a LinearModel scales down to its norm bound, in single precision."""
+    """Scale rows down to the norm bound of a LinearModel, in single precision."""
 
     model: LinearModel
 

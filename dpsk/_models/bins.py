@@ -1,4 +1,4 @@
-"""Rows whose columns are brought to bins with public or released edges."""
+"""Map columns of rows to bins with public or released edges."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["BinnedRows"]
 
 @dataclass(frozen=True, eq=False)
 class BinnedRows:
-    """Map numbers to the bins that hold them, by column; positions of categories stay.
+    """Map numbers to their bins, column by column; category positions stay.
 
-    A map of each entry by itself: neighboring tables stay neighbors. Numbers beyond the ends
-    count as in the bins there.
+    Each entry is mapped by itself, so neighboring tables stay neighbors. Numbers beyond the ends
+    go to the first or last bin.
 
     Parameters
     ----------
     edges : list of ndarray or None
-        None for a column of categories.
+        Bin edges of every column; None for a categorical column.
     """
 
     edges: list

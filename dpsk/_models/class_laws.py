@@ -1,4 +1,4 @@
-"""Normal laws of rows, one a class, and the output layer of a generator that follows them."""
+"""Normal distributions of rows, one per class, and a generator fitted to them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 __all__ = ["ClassLaws", "following"]
 
-#: Draws that output layers are fitted to.
+#: Number of draws that output layers are fitted to.
 _DRAWS = 1 << 12
-#: The ridge of that fit, over the mean square of units.
+#: Ridge penalty of that fit, relative to the mean square of units.
 _RIDGE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class ClassLaws:
-    """Normal laws of the classes' rows in a subspace.
+    """Normal distributions of the classes' rows in a subspace.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class ClassLaws:
     basis : ndarray of shape (d, k)
     means : ndarray of shape (n_classes, k)
     factors : ndarray of shape (n_classes, k, k)
-        Of covariances ``F F'``, the column of the least direction first.
+        Factors F of the covariances ``F F'``, with the column of the least direction first.
     """
 
     center: np.ndarray
@@ -40,7 +40,7 @@ class ClassLaws:
     factors: np.ndarray
 
     def rows(self, label: int, noise: FloatArray) -> FloatArray:
-        """Return a row of a class for every row of normals, which stand for main directions."""
+        """Return a row of class `label` per row of normals, along the main directions."""
         factor = self.factors[label][:, ::-1][:, :noise.shape[1]]
         return self.center + (self.means[label] + noise[:, :factor.shape[1]] @ factor.T
                               ) @ self.basis.T
@@ -48,10 +48,10 @@ class ClassLaws:
 
 def following(generator: Generator, theta: FloatArray, laws: ClassLaws,
               normals: Callable[..., FloatArray]) -> FloatArray:
-    """Return a generator's weights with the output layer of every class fitted to its law.
+    """Return weights whose output layer of every class is fitted to its distribution.
 
-    Least squares of what rows of the law would be before they are brought to their ranges, on the
-    units of the last hidden layer, both from the same public normals.
+    Least squares fits the outputs for rows of the distribution, before their map to ranges, on
+    the units of the last hidden layer. Rows and units come from the same public normals.
     """
     theta = theta.copy()
     noise = normals((_DRAWS, generator.n_noise))

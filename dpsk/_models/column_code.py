@@ -1,4 +1,4 @@
-"""Rows of a table as a network sees them: numbers in [-1, 1], one-hot runs for categories."""
+"""Table rows as network rows: numbers in [-1, 1], one-hot groups for categories."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["ColumnCode"]
 
 @dataclass(frozen=True)
 class ColumnCode:
-    """Map a column of numbers from its public bounds to [-1, 1], and one of positions to a run.
+    """Map numbers from public bounds to [-1, 1], and categories to one-hot groups.
 
-    Entries of a run are -1, and 1 at the position. A map of each row by itself.
+    Entries of a group are 1 at the category's position, else -1. Each row is mapped by itself.
 
     Parameters
     ----------
     bounds : tuple of (float, float), or of None
-        Of every column; None where it holds positions of categories.
+        Bounds of every column; None for a column of category positions.
     sizes : tuple of int
-        How many network columns every column becomes.
+        Number of network columns that each column becomes.
     """
 
     bounds: tuple
@@ -37,18 +37,18 @@ class ColumnCode:
 
     @property
     def width(self) -> int:
-        """int : number of columns that come out."""
+        """int : number of network columns."""
         return sum(self.sizes)
 
     @property
     def groups(self) -> tuple[tuple[int, int], ...]:
-        """tuple of (int, int) : where the runs start and stop."""
+        """tuple of (int, int) : where the one-hot groups start and stop."""
         return tuple((start, stop) for bounds, start, stop in self._places() if bounds is None)
 
     def dense(self, X: Features, out: FloatArray) -> None:
         """Write the rows of a block to `out`."""
         own, places, low, half = self._numbers()
-        # Clipped in double precision: what is far outside would overflow.
+        # Clip in double precision: numbers far outside would overflow in single precision.
         scaled = (np.clip(X[:, own], low, low + 2.0 * half) - low) / half - 1.0
         out[:, places] = scaled
         rows = np.arange(len(X))
@@ -58,9 +58,9 @@ class ColumnCode:
                 out[rows, start + X[:, column].astype(np.intp)] = 1.0
 
     def undone(self, rows: FloatArray, draws: Any) -> list[AnyArray]:
-        """Return the columns that rows of a network stand for, a list of arrays.
+        """Return the table columns that network rows stand for, a list of arrays.
 
-        Positions are drawn in proportion to the shares in a run.
+        Category positions are drawn in proportion to the shares in a group.
         """
         result = []
         for bounds, start, stop in self._places():
@@ -81,7 +81,7 @@ class ColumnCode:
             start += size
 
     def _numbers(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-        """Return the columns of numbers, where they go, their lower ends and half widths."""
+        """Return numeric columns, their network columns, lower bounds and half widths."""
         found = [(column, start, *bounds)
                  for column, (bounds, start, _) in enumerate(self._places()) if bounds is not None]
         own, places, low, high = (np.array(part) for part in zip(*found, strict=True)) if found \

@@ -1,4 +1,4 @@
-"""Entries of rows: clipped to a bound, and the largest of each row."""
+"""Clip the entries of rows to a bound, and find the largest entry of each row."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["clipped_entries", "row_maxima"]
 
 
 def clipped_entries(X: Features, scale: FloatArray, bound: float) -> Features:
-    """Return rows times `scale`, entries clipped to ``[-bound, bound]``: a new array like X."""
+    """Return rows times `scale`, clipped to ``[-bound, bound]``, in a new array."""
     if not sparse.issparse(X):
         out = np.empty(X.shape, X.dtype)
         for part in row_blocks(len(X), X.shape[1]):
@@ -32,7 +32,7 @@ def clipped_entries(X: Features, scale: FloatArray, bound: float) -> Features:
 
 
 def row_maxima(X: Features, scale: FloatArray) -> FloatArray:
-    """Return the largest absolute entry of every row times its scale, None for 1; shape (n,)."""
+    """Return every row's largest absolute entry times its scale (None: 1), (n,)."""
     scale = np.ones(X.shape[0]) if scale is None else scale
     maxima = np.zeros(X.shape[0])
     if not sparse.issparse(X):
@@ -41,7 +41,7 @@ def row_maxima(X: Features, scale: FloatArray) -> FloatArray:
         return maxima * scale
     filled = np.flatnonzero(np.diff(X.indptr))
     if filled.size:
-        # Absolute values would be a copy of all entries.
+        # Taking absolute values would copy all entries.
         maxima[filled] = np.maximum(np.maximum.reduceat(X.data, X.indptr[filled]),
                                     -np.minimum.reduceat(X.data, X.indptr[filled]))
     return maxima * scale

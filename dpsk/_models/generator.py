@@ -1,4 +1,4 @@
-"""A network from noise to rows, one head a class: public weights, which see no row."""
+"""A network from noise to synthetic rows, one head per class; it never sees a row."""
 
 from __future__ import annotations
 
@@ -16,31 +16,32 @@ if TYPE_CHECKING:
 
 __all__ = ["Generator"]
 
-#: Beside the mean square of a row's units, which they are divided by the root of.
+#: Added to the mean square of a row's units, by whose root they are divided.
 _LEAST_SQUARE = 1e-6
-#: Of the weights of the heads at the start, over those that keep the size of rows.
+#: Initial scale of the heads' weights, relative to the scale that keeps the size of rows.
 _FIRST_SCALE = 0.5
-#: Outputs of entries beyond would be long, and slopes there no more than a 25th.
+#: Entries beyond would have large outputs, where slopes are below 1/25.
 _OUTERMOST = 0.98
 
 
 @dataclass(frozen=True)
 class Generator:
-    """Fully connected layers from standard normals to rows, the last one a head for every class.
+    """Fully connected layers from standard normals to rows, with one head per class.
 
-    Units are positive parts, a row of them over its root mean square. `theta` is one vector: the
-    weights of the layers, those of the heads, then the biases of the layers and of the heads.
+    Hidden units are rectified (ReLU), then each row's units are divided by their root mean
+    square. `theta` is one vector: the weights of the layers, the weights of the heads, then the
+    biases of the layers and of the heads.
 
     Parameters
     ----------
     n_noise : int
-        Number of normals that a row is made of.
+        Number of normals that each row is made from.
     hidden_layer_sizes : tuple of int
     n_features : int
     n_classes : int
     groups : tuple of (int, int)
-        Where runs of one-hot columns start and stop, whose entries are shares s of sum 1, as
-        ``2 s - 1``. Other entries are in (-1, 1).
+        Where one-hot groups of columns start and stop. Their entries are ``2 s - 1``, for shares
+        s that sum to 1. Other entries are in (-1, 1).
     """
 
     n_noise: int
@@ -51,7 +52,7 @@ class Generator:
 
     @property
     def _shapes(self) -> list[tuple[int, ...]]:
-        """list of tuple : of the weights of the layers, then of the heads; then of the biases."""
+        """list of tuple : shapes of the layers' and heads' weights, then of their biases."""
         layers = list(pairwise((self.n_noise, *self.hidden_layer_sizes)))
         width = (self.n_noise, *self.hidden_layer_sizes)[-1]
         return [*layers, (self.n_classes, width, self.n_features),
@@ -66,7 +67,7 @@ class Generator:
             self,
             theta: FloatArray
     ) -> tuple[list[FloatArray], FloatArray, list[FloatArray], FloatArray]:
-        """Return views (weights, heads, biases, head biases); the first and third are lists."""
+        """Return views (weights, heads, biases, head biases), first and third as lists."""
         views, start = [], 0
         for shape in self._shapes:
             stop = start + math.prod(shape)
@@ -76,7 +77,7 @@ class Generator:
         return views[:depth], views[depth], views[depth + 1:-1], views[-1]
 
     def initial(self, normals: Callable[..., FloatArray]) -> FloatArray:
-        """Return public starting weights, float32; `normals` gives standard normals of a shape."""
+        """Return public starting weights; `normals` gives standard normals of a shape."""
         theta = np.zeros(self.dimension, np.float32)
         layers, heads, _, _ = self.parts(theta)
         for weights in layers:
@@ -85,7 +86,7 @@ class Generator:
         return theta
 
     def forward(self, theta: FloatArray, noise: FloatArray, classes: AnyArray) -> Generation:
-        """Return a `Generation` of rows from noise, (n, n_noise), for the classes at indices."""
+        """Return a `Generation` of rows from noise, (n, n_noise), of the given classes."""
         units, masks, sizes = self.units(theta, noise)
         _, heads, _, head_biases = self.parts(theta)
         out = np.empty((len(noise), self.n_features), theta.dtype)
@@ -96,7 +97,7 @@ class Generator:
 
     def units(self, theta: FloatArray,
               noise: FloatArray) -> tuple[list[FloatArray], list[BoolArray], list[FloatArray]]:
-        """Return the inputs of all layers and of the heads, and what the way back needs: lists."""
+        """Return the inputs of layers and heads, and the masks and sizes for `gradient`."""
         layers, _, biases, _ = self.parts(theta)
         units, masks, sizes = [noise.astype(theta.dtype, copy=False)], [], []
         for weights, bias in zip(layers, biases, strict=True):
@@ -111,7 +112,7 @@ class Generator:
         return units, masks, sizes
 
     def outputs(self, rows: FloatArray) -> FloatArray:
-        """Return outputs that become given rows, or rows near them, within their ranges."""
+        """Return outputs that the output map turns into the given rows, or nearly so."""
         out = np.arctanh(np.clip(rows, -_OUTERMOST, _OUTERMOST))
         for start, stop in self.groups:
             out[:, start:stop] = np.log(np.clip(0.5 * (rows[:, start:stop] + 1.0),
@@ -119,7 +120,7 @@ class Generator:
         return out
 
     def _ranged(self, out: FloatArray) -> FloatArray:
-        """Return outputs as entries of rows, in (-1, 1)."""
+        """Return outputs mapped to entries of rows, in (-1, 1)."""
         rows = np.tanh(out)
         for start, stop in self.groups:
             logits = out[:, start:stop]
@@ -129,7 +130,7 @@ class Generator:
 
 
 class Generation:
-    """Rows that a generator made, and the way back."""
+    """Rows made by a generator, and their backward pass."""
 
     def __init__(self, model: Generator, theta: FloatArray, classes: AnyArray,
                  units: list[FloatArray], masks: list[BoolArray], sizes: Sequence[FloatArray],
@@ -138,7 +139,7 @@ class Generation:
         self._units, self._masks, self._sizes = units, masks, sizes
 
     def gradient(self, d_rows: FloatArray) -> FloatArray:
-        """Return the gradient in theta of a sum over rows with derivatives `d_rows` in them."""
+        """Return the gradient in theta of a loss whose derivatives in rows are `d_rows`."""
         model, total = self._model, np.zeros_like(self._theta)
         layers, heads, _, _ = model.parts(self._theta)
         d_layers, d_heads, d_biases, d_head_biases = model.parts(total)
@@ -159,11 +160,11 @@ class Generation:
         return total
 
     def _unranged(self, d_rows: FloatArray) -> FloatArray:
-        """Return the derivatives in the outputs before they were brought to their ranges."""
+        """Return the derivatives in the outputs, before their map to (-1, 1)."""
         d_out = d_rows * (1.0 - np.square(self.rows))
         for start, stop in self._model.groups:
             shares, d_shares = self.rows[:, start:stop] + 1.0, d_rows[:, start:stop]
-            # Twice the shares.
+            # `shares` holds twice the shares.
             centered = d_shares - 0.5 * (shares * d_shares).sum(axis=1, keepdims=True)
             d_out[:, start:stop] = shares * centered
         return d_out

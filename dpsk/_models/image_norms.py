@@ -1,4 +1,4 @@
-"""Lengths of mapped rows, where the map is a diagonal but for few directions."""
+"""Norms of mapped rows, for maps that are diagonal except in a few directions."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 
 __all__ = ["ImageNorms"]
 
-#: Of the longest direction: a product with a row on a grid is exact in doubles.
+#: Bits of the longest direction: its product with a row on a grid is exact in doubles.
 _BITS = 24
-#: Below so many coordinates, or of more directions, a triangle is as fast.
+#: With fewer coordinates, or a larger share of directions, a triangular map is as fast.
 _LEAST_WIDTH, _MOST_SHARE = 64, 0.125
-#: Of the largest squared size: what is off by more is measured by a triangle.
+#: Largest error, relative to the largest squared size, before a triangular map is used.
 _MOST_ERROR = 2.0**-8
 
 
 @dataclass(frozen=True, eq=False)
 class ImageNorms:
-    r"""Bound on the squared lengths of images of rows under a released matrix P.
+    r"""Bound on the squared norms of rows mapped by a released matrix P.
 
     ``||P r||^2 <= sum_i (s_i r_i)^2 - sum_k (z_k . r)^2 + error ||r||^2``, where `error` is the
-    Frobenius norm of what the first two terms lack of ``P' P``, and their rounding.
+    Frobenius norm of the difference between ``P' P`` and these two terms, plus their rounding.
 
     Parameters
     ----------
     sizes : ndarray of shape (p,)
         s.
     directions : ndarray of shape (p, k)
-        z, as columns, on a grid.
+        z, as columns, with entries on a grid.
     error : float
     """
 
@@ -49,7 +49,7 @@ class ImageNorms:
     @classmethod
     def of(cls, matrix: FloatArray, sizes: FloatArray,
            directions: FloatArray) -> ImageNorms | None:
-        """Return that of a map, P transposed; None where it is no faster or off by too much."""
+        """Return the bound for P transposed; None where it is no faster or too loose."""
         width, k = directions.shape
         if width < _LEAST_WIDTH or k > _MOST_SHARE * width:
             return None
@@ -57,7 +57,7 @@ class ImageNorms:
         if longest > 0.0:
             unit = 2.0 ** (math.ceil(math.log2(longest)) - _BITS)
             directions = np.rint(directions / unit) * unit
-        # The upper half of the difference, added in place.
+        # The upper triangle of the difference, built in place.
         lacking = dsyrk(1.0, matrix.T, trans=1, c=np.zeros((width, width), order="F"),
                         overwrite_c=True)
         if k:
@@ -71,13 +71,13 @@ class ImageNorms:
         return cls(sizes, directions, error) if error <= _MOST_ERROR * largest else None
 
     def square_norms(self, X: FloatArray, constants: Any) -> FloatArray:
-        """Return the first two terms of a block of dense rows, which is overwritten, (n,).
+        """Return the first two terms for dense rows, which are overwritten, shape (n,).
 
-        Rows are in whole units of a grid, and so are `constants`, what stands for the intercept's
-        1: one number, or one of every row; None for none.
+        Rows are whole multiples of a grid spacing. So are `constants`, the values in place of the
+        intercept's 1: one number, one per row, or None without an intercept.
         """
         p = X.shape[1]
-        # These products have no rounding, and what has some is of every row by itself.
+        # These products are exact, and all later rounding treats each row by itself.
         along = X @ self.directions[:p]
         X *= self.sizes[:p]
         squares = square_sums(X)
@@ -85,5 +85,5 @@ class ImageNorms:
             along += np.multiply.outer(constants, self.directions[p])
             squares += (constants * self.sizes[p])**2
         squares -= square_sums(along)
-        # What cancels may be a little less than nothing.
+        # Cancellation may leave slightly negative values.
         return np.maximum(squares, 0.0, out=squares)

@@ -45,13 +45,13 @@ class LinearModel:
     data_norm : float
     data_norm_inf : float or None
     unit : float
-        Rows enter over it, before any bound, which therefore is in that unit.
+        Rows are divided by it before any bound applies, so bounds are in this unit.
     homogeneous : bool
-        Whether a map of rows scales the intercept's 1 with its row, which leaves the signs and
-        the order of the scores of a row as they are.
+        Whether a map of rows scales the intercept's 1 with its row. This leaves the signs and the
+        order of a row's scores unchanged.
     whole : bool
-        Whether such a map scales the target of a row as well: an equation that is multiplied by a
-        number as a whole still holds.
+        Whether such a map scales the target of a row as well. An equation still holds when both
+        sides are multiplied by a number.
     """
 
     n_features: int
@@ -64,7 +64,7 @@ class LinearModel:
     whole: bool = False
 
     is_linear = True
-    #: Whether rows come with one more scale, that of their constant and their target.
+    #: Whether rows have a second scale, for their constant and their target.
     scales_targets: ClassVar[bool] = False
 
     @cached_property
@@ -80,7 +80,7 @@ class LinearModel:
 
     @cached_property
     def radius(self) -> float:
-        """float : norm bound of a row as it enters, the intercept's 1 included."""
+        """float : bound on the norm of a row as it enters, the intercept's 1 included."""
         return math.hypot(self.data_norm, 1.0) if self.fit_intercept else self.data_norm
 
     @property
@@ -92,19 +92,19 @@ class LinearModel:
         return max(bound, 1.0) if self.fit_intercept else bound
 
     def rescaled(self, theta: FloatArray, factor: float) -> FloatArray:
-        """Return the `theta` whose raw predictions are those of this one times a factor."""
+        """Return parameters that predict `factor` times what `theta` predicts."""
         return theta * factor
 
     @property
     def clips_entries(self) -> bool:
-        """bool : whether entries are clipped beside norms."""
+        """bool : whether entries are clipped in addition to norms."""
         return self.data_norm_inf is not None and self.data_norm_inf < self.data_norm
 
     def bounded(self, X: Features) -> Any:
-        """Return X with its entries clipped, or X itself where norms are all that is bounded.
+        """Return X with its entries clipped, or X itself where only norms are bounded.
 
-        What comes back is to be scaled by its own `row_scales`, which change it no more than
-        rounding does.
+        The result must be scaled by its own `row_scales`, which then shorten rows by no more
+        than rounding.
         """
         if not self.clips_entries:
             return X
@@ -113,18 +113,18 @@ class LinearModel:
         return clipped_entries(X, factors, bound * self.unit * HEADROOM)
 
     def row_maxima(self, X: Features, scale: FloatArray) -> FloatArray:
-        """Return the largest absolute entry of every row as it enters, float64, shape (n,)."""
+        """Return every row's largest absolute entry as it enters, float64, shape (n,)."""
         maxima = row_maxima(X, scale)
         return np.maximum(maxima, 1.0) if self.fit_intercept else maxima
 
     def row_scales(self, X: Features) -> tuple[FloatArray, FloatArray]:
-        """Return the factor by which every row is scaled, and the norm it then has, shape (n,).
+        """Return the scale factor of every row, and its norm after scaling, shape (n,).
 
-        In float64, and without the intercept's 1.
+        Both are float64, and norms leave out the intercept's 1.
         """
         norms = row_norms(X)
         if self.unit != 1.0:
-            # The squares of shorter rows underflow, and a small unit would make them long again.
+            # Squares of shorter rows underflow, but a small unit would make these rows long again.
             np.maximum(norms, SHORTEST, out=norms)
             norms /= self.unit
         scale = clip_factors(norms, self.data_norm * HEADROOM, _LEAST_SCALE)
@@ -134,11 +134,11 @@ class LinearModel:
         return scale, norms
 
     def constants(self, scale: FloatArray) -> FloatArray:
-        """Return what stands for the intercept's 1 of rows of some scales, under a map."""
+        """Return the values in place of the intercept's 1 for mapped rows of these scales."""
         return scale * self.unit if self.homogeneous else np.ones(len(scale))
 
     def entering_norms(self, norms: FloatArray, order: int = 2) -> FloatArray:
-        """Return the l1 or l2 norms of rows with the intercept's 1 appended, if there is one."""
+        """Return l1 or l2 norms of rows with the intercept's 1 appended, if there is one."""
         if not self.fit_intercept:
             return norms
         return np.hypot(norms, 1.0) if order == 2 else norms + 1.0
@@ -147,28 +147,28 @@ class LinearModel:
                     scale: FloatArray | None = None) -> FloatArray:
         """Return raw predictions, shape (n,) or (n, n_outputs), dtype of X.
 
-        `scale` is what `row_scales` returned, or None where the rows are scaled already.
+        `scale` comes from `row_scales`, or is None where the rows are already scaled.
         """
         theta = theta.astype(X.dtype, copy=False)
         z = X @ theta[:self.n_features]
         if scale is not None:
             z *= scale if z.ndim == 1 else scale[:, None]
-            # The product of a row that is dropped may have overflowed.
+            # The products of dropped rows may have overflowed.
             z[scale == 0.0] = 0.0
         if self.fit_intercept:
             z += theta[-1]
         return z
 
     def rounding_terms(self, n_rows: float) -> float:
-        """Return how many terms round as much as sums over `n_rows` do, each beside its bound."""
+        """Return how many terms to count in the rounding bound of a sum over `n_rows`."""
         return n_rows
 
     def initial(self, normals: Callable[..., FloatArray]) -> FloatArray:
-        """Return the public start, zero; `normals` is not asked for any."""
+        """Return the public start, zero; `normals` is not used."""
         return np.zeros(self.shape)
 
     def constant(self, score: float) -> FloatArray:
-        """Return the parameters whose raw predictions are `score`, zero without an intercept."""
+        """Return parameters that predict `score`, or zero if there is no intercept."""
         theta = np.zeros(self.shape)
         if self.fit_intercept:
             theta[-1] = score
@@ -176,14 +176,14 @@ class LinearModel:
 
     def forward(self, theta: FloatArray, X: Features, scale: FloatArray | None,
                 norms: FloatArray) -> LinearPass:
-        """Return a `LinearPass` over rows with what `row_scales` returned for them."""
+        """Return a `LinearPass` over rows, with the `scale` and `norms` from `row_scales`."""
         return LinearPass(self, theta, X, scale, norms)
 
     def gradient_sum(self, dz: FloatArray, X: Features, scale: FloatArray | None,
                      out: FloatArray) -> None:
-        """Add the gradient's sum over rows to `out`, float64, overwriting `dz`.
+        """Add the sum of the rows' gradients to `out`, float64, overwriting `dz`.
 
-        `dz` holds derivatives in the raw predictions, (n,) or (n, n_outputs), weights included.
+        `dz` holds weighted derivatives in the raw predictions, shape (n,) or (n, n_outputs).
         """
         if self.fit_intercept:
             out[-1] += dz.sum(axis=0, dtype=np.float64)
@@ -192,14 +192,15 @@ class LinearModel:
         self.features_sum(dz, X, out)
 
     def features_sum(self, dz: FloatArray, X: Features, out: FloatArray) -> None:
-        """Add the sum of products of derivatives and features to `out`, without the intercept."""
+        """Add the sum of derivatives times features to `out`, without the intercept."""
         out[:self.n_features] += X.T @ dz
 
     def outer_sum(self, curvatures: FloatArray, X: Features, scale: FloatArray | None,
                   out: FloatArray) -> None:
-        """Add the sum of outer products of entering rows to `out`, overwriting `curvatures`.
+        """Add the weighted sum of outer products of entering rows to `out`.
 
-        Those are weights of the rows, shape (n,); `out` has shape (len(theta), len(theta)).
+        `curvatures` holds the weights of the rows, shape (n,), and is overwritten. `out` has
+        shape (len(theta), len(theta)).
         """
         p = self.n_features
         if self.fit_intercept:
@@ -215,7 +216,7 @@ class LinearModel:
         self.products_sum(curvatures, X, out)
 
     def products_sum(self, weights: FloatArray, X: Features, out: FloatArray) -> None:
-        """Add the sum of outer products of rows times their `weights` to a corner of `out`."""
+        """Add the weighted sum of the features' outer products to the corner of `out`."""
         p = self.n_features
         if sparse.issparse(X):
             out[:p, :p] += (X.T @ sparse.diags(weights) @ X).toarray()

@@ -1,4 +1,4 @@
-"""One evaluation of a linear map on some rows, with the interface of a network's pass."""
+"""One evaluation of a linear map on some rows, with the interface of `mlp.Pass`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["LinearPass"]
 
 
 class LinearPass:
-    """Raw predictions of some rows, and the way back, of a scalar output; all in float64.
+    """Scalar raw predictions of some rows and their backward pass, in float64.
 
-    Of a `LinearModel`; `scale` and `norms` are what its `row_scales` returned for the rows.
+    `model` is a `LinearModel`; `scale` and `norms` come from its `row_scales` for the rows.
     """
 
     def __init__(self, model: Any, theta: FloatArray, X: Features, scale: FloatArray | None,
@@ -43,12 +43,12 @@ class LinearPass:
         self._model.gradient_sum(self._dz * factors, self._X, self._scale, out)
 
     def drop(self, rows: Any) -> None:
-        """Set everything about some rows to zero."""
+        """Set the gradients of some rows to zero."""
         self._dz[rows] = 0.0
 
     def less(self, other: LinearPass, own_factors: FloatArray,
              other_factors: FloatArray) -> LinearPass:
-        """Return the change ``factor gradient`` of self less that of `other`, as a pass."""
+        """Return, as a pass, the change from `other` to self of ``factor gradient``."""
         change = copy(self)
         change.backward(own_factors * self._dz - other_factors * other._dz)
         return change

@@ -22,12 +22,12 @@ __all__ = ["ACTIVATIONS", "MLP"]
 
 #: Rows up to this length are summed in single precision: 2^12 roundings of 2^-24.
 _LONGEST_SINGLE = 1 << 12
-#: Margin for the rounding of scaled rows.
+#: Rounding slack for scaled rows.
 _ROUNDED_DOWN = 1.0 - 2.0**-20
-#: Scales below lose bits in single precision, and squares beyond overflow in it.
+#: Smaller scales lose bits in single precision, and larger squares overflow in it.
 _LEAST_SCALE, _MOST_SQUARE = (float(end) for end in
                               (np.finfo(np.float32).tiny, np.finfo(np.float32).max))
-#: The most that as many squares lose where they underflow, even if flushed to zero.
+#: The most that so many squares lose by underflow, even if flushed to zero.
 _UNDERFLOW = _LONGEST_SINGLE * _LEAST_SCALE
 
 
@@ -49,10 +49,10 @@ def _tanh_slope(h: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Activation:
-    """Activation between two layers, in place, and its slope from its own value.
+    """Activation between two layers, in place, and its slope given its value.
 
-    `gain` is the factor of the weights at the start that keeps the size of rows from layer to
-    layer; units that are `centered` have a mean in common, which is then subtracted row by row.
+    `gain` is the factor of the initial weights that keeps the size of rows from layer to layer.
+    If `centered`, the mean over the units of a wide enough layer is subtracted, row by row.
     """
 
     value: Callable[[FloatArray], FloatArray]
@@ -63,7 +63,7 @@ class Activation:
 
 ACTIVATIONS = {"relu": Activation(_relu, _relu_slope, math.sqrt(2.0), True),
                "tanh": Activation(_tanh, _tanh_slope, 1.0, False)}
-#: In narrower layers the mean over units is much of what they say.
+#: In narrower layers the mean over units carries too much information to be subtracted.
 _NARROW = 16
 
 
@@ -72,13 +72,13 @@ class MLP:
     """Fully connected layers between rows and raw predictions.
 
     `theta` is one vector: the weights of every layer, of shape (inputs, outputs) in row order,
-    those of the linear path if there is one, then the biases of every layer. Everything is
+    the weights of the linear path if there is one, then the biases of every layer. Everything is
     computed in single precision.
 
-    Where the activation is one-sided, the units of a hidden layer enter the next one less their
-    mean. That is the network whose next weights have columns of mean zero, no other one; what it
-    takes from a row's gradient is the direction in which all rows are alike, which clip and
-    noise would be spent on.
+    Where the activation is one-sided, the mean over a hidden layer's units is subtracted before
+    the next layer. This is the same network as one whose next weights have columns of mean zero.
+    Centering removes from a row's gradient the direction that all rows share, which would waste
+    the clipping norm and the noise.
 
     Parameters
     ----------
@@ -88,12 +88,12 @@ class MLP:
         None for a scalar raw prediction.
     activation : one of ACTIVATIONS
     data_norm : float or None
-        Longer rows are scaled down to it, beyond 2^126 times it to zero; None leaves rows as
-        they are.
+        Longer rows are scaled down to it, and rows beyond 2^126 times it to zero; None leaves
+        rows as they are.
     hidden_scale : float or None
-        With a number rows also enter the raw prediction by a linear path of their own, and the
-        last hidden layer, of one or more, does times this: the less, the closer to a linear
-        model. Only sums of gradients know of it, and no differences of them.
+        If given, rows also enter the raw prediction by a linear path, and the last hidden layer
+        (there must be one) is multiplied by this number: the smaller, the closer to a linear
+        model. Sums of gradients support it, differences of gradients do not.
     """
 
     n_features: int
@@ -103,7 +103,7 @@ class MLP:
     data_norm: float | None = None
     hidden_scale: float | None = None
 
-    #: A row's gradient has no bound but the clip's, and no curvature bound.
+    #: Only clipping bounds a row's gradient, and nothing bounds its curvature.
     radius = math.inf
     is_linear = False
 
@@ -129,19 +129,19 @@ class MLP:
         return (self.dimension,)
 
     def rounding_terms(self, n_rows: float) -> float:
-        """Return how many terms round as much as sums over `n_rows` do, each beside its bound."""
+        """Return how many terms to count in the rounding bound of a sum over `n_rows`."""
         return n_rows
 
     def initial(self, normals: Callable[..., FloatArray]) -> FloatArray:
-        """Return public starting weights, zero in the last layer (He et al., 2015, eq. 10).
+        """Return public starting weights, the last layer zero (He et al., 2015, eq. 10).
 
-        `normals` gives independent standard normals of a shape, which no row has touched.
+        `normals` gives independent standard normals of a shape, independent of the data.
         """
         theta = np.zeros(self.shape)
         gain = ACTIVATIONS[self.activation].gain
         # A zero last layer starts every prediction at 0, whatever the scale of the rows.
         for weights, _ in self.layers(theta)[:-1]:
-            # Beside a linear path rows keep their length, whatever the widths.
+            # With a linear path, these weights keep the norm of rows, whatever the widths.
             size = weights.shape[0 if self.hidden_scale is None else 1]
             weights[:] = normals(weights.shape) * (gain / math.sqrt(size))
         return theta
@@ -165,7 +165,7 @@ class MLP:
         return theta[end - math.prod(shape):end].reshape(shape)
 
     def rescaled(self, theta: FloatArray, factor: float) -> FloatArray:
-        """Return the `theta` whose raw predictions are those of this one times a factor."""
+        """Return parameters that predict `factor` times what `theta` predicts."""
         theta = theta.copy()
         linear = self.linear(theta)
         for part in (*self.layers(theta)[-1], *([] if linear is None else [linear])):
@@ -173,11 +173,11 @@ class MLP:
         return theta
 
     def unpacked(self, theta: FloatArray) -> tuple[list[FloatArray], list[FloatArray]]:
-        """Return the weights and the biases of every layer, as released: copies in float32.
+        """Return the weights and the biases of every layer, as released: float32 copies.
 
-        They make the same predictions whether or not units enter less their mean, and with a
-        `hidden_scale` of 1. What follows the `dimension` coordinates of the network in `theta`
-        is left out.
+        They give the same predictions with or without the mean of units subtracted, and with a
+        `hidden_scale` of 1. Entries of `theta` after the network's `dimension` coordinates are
+        left out.
         """
         layers = self.layers(theta[:self.dimension])
         weights = [layers[0][0], *(
@@ -189,14 +189,14 @@ class MLP:
                 [biases.astype(np.float32) for _, biases in layers])
 
     def shifted(self, theta: FloatArray, center: FloatArray) -> FloatArray:
-        """Return the parameters that do for rows what `theta` does for rows less `center`."""
+        """Return parameters that do for a row x what `theta` does for ``x - center``."""
         return self.before_map(theta, center, None)
 
     def before_map(self, theta: FloatArray, center: FloatArray,
                    matrix: FloatArray | None) -> FloatArray:
-        """Return the parameters that do for rows x what `theta` does for ``(x - center) matrix``.
+        """Return parameters that do for x what `theta` does for ``(x - center) matrix``.
 
-        None is the identity.
+        A `matrix` of None is the identity.
         """
         theta = theta.copy()
         layers = self.layers(theta[:self.dimension])
@@ -210,22 +210,22 @@ class MLP:
         return theta
 
     def centers(self, width: int) -> bool:
-        """Return whether the units of a hidden layer of that width enter less their mean."""
+        """Return whether a hidden layer of this width has its mean subtracted."""
         return ACTIVATIONS[self.activation].centered and width >= _NARROW
 
     @staticmethod
     def packed(weights: list[FloatArray], biases: list[FloatArray],
                linear: FloatArray | None = None) -> FloatArray:
-        """Return the `theta` of what `unpacked` and `linear` returned."""
+        """Return the `theta` made of the results of `unpacked` and `linear`."""
         paths = weights if linear is None else [*weights, linear]
         return np.concatenate([*map(np.ravel, paths), *biases])
 
     def forward(self, theta: FloatArray, X: Features, dtype: Any = np.float32,
                 alike: bool = False) -> Pass:
-        """Return a `Pass` over rows, (n, n_features), at `theta`, in the precision `dtype`.
+        """Return a `Pass` over rows, (n, n_features), at `theta`, in precision `dtype`.
 
-        With `alike` every row rounds as it would anywhere else among them; there must be a
-        multiple of 8 of them.
+        With `alike`, the rounding of a row does not depend on its position among the rows, whose
+        number must be a multiple of 8.
         """
         activate = ACTIVATIONS[self.activation].value
         layers = self.layers(theta.astype(dtype, copy=False))
@@ -256,7 +256,7 @@ class MLP:
 
 
 class Pass:
-    """One evaluation of a network on some rows, and the way back; `raw` are its predictions."""
+    """One evaluation of a network on some rows, with its predictions `raw`."""
 
     def __init__(self, model: MLP, layers: list[tuple[FloatArray, FloatArray]],
                  inputs: list[FloatArray], units: list[Any], raw: FloatArray,
@@ -266,7 +266,7 @@ class Pass:
         self.errors: Any = None
 
     def backward(self, dz: FloatArray) -> None:
-        """Carry derivatives `dz` in the raw predictions back to every layer's output."""
+        """Propagate derivatives `dz` in the raw predictions back to every layer's output."""
         slope = ACTIVATIONS[self._model.activation].slope
         errors = [dz.reshape(len(dz), -1).astype(np.float32, copy=False)]
         for units, (weights, _) in zip(self._units[::-1], self._layers[:0:-1], strict=True):
@@ -285,7 +285,7 @@ class Pass:
         It is infinite where a layer's input or error is too long for single precision.
 
         A layer's gradient is the outer product of its input, with a 1 for the biases, and the
-        error at its output, so its norm is the product of theirs (Goodfellow, 2015).
+        error at its output. Its norm is the product of these two norms (Goodfellow, 2015).
         """
         total = np.zeros(len(self.raw))
         for inputs, errors in zip(self.inputs, self.errors, strict=True):
@@ -305,7 +305,7 @@ class Pass:
             weights += inputs.T @ weighted
             biases += weighted.sum(axis=0, dtype=np.float64)
         if self._model.hidden_scale is not None:
-            # What the last layer was weighted by.
+            # `weighted` still holds the weighted errors of the last layer.
             linear = self._model.linear(out)
             linear += self.inputs[0].T @ weighted
 
@@ -315,24 +315,24 @@ class Pass:
         return self.errors[0] @ weights.T
 
     def less(self, other: Pass, own_factors: FloatArray, other_factors: FloatArray) -> Change:
-        """Return the `Change` ``factor gradient`` of self less that of `other`, on its rows."""
+        """Return the `Change` of ``factor gradient`` from `other` to self, for every row."""
         own, others = (f[:, None].astype(np.float32) for f in (own_factors, other_factors))
         return Change(self._model, [
             (h - h2, own * e, h2, own * e - others * e2) for h, e, h2, e2 in
             zip(self.inputs, self.errors, other.inputs, other.errors, strict=True)])
 
     def drop(self, rows: BoolArray) -> None:
-        """Set everything about some rows to zero, so that nothing infinite meets a factor 0."""
+        """Set units and errors of some rows to zero, so that no 0 multiplies an infinity."""
         for array in (*self.inputs[1:], *self.errors):
             array[rows] = 0.0
 
 
 class Change:
-    """Differences of rows' weighted gradients between two passes, in parts that do not cancel.
+    """Differences of weighted gradients between two passes, without cancellation.
 
     With ``h, e`` a layer's input and weighted error, ``h e' - h2 e2'`` is
-    ``(h - h2) e' + h2 (e - e2)'``. Norms and sums are both made of these parts, so that a sum
-    rounds in proportion to what is summed and not to the gradients. `layers` holds
+    ``(h - h2) e' + h2 (e - e2)'``. Norms and sums are both computed from these two parts, so
+    the rounding of a sum is relative to the differences, not to the gradients. `layers` holds
     ``(h - h2, e, h2, e - e2)`` of every layer.
     """
 
@@ -360,14 +360,14 @@ class Change:
             biases += turned.sum(axis=0, dtype=np.float64)
 
     def drop(self, rows: BoolArray) -> None:
-        """Set everything about some rows to zero, but for the rows themselves."""
+        """Set all arrays to zero for some rows, except the input rows themselves."""
         for place, (moved, e, h2, turned) in enumerate(self._layers):
             for part in (moved, e, turned, *([h2] if place else [])):
                 part[rows] = 0.0
 
 
 def _product(rows: FloatArray, weights: FloatArray, alike: bool) -> FloatArray:
-    """Return ``rows @ weights``; with `alike` of every row by itself, wherever it stands."""
+    """Return ``rows @ weights``; with `alike`, rounding does not depend on position."""
     return product_by_row(rows, weights) if alike else rows @ weights
 
 
@@ -378,9 +378,9 @@ def _less_mean(rows: FloatArray) -> FloatArray:
 def row_squares(a: FloatArray) -> FloatArray:
     """Return the squared norms of the rows of a float32 array, shape (n,), float64.
 
-    Their relative error is at most 2^-12, which the head-room of clipping covers: long rows
-    are summed in double precision. What underflows is made up for, so that no norm is too
-    short; what overflows is infinite, whatever the precision of the sum.
+    Their relative error is at most 2^-12, which the rounding slack of clipping covers: long rows
+    are summed in double precision. A constant makes up for underflow, so that no norm is too
+    small. Squares that overflow single precision are infinite, whatever the precision of the sum.
     """
     dtype = np.float64 if a.shape[1] > _LONGEST_SINGLE else None
     squares = np.einsum("ij,ij->i", a, a, dtype=dtype).astype(np.float64, copy=False)

@@ -1,6 +1,6 @@
-"""Monotonic constraints: columns that have one, and curves and trees that are made to keep it.
+"""Monotonic constraints on columns, and shape functions and trees that keep them.
 
-All of it is computed from what was released.
+Everything is computed from released values.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["check_monotonic", "constrained", "isotonic", "monotone_curves", "monotone_leaves",
            "place_of", "refuse_several"]
 
-#: A knot counts for no less than this share of what an even one would.
+#: Least weight of a knot, relative to its weight if all knots had equal shares.
 _LEAST_SHARE = 0.1
 
 
@@ -36,9 +36,9 @@ def check_monotonic(name: str, value: Any) -> None:
 
 
 def constrained(given: Any, columns: Any) -> IntArray:
-    """Return 1, -1 or 0 for every column: it may only raise predictions, only lower them, or both.
+    """Return every column's constraint: 1 increasing, -1 decreasing, 0 none.
 
-    A ValueError for columns that there are not, and for those of categories.
+    Unknown columns and constrained categorical columns raise a ValueError.
     """
     signs = np.zeros(len(columns), int)
     if isinstance(given, dict):
@@ -57,14 +57,14 @@ def constrained(given: Any, columns: Any) -> IntArray:
 
 
 def refuse_several(given: Any, n_classes: int) -> None:
-    """Raise a ValueError where there are constraints, and more than two classes."""
+    """Raise a ValueError if constraints are given with more than two classes."""
     if given is not None and n_classes > 2:
         raise ValueError("monotonic_cst: monotonic constraints are not supported for more than "
                          "two classes; use monotonic_cst=None.")
 
 
 def place_of(parameter: str, columns: Any, name: Any) -> int:
-    """Return the place of a column by its name or position."""
+    """Return the position of a column, given its name or position."""
     names = [column.name for column in columns]
     if name in names:
         return names.index(name)
@@ -76,11 +76,11 @@ def place_of(parameter: str, columns: Any, name: Any) -> int:
 
 
 def isotonic(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the nearest values that do not fall along the first axis, in weighted squares.
+    """Return the nearest values, in weighted squares, that never fall along axis 0.
 
-    Least means to the right, and the greatest of these to the left: every step keeps order also
-    as it is rounded. So values do not fall at all, and where some are nowhere less than others
-    they stay so.
+    Each value is the maximum, over starts up to it, of the minimum, over ends from it on, of the
+    weighted mean between. Every step preserves order even when rounded. So results never fall,
+    and inputs that are nowhere less than others give results that are nowhere less.
     """
     found = np.full_like(values, -np.inf)
     shares = weights.reshape(-1, *[1] * (values.ndim - 1))
@@ -93,13 +93,13 @@ def isotonic(values: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def monotone_curves(coef: FloatArray, code: Any, shares: Any, signs: IntArray) -> FloatArray:
-    """Return coefficients of a `TableCode`, shape (width,), whose curves keep constraints.
+    """Return coefficients of a `TableCode`, (width,), that satisfy constraints.
 
-    `shares` are those of rows at the levels of every column, as they were released.
+    `shares` are the released shares of rows at the levels of every column.
     """
     found = coef.copy()
     for place in np.flatnonzero(signs):
-        # What is missing has a value of its own, after the knots.
+        # Missing values have a coefficient of their own, after the knots.
         start, count = code.slices[place].start, len(code.parts[place].knots)
         own = slice(start, start + count)
         weights = np.maximum(shares[place][:count], _LEAST_SHARE / count)
@@ -109,11 +109,11 @@ def monotone_curves(coef: FloatArray, code: Any, shares: Any, signs: IntArray) -
 
 def monotone_leaves(values: FloatArray, weights: FloatArray, cuts: IntArray,
                     signs: IntArray) -> FloatArray:
-    """Return values of the leaves of a `Tree`, shape (2**depth, k), that keep constraints.
+    """Return leaf values of a `Tree`, (2**depth, k), that satisfy constraints.
 
-    Answers to the cuts of a column follow one another in one order, and values along it are
-    brought to the nearest that do not fall. Weights of a step of it are those of all its leaves,
-    so that the order along other columns stays.
+    The cuts of a column, in order, part it into intervals. Leaf values along these intervals are
+    replaced by their isotonic regression. The weight of an interval is the sum over all its
+    leaves, which preserves the order along other columns.
     """
     n_levels = len(cuts)
     found = values.reshape(*[2] * n_levels, -1).copy()

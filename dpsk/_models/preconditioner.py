@@ -1,4 +1,4 @@
-"""A released linear map of rows, after which they are shortened."""
+"""A released linear map of rows, followed by clipping of their norms."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ = ["Preconditioner"]
 
 @dataclass(frozen=True, eq=False)
 class Preconditioner:
-    """Map an entering row ``r`` to ``r' P / max(1, ||r' P||)``, or to ``r' P / ||r' P||``.
+    """Map an entering row ``r`` to ``r' P / max(1, ||r' P||)`` or ``r' P / ||r' P||``.
 
-    A map of each row by itself, chosen by a released matrix: neighboring tables stay
-    neighbors, and every mapped row has norm at most 1, whatever the matrix.
+    Each row is mapped by itself, by a released matrix, so neighboring tables stay neighbors.
+    Every mapped row has norm at most 1, whatever the matrix.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Preconditioner:
     matrix : ndarray of shape (rows of theta, rows of theta)
         P.
     normalizes : bool
-        Whether shorter rows are brought to norm 1 as well.
+        Whether rows of norm below 1 are scaled up to norm 1.
     """
 
     model: LinearModel
@@ -54,20 +54,20 @@ class Preconditioner:
         out[:] = product_by_row(entering_rows(self.model, X), self.matrix)
         factors = self._factors(out)
         out *= factors[:, None]
-        # A product of 0 and what overflowed would not be 0.
+        # The product of 0 and an overflowed entry would not be 0.
         out[factors == 0] = 0.0
 
     def predict_raw(self, coef: FloatArray, intercept: Any, X: Features) -> Any:
-        """Return ``r' coef + intercept``, of the rows of X, over what brings ``r' P`` to its norm.
+        """Return ``r' coef + intercept`` for the rows of X, times the factor of ``r' P``.
 
-        In the dtype of X, shape (n,) or (n, n_outputs).
+        The result has the dtype of X and shape (n,) or (n, n_outputs).
         """
         raw = np.empty((X.shape[0], *coef.shape[1:]), X.dtype)
         intercept = np.reshape(intercept, coef.shape[1:])
         for part in row_blocks(X.shape[0], self.width):
             rows = entering_rows(self.model, X[part])
             factors = self._factors(rows @ self.matrix)
-            # Coefficients are those of rows that are in no unit.
+            # Coefficients are for rows that are not divided by `unit`.
             z = rows[:, :len(coef)] @ (self.model.unit * coef)
             if self.model.fit_intercept:
                 z += np.multiply.outer(rows[:, -1], intercept)
@@ -78,15 +78,15 @@ class Preconditioner:
         with np.errstate(all="ignore"):
             norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
             factors = HEADROOM / (norms if self.normalizes else np.maximum(norms, 1.0))
-        # Beyond, squares overflow or underflow, and a norm says nothing.
+        # Outside this range squares overflow or underflow, and norms are meaningless.
         factors[~((norms > 1e-150) & (norms < 1e150))] = 0.0
         return factors
 
 
 def entering_rows(model: LinearModel, X: Features, units: float = 1.0) -> FloatArray:
-    """Return scaled rows, the intercept's 1 appended, dense in float64; meant for a block.
+    """Return scaled rows of a block, with the intercept's 1 appended, dense float64.
 
-    `units`, a power of two, multiplies all of it without another rounding.
+    `units`, a power of two, multiplies the result without further rounding.
     """
     X = model.bounded(X)
     scale, _ = model.row_scales(X)

@@ -1,4 +1,4 @@
-"""Rows in the main directions of a table, and back."""
+"""Map rows to coordinates in the main directions of a table, and back."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ __all__ = ["PrincipalRows"]
 
 @dataclass(frozen=True, eq=False)
 class PrincipalRows:
-    """Map a row to its coordinates in released directions, after it is brought near the center.
+    """Map a row, clipped around a center, to its coordinates in released directions.
 
-    A map of each row by itself: neighboring tables stay neighbors.
+    Each row is mapped by itself, so neighboring tables stay neighbors.
 
     Parameters
     ----------
     center : ndarray of shape (n_features,)
     radius : float
-        Rows farther than it from the center are scaled down to it.
+        Rows farther than this from the center are scaled down to this distance.
     basis : ndarray of shape (n_features, k)
-        Orthonormal.
+        Orthonormal directions, as columns.
     units : ndarray of shape (k,), or None
-        What coordinates are divided by.
+        Divisors of the coordinates; None: no division.
     """
 
     center: np.ndarray
@@ -49,31 +49,31 @@ class PrincipalRows:
 
     @property
     def norm(self) -> float:
-        """float : bound on the norm of what comes out."""
+        """float : bound on the norm of mapped rows."""
         return self.radius if self.units is None else self.radius / float(self.units.min())
 
     def dense(self, X: Features, out: FloatArray) -> None:
         """Write the coordinates of a block of rows to `out`."""
         rows = np.empty(X.shape)
         RangedRows(self.center, None, None, rows.dtype).dense(X, rows)
-        # How many rows stand before one may be secret, where they are in groups.
+        # A row's position may be secret where rows are in groups, so it must not affect rounding.
         found = product_by_row(shortened(rows, self.radius), self.basis)
         if self.units is not None:
             found /= self.units
-        # Directions are orthonormal up to rounding.
+        # Directions are orthonormal only up to rounding, so coordinates are clipped again.
         out[:] = shortened(found, self.norm)
 
     def undone(self, rows: FloatArray) -> FloatArray:
-        """Return rows of these coordinates as far as the directions tell them, float64."""
+        """Return the rows in the span of the directions with these coordinates, float64."""
         rows = rows.astype(np.float64)
         with np.errstate(over="ignore"):
             return (rows if self.units is None else rows * self.units) @ self.basis.T + self.center
 
     @staticmethod
     def units_of(variances: FloatArray, least: float) -> FloatArray:
-        """Return the roots of variances in some directions, where noise hides no part of them.
+        """Return the roots of variances in some directions, for use as `units`.
 
-        Those below `least` count as equal to it, and all as 1 where that is 0.
+        Variances below `least` count as equal to it; the root is 1 where the result is 0.
         """
         found = np.maximum(variances, least)
         return np.array([math.sqrt(each) if each > 0.0 else 1.0 for each in found])

@@ -1,4 +1,4 @@
-"""Products that round every row as they would anywhere else among others."""
+"""Matrix products in which a row's rounding does not depend on its position."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 __all__ = ["product_by_row"]
 
-#: Every kernel of BLAS that was tried makes products of so many rows without an edge.
+#: Every BLAS kernel that was tried multiplies this many rows without an edge.
 _TILE = 8
 
 
 def product_by_row(rows: Features, weights: FloatArray) -> FloatArray:
-    """Return ``rows @ weights``, every row rounded by itself, wherever it stands.
+    """Return ``rows @ weights``, with no row's rounding depending on its position.
 
-    Products of many rows are made in tiles, and on the edge of one a row may round otherwise. The
-    size of a group of rows, which is secret, would then show in all rows behind it.
+    BLAS multiplies rows in tiles, and may round a row differently at the edge of a tile. The
+    secret size of a group of rows would then show in all rows after it.
     """
     if sparse.issparse(rows):
         return cast("FloatArray", rows @ weights)

@@ -1,4 +1,4 @@
-"""Rows brought to public ranges and less a center, and back."""
+"""Map rows to public ranges, minus a center, and back."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 
 __all__ = ["RangedRows"]
 
-#: Beyond this entries would overflow in single precision.
+#: Larger entries would overflow in single precision.
 _LARGEST = 1e30
 
 
 @dataclass(frozen=True, eq=False)
 class RangedRows:
-    """Map entries to [-1, 1] from their public ranges, which they are clipped to; less a center.
+    """Clip entries to public ranges, map these to [-1, 1], and subtract a center.
 
-    A map of each entry by itself: neighboring tables stay neighbors.
+    Each entry is mapped by itself, so neighboring tables stay neighbors.
 
     Parameters
     ----------
     center : ndarray of shape (n_features,)
-        Released, or 0; on the mapped scale.
+        Center on the mapped scale; released, or 0.
     low, high : ndarray of shape (n_features,), or None
-        None: entries stay on their own scale.
+        Ends of the ranges; None: entries stay on their own scale.
     dtype : dtype
-        Of mapped rows.
+        Dtype of mapped rows.
     """
 
     center: np.ndarray
@@ -46,7 +46,7 @@ class RangedRows:
 
     @property
     def ends(self) -> FloatArray | None:
-        """ndarray of shape (2, n_features) : lower and upper ends; None where there are none."""
+        """ndarray of shape (2, n_features) : lower and upper ends, if there are any."""
         return None if self.low is None else np.array([self.low, self.high])
 
     def dense(self, X: Features, out: FloatArray) -> None:
@@ -62,7 +62,7 @@ class RangedRows:
         np.subtract(out, self.center, out=out, casting="same_kind")
 
     def undone(self, rows: FloatArray) -> FloatArray:
-        """Return mapped rows on their own scale, within their ranges; float64, in place."""
+        """Map float64 rows back to their own scale, within their ranges, in place."""
         rows += self.center
         if self.low is not None:
             middle, half = self._scale()

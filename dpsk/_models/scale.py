@@ -1,4 +1,4 @@
-"""Multiples of one parameter vector, as a model of rows of scores."""
+"""A model with one parameter, which multiplies rows of scores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["ScaleModel"]
 
 @dataclass(frozen=True)
 class ScaleModel(LinearModel):
-    """One number that multiplies a row of scores: the raw predictions along a ray.
+    """One number that multiplies rows of scores: raw predictions along a ray.
 
     `theta` has shape (1,). A row holds the raw predictions of a linear model at a public point,
     so its norm is at most that point's norm times the radius of the model: `data_norm`.

@@ -1,4 +1,4 @@
-"""From raw scores to classes and probabilities: one score for two classes, else one a class."""
+"""Classes and probabilities of scores: one for two classes, else one per class."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ __all__ = ["best_class", "log_probabilities", "probabilities"]
 
 
 def best_class(scores: FloatArray) -> IntArray:
-    """Return the index of the best class, (n,); of two, one score is positive for the second."""
+    """Return the best class's index, (n,); a single score means class 1 if positive."""
     return (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
 
 
 def probabilities(scores: FloatArray) -> FloatArray:
-    """Return class probabilities of log-odds, shape (n,), or of logits, (n, n_classes)."""
+    """Return class probabilities from log-odds, (n,), or from logits, (n, n_classes)."""
     if scores.ndim == 1:
-        # Each from its own sign, as 1 less a probability near 1 would lose its digits.
+        # Both signs are computed: 1 minus a probability near 1 would lose digits.
         return np.column_stack([expit(-scores), expit(scores)])
     return softmax(scores, axis=1)
 
 
 def log_probabilities(scores: FloatArray) -> FloatArray:
-    """Return the logarithm of `probabilities`, finite where those underflow."""
+    """Return the logarithm of `probabilities`, finite even where these underflow."""
     if scores.ndim == 1:
         return np.column_stack([-np.logaddexp(0.0, scores), -np.logaddexp(0.0, -scores)])
     return log_softmax(scores, axis=1)

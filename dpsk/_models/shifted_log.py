@@ -1,4 +1,4 @@
-"""The scale on which a skewed column is even about its median: a logarithm of shifted numbers."""
+"""A shifted logarithm that makes a skewed column symmetric about its median."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 __all__ = ["ShiftedLog"]
 
-#: What is left at least of a number over its shift, below which there is no logarithm.
+#: Least argument of the logarithm, which is undefined at 0 and below.
 _LEAST = 1e-12
 
 
 @dataclass(frozen=True)
 class ShiftedLog:
-    r"""Numbers on a scale on which quartiles are as far from the median on both sides.
+    r"""Scale on which both quartiles are equally far from the median.
 
     .. math:: s(x) = \log_r \Bigl(1 + \frac{x - m}{h} \bigl(1 - \tfrac1r\bigr)\Bigr)
 
-    It is 0 at the median m, -1 at ``m - h`` and 1 at ``m + r h``; straight where r is about 1.
-    Lognormal numbers are normal on it, and so are negatives of these. Numbers beyond the shift
-    count as those beside it.
+    It is 0 at the median m, -1 at ``m - h`` and 1 at ``m + r h``, and nearly linear where r is
+    about 1. Lognormal numbers and their negatives are normal on it. Numbers without a
+    logarithm count as the nearest ones that have one.
 
     Parameters
     ----------
@@ -49,10 +49,11 @@ class ShiftedLog:
     @classmethod
     def of_quartiles(cls, low: float, median: float, high: float, error: float,
                      largest: float) -> ShiftedLog | None:
-        """Return the scale of three quartiles, or None where they do not show that one is needed.
+        """Return the scale of three quartiles, or None where they show no need for one.
 
-        The logarithm of their ratio is drawn to 0 by as much as its standard deviation, `error`,
-        explains of its square, and within those of `largest` and its inverse.
+        The ratio compares the quartiles' distances from the median. Its logarithm is shrunk by
+        the fraction of its square that its standard deviation `error` explains. The ratio is then
+        clipped to ``[1 / largest, largest]``.
         """
         if not low < median < high:
             return None
@@ -72,7 +73,7 @@ class ShiftedLog:
         return result
 
     def inverse(self, places: Any) -> FloatArray:
-        """Return the numbers at some places of this scale."""
+        """Return the numbers at some places on this scale."""
         with np.errstate(over="ignore"):
             powers = np.expm1(np.asarray(places, dtype=float) * math.log(self.ratio))
         result: FloatArray = self.median + self.unit * powers / (1.0 - 1.0 / self.ratio)

@@ -1,4 +1,4 @@
-"""Rows that are cut to a bound in prediction as they were in training."""
+"""Rows that are clipped to a norm bound in prediction as they were in training."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["ShortRows"]
 
 @dataclass(frozen=True)
 class ShortRows:
-    """Scores of rows that are scaled down to a bound that nothing is known to be near to.
+    """Scores of rows scaled down to a norm bound, which may be far below their norms.
 
-    Rows that are a hundred times as long as the bound would else have scores a hundred times as
+    Otherwise, rows a hundred times as long as the bound would have scores a hundred times as
     large as any in training, and probabilities of 0 and 1.
 
     Parameters
@@ -28,8 +28,8 @@ class ShortRows:
     model : LinearModel
         Scales a row.
     whitened : bool
-        Whether they were whitened in training, so that a row's constant is scaled with it where
-        the model says so.
+        Whether rows were whitened in training. If so, and if the model is `homogeneous`, a row's
+        constant is scaled with the row.
     """
 
     model: LinearModel

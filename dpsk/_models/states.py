@@ -1,4 +1,4 @@
-"""Bounded states and their features: the only code that knows how a value enters linearly."""
+"""Value functions of bounded states, linear or by one hidden layer."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 __all__ = ["LinearValues", "NetworkValues", "StateMap", "ValuePass"]
 
-#: What states in the unit ball are multiplied by before they enter a network.
+#: Factor of states in the unit ball before they enter a network.
 _STRETCH = 3.0
-#: The constant that is appended to features, whose norm with it is at most 1.
+#: The constant that is appended to features; their norm with it is at most 1.
 _CONSTANT = 0.35
 
 
 class ValuePass(NamedTuple):
-    """Values of some states, shape (n,), their gradients, (n, dimension), and the curvature.
+    """Values of some states, their gradients and curvature.
 
-    `turned` goes from a vector w to every state's Hessian times w, (n, dimension); None where
-    values are linear.
+    `values` has shape (n,), `gradients` has shape (n, dimension). `turned` maps a vector w to
+    every state's Hessian times w, (n, dimension); it is None where values are linear.
     """
 
     values: np.ndarray
@@ -39,11 +39,11 @@ class ValuePass(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StateMap:
-    """States mapped one by one into the unit ball, by public numbers.
+    """Map states one by one into the unit ball, by public numbers.
 
-    With bounds of the columns a state is clipped to them and mapped to ``[-1, 1]``, over the root
-    of the number of columns. Without, it enters over `unit` and `data_norm`, longer ones scaled
-    down; those whose norm is not finite become zero.
+    With bounds of the columns, a state is clipped to them, mapped to ``[-1, 1]``, and divided by
+    the root of the number of columns. Without bounds, it is divided by ``unit data_norm``, and
+    scaled down to norm 1 if it is longer. States whose norm is not finite become zero.
 
     Parameters
     ----------
@@ -59,17 +59,17 @@ class StateMap:
     data_norm: float = 1.0
     unit: float = 1.0
 
-    #: A row's gradient has no bound but the clip's.
+    #: Only clipping bounds a row's gradient.
     radius = math.inf
     n_outputs = None
     homogeneous = False
 
     def scaled(self, states: AnyArray) -> FloatArray:
-        """Return states in the unit ball, float64, an array of its own."""
+        """Return states in the unit ball, float64, in a new array."""
         states = np.array(states, dtype=np.float64)
         if self.bounds is None:
             reach = self.unit * self.data_norm
-            # Shortened before it is divided by what may be small, so that nothing overflows.
+            # Clip before dividing by `reach`, which may be small, so that nothing overflows.
             states *= clip_factors(row_norms(states), reach * HEADROOM)[:, None]
             states /= reach
             return states
@@ -77,22 +77,22 @@ class StateMap:
         np.clip(states, low, high, out=states)
         states -= 0.5 * (low + high)
         states /= 0.5 * (high - low) * math.sqrt(self.n_features)
-        # Where bounds are so near each other that their middle is rounded, states stick out.
+        # Where bounds nearly coincide, rounding of their middle may move states out of the ball.
         states *= clip_factors(row_norms(states), 1.0)[:, None]
         return states
 
     def rounding_terms(self, n_rows: float) -> float:
-        """Return how many terms round as much as sums over `n_rows` do, each beside its bound."""
+        """Return how many terms to count in the rounding bound of a sum over `n_rows`."""
         return n_rows
 
 
 @dataclass(frozen=True, eq=False)
 class LinearValues(StateMap):
-    r"""Values that are linear in fixed features of norm at most 1, the last of them constant.
+    r"""Values linear in fixed features of norm at most 1, the last one constant.
 
-    Features are the bounded state, or with `frequencies` cosines and sines of its products with
-    them: ``cos(w' s), sin(w' s)`` over the root of their number (Rahimi and Recht, 2007), whose
-    norm is 1 whatever the state.
+    Features are the bounded state s or, with `frequencies` w, random Fourier features:
+    ``cos(w' s), sin(w' s)`` over the root of the number of frequencies, whose norm is 1 for every
+    state (Rahimi and Recht, 2007).
 
     Parameters
     ----------
@@ -147,10 +147,10 @@ class LinearValues(StateMap):
 
 @dataclass(frozen=True, eq=False)
 class NetworkValues(StateMap):
-    """Values of one hidden layer of `width` units, ``tanh(s W + b) v + c``, in double precision.
+    """Values ``tanh(s W + b) v + c`` by a hidden layer of `width` units, in float64.
 
-    `theta` holds W in row order, then b, v times the root of the width, and c: a state's gradient
-    is then about as long whatever the width.
+    `theta` holds W in row order, then b, v times the root of the width, and c. The norm of a
+    state's gradient is then about the same for every width. s is the stretched bounded state.
     """
 
     width: int = 50
@@ -170,13 +170,13 @@ class NetworkValues(StateMap):
     def initial(self, normals: Callable[..., FloatArray]) -> FloatArray:
         """Return public starting weights, such that every value is 0."""
         theta = np.zeros(self.shape)
-        # States are in the unit ball whatever their number of columns.
+        # Unit variance suits any number of columns, because states are in the unit ball.
         inner = (self.n_features + 1) * self.width
         theta[:inner] = normals((inner,))
         return theta
 
     def parts(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-        """Return W, b, v times the root of the width and c, views but for the last."""
+        """Return W, b, v times the root of the width, and c; all but c are views."""
         inner = self.n_features * self.width
         weights = theta[:inner].reshape(self.n_features, self.width)
         return weights, theta[inner:-self.width - 1], theta[-self.width - 1:-1], theta[-1]
@@ -206,7 +206,7 @@ class NetworkValues(StateMap):
 
     def weighted_gradient(self, theta: FloatArray, states: AnyArray,
                           weigh: Callable[..., Any]) -> tuple[FloatArray, FloatArray]:
-        """Return the values of states, and the sum of their gradients times `weigh(values)`."""
+        """Return values of states, and the sum of their gradients times `weigh(values)`."""
         weights, biases, outer, constant = self.parts(theta)
         inputs, outer = self._inputs(states), outer * self._share
         hidden = np.tanh(inputs @ weights + biases)
@@ -225,6 +225,6 @@ class NetworkValues(StateMap):
 
     def _stacked(self, inputs: FloatArray, errors: FloatArray, hidden: FloatArray,
                  constant: FloatArray) -> FloatArray:
-        """Return vectors like theta, of errors at the hidden layer, its units and a constant."""
+        """Return rows like `theta` from hidden errors, hidden units and a constant."""
         weights = (inputs[:, :, None] * errors[:, None, :]).reshape(len(inputs), -1)
         return np.hstack([weights, errors, hidden, constant])

@@ -1,4 +1,4 @@
-"""Columns of a table as blocks of features of norm at most 1: hat functions, indicators."""
+"""Features of table columns, of norm at most 1: linear splines and indicators."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Indicators", "LinearSplineBasis", "TableCode"]
 
-#: Rows of a block over those of which features are a megabyte as doubles.
+#: Blocks have this many times the rows whose features fill a megabyte as doubles.
 _MORE_ROWS = 8
-#: From so many times the features that may not be 0 on, sparse rows take less time.
+#: Sparse rows are faster from this ratio of all features to possibly nonzero ones on.
 _SPARSE = 4
 
 
 @dataclass(frozen=True, eq=False)
 class LinearSplineBasis:
-    """Numbers between knots as weights of the two nearest ones.
+    """Linear B-spline basis: a number becomes weights of the two nearest knots.
 
-    A number on a knot has weight 1 there, one between two knots weights in proportion to its
-    distances from them on a scale, and one beyond the ends counts as the end. Weights are not
-    negative and sum to 1, so that their norm is at most 1. What is missing has none, but for an
-    indicator of its own.
+    A number on a knot has weight 1 there. Between two knots it has their linear interpolation
+    weights on `scale`, and beyond the ends it counts as the end knot. Weights are not negative
+    and sum to 1, so their norm is at most 1. A missing value has weight 0 at every knot, and 1 in
+    the indicator if there is one.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class LinearSplineBasis:
     has_indicator : bool
         Whether the last feature is 1 where the number is missing, else 0.
     scale : ShiftedLog or None
-        Increasing at the knots; None: numbers as they are.
+        Scale of the interpolation, increasing at the knots; None: numbers as they are.
     """
 
     knots: np.ndarray
@@ -57,33 +57,33 @@ class LinearSplineBasis:
 
     @property
     def narrow(self) -> int:
-        """int : number of features in products."""
+        """int : number of features that enter products."""
         return self.width
 
     @property
     def n_entries(self) -> int:
-        """int : number of features that a number may have a weight in."""
+        """int : number of features that may be nonzero for one number."""
         return min(len(self.knots), 2) + self.has_indicator
 
     def entries(self, numbers: FloatArray, dtype: Any) -> tuple[IntArray, FloatArray]:
-        """Return the places of these features of a column, and the weights, (n_entries, n)."""
+        """Return the places of these features and their weights, shape (n_entries, n)."""
         missing = np.isnan(numbers)
         inside, knots = np.clip(numbers, self.knots[0], self.knots[-1]), self.knots
         if self.scale is not None:
             inside, knots = self.scale(inside), self.scale(knots)
             np.clip(inside, knots[0], knots[-1], out=inside)
-        # Of one knot there is a gap as well, of no share.
+        # A gap that is not positive, as with one knot, becomes infinite: its share is 0.
         left = np.searchsorted(knots[1:-1], inside, "right")
         gaps = np.diff(knots, append=knots[-1:])
         gaps[~(gaps > 0)] = np.inf
         inside -= knots.take(left)
         inside /= gaps.take(left)
         share = inside.astype(dtype)
-        # Beside a weight that is rounded to 1 another would make the row longer than that.
+        # Where one weight rounds to 1 the other must be 0, or the norm would exceed 1.
         np.copyto(share, 0, where=~(1 - share < 1))
         rest = 1 - share
         rest[missing] = 0
-        # One knot has no other beside it.
+        # A single knot has no right neighbor.
         places = [left, left + 1][:len(knots)]
         weights = [rest, share][:len(knots)]
         if self.has_indicator:
@@ -95,7 +95,7 @@ class LinearSplineBasis:
         """Write the features of a column to `out`, shape (n, width), which is zero."""
         own = np.zeros(out.shape, out.dtype)
         places, weights = self.entries(numbers, out.dtype)
-        # One index is much faster than two.
+        # Indexing a flat array is much faster than indexing with two arrays.
         own.reshape(-1)[places + np.arange(0, own.size, self.width)] = weights
         out[...] = own
 
@@ -108,20 +108,20 @@ class LinearSplineBasis:
 
 @dataclass(frozen=True, eq=False)
 class Indicators:
-    """Positions of categories as indicators, the last one of any other.
+    """One-hot indicators of categories, the last one for any other category.
 
     Parameters
     ----------
     categories : list
     kept : ndarray of int or None
-        The positions of these categories in rows to fit on, increasing and sensitive; None: in
-        their order here.
+        The positions of these categories in training rows, increasing; sensitive. None: rows
+        hold positions in `categories`.
     others : ndarray of int or None
-        Where the category at every position in rows to fit on is here that is not kept, sensitive;
-        None: any other.
+        The index here of the category at every position in training rows, for those not in
+        `kept`; sensitive. None: they count as any other category.
     named : int
-        If not 0, the number of categories at the front that are no buckets of several; products
-        tell no others apart.
+        If not 0, the number of categories at the front that are not buckets of several; products
+        merge all the others into one feature.
     """
 
     categories: list
@@ -136,16 +136,16 @@ class Indicators:
 
     @property
     def narrow(self) -> int:
-        """int : number of features in products."""
+        """int : number of features that enter products."""
         return self.named + 1 if self.named else self.width
 
     @property
     def n_entries(self) -> int:
-        """int : number of features that a position may have a weight in."""
+        """int : number of features that may be nonzero for one position."""
         return 1
 
     def entries(self, positions: FloatArray, dtype: Any) -> tuple[IntArray, FloatArray]:
-        """Return the place of this feature of a column, and the weight 1, (1, n)."""
+        """Return the place of each row's feature and its weight 1, each of shape (1, n)."""
         places = positions.astype(np.intp)
         if self.kept is not None:
             nearest = np.searchsorted(self.kept, places)
@@ -170,17 +170,17 @@ class Indicators:
 
 @dataclass(frozen=True, eq=False)
 class TableCode:
-    """A map of rows of a table, each by itself: neighboring tables stay neighbors.
+    """Map each table row to features by itself, so neighboring tables stay neighbors.
 
     Parameters
     ----------
     parts : tuple of LinearSplineBasis or Indicators
-        Of the columns.
+        One for each column.
     pairs : tuple of (int, int)
-        Columns whose features are multiplied, each of one with each of the other; that makes
-        blocks of norm at most 1, after those of the columns.
+        Columns whose features are multiplied, each feature of one with each of the other. Blocks
+        of these products have norm at most 1, and follow the columns' blocks.
     log_odds: float
-        Released ones of the second of two classes; 0 where none were.
+        Released log-odds of the second of two classes; 0 if none were released.
     """
 
     parts: tuple
@@ -189,7 +189,7 @@ class TableCode:
     dtype: ClassVar[type] = np.float32
 
     def for_next_rows(self) -> TableCode:
-        """Return the map of rows in which positions are those among the categories themselves."""
+        """Return the map for new rows, whose positions index `categories` directly."""
         return replace(self, parts=tuple(
             replace(part, kept=None, others=None) if isinstance(part, Indicators) else part
             for part in self.parts))
@@ -206,12 +206,12 @@ class TableCode:
 
     @property
     def narrow(self) -> list[int]:
-        """list of int : number of features of every column in products."""
+        """list of int : number of features of every column that enter products."""
         return [part.narrow for part in self.parts]
 
     @property
     def slices(self) -> list[slice]:
-        """list of slice : where the features of every column and every pair are."""
+        """list of slice : the features of every column, then of every pair."""
         widths = [part.width for part in self.parts]
         narrow = self.narrow
         widths += [narrow[first] * narrow[second] for first, second in self.pairs]
@@ -228,7 +228,7 @@ class TableCode:
     def features(self, X: Features, known: FloatArray | None = None) -> FloatArray:
         """Return the features of rows, float32, shape (n, width).
 
-        `known` are those of the columns, where they were made before there were pairs.
+        `known` holds the columns' features, if they were computed before pairs were chosen.
         """
         out: FloatArray = np.empty((len(X), self.width), self.dtype)
         for part in self.blocks(len(X)):
@@ -240,9 +240,9 @@ class TableCode:
         return out
 
     def compact(self, X: Features, known: Any = None) -> Any:
-        """Return the same, a CSR matrix where most features are 0; some entries may be, too.
+        """Return the features of rows, as a CSR matrix where most of them are 0.
 
-        `known` may be either.
+        Some stored entries may be 0 as well. `known` may be dense or CSR.
         """
         parts, pairs = self.parts, self.pairs
         counts = [part.n_entries for part in parts]
@@ -278,11 +278,11 @@ class TableCode:
         return csr_of(weights.reshape(-1), places.reshape(-1), starts, self.width)
 
     def blocks(self, n_rows: int) -> Iterator[slice]:
-        """Yield slices of rows whose features are some megabytes: calls cost more than a cache."""
+        """Yield slices of rows of a few megabytes: calls cost more than cache misses."""
         return row_blocks(n_rows, max(1, self.width // _MORE_ROWS))
 
     def _multiply(self, out: FloatArray) -> None:
-        """Write the products of pairs beside the features of columns."""
+        """Write the products of pairs after the features of columns."""
         slices = self.slices
         for (first, second), where in zip(self.pairs, slices[len(self.parts):], strict=True):
             one, other = (_narrowed(out[:, slices[place]], self.parts[place].narrow)
@@ -300,7 +300,7 @@ class TableCode:
 
 
 def _crossed(one: Any, other: Any) -> tuple[IntArray, FloatArray]:
-    """Return places and weights of the products of those of two columns of some widths."""
+    """Return places and weights of products; arguments are (places, weights, width)."""
     (first, weights, width), (second, factors, narrow) = one, other
     places = np.minimum(first, width - 1)[:, None] * narrow + np.minimum(second, narrow - 1)
     shape = len(first) * len(second), first.shape[1]
@@ -308,8 +308,7 @@ def _crossed(one: Any, other: Any) -> tuple[IntArray, FloatArray]:
 
 
 def _narrowed(features: Any, width: Any) -> Any:
-    """Return so many features, the last of them the sum of all that follow, which is an indicator.
-    """
+    """Return `width` features, the last one the sum of the rest, itself an indicator."""
     if features.shape[1] == width:
         return features
     return np.column_stack([features[:, :width - 1], features[:, width - 1:].sum(axis=1)])

@@ -1,4 +1,4 @@
-"""Trees on released bins of the columns of a table, of one question a level or a node."""
+"""Decision trees on released bins, with one split per level or one per node."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ __all__ = ["SplitTree", "TableBins", "Tree", "along", "below", "blended", "leave
 
 @dataclass(frozen=True, eq=False)
 class TableBins:
-    """A map of the columns of a table, each by itself, to bins in an order.
+    """Map each column of a table, independently of the others, to ordered bins.
 
     Parameters
     ----------
     parts : tuple of ndarray
-        Of a column of numbers its knots, which part it into bins; what is missing counts as less
-        than all of them. Of one of categories the bin of each, that of any other last.
+        For a numeric column, its knots, which separate the bins; missing values go to the first
+        bin. For a categorical column, the bin of each category, and of any other category last.
     numeric : tuple of bool
-        Which of the two it is.
+        Whether each column is numeric.
     """
 
     parts: tuple
@@ -36,9 +36,9 @@ class TableBins:
 
     @classmethod
     def of(cls, code: Any, order: Any) -> TableBins:
-        """Return the bins of a released `TableCode`, categories in the order of some numbers.
+        """Return the bins of a released `TableCode`, with categories in a given order.
 
-        `order` has one array a column.
+        `order` has one array per column, by whose numbers its categories are sorted.
         """
         numeric = tuple(hasattr(part, "knots") for part in code.parts)
         return cls(tuple(
@@ -55,7 +55,7 @@ class TableBins:
     def splits(self) -> IntArray:
         """ndarray of int, shape (n_splits, 3) : all splits that a `SplitTree` may have.
 
-        A cut between two bins of numbers, or a category apart from all others.
+        A split cuts a numeric column between two bins, or separates one category from the rest.
         """
         found = [(place, low, size if known else low + 1)
                  for place, (size, known) in enumerate(zip(self.sizes, self.numeric, strict=True))
@@ -64,7 +64,7 @@ class TableBins:
         return splits
 
     def dense(self, values: FloatArray) -> IntArray:
-        """Return the bins of rows of numbers and positions, shape (n_columns, n)."""
+        """Return the bins of numbers and category positions, shape (n_columns, n)."""
         small = self.sizes.max() <= np.iinfo(np.uint8).max + 1
         bins = np.empty(values.shape[::-1], np.uint8 if small else np.uint16)
         for block in row_blocks(len(values), len(bins)):
@@ -74,7 +74,7 @@ class TableBins:
                     found = np.searchsorted(part, own, "right")
                     found[np.isnan(own)] = 0
                 else:
-                    # -1 is any other, which is last.
+                    # Position -1 stands for any other category, whose bin is last.
                     found = part[own.astype(np.intp)]
                 bins[place, block] = found
         return bins
@@ -82,12 +82,14 @@ class TableBins:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """One value a leaf; a leaf is numbered by its answers, the first level's the highest bit.
+    """A tree with one cut per level and one value per leaf.
+
+    A leaf's number has one bit per level, the first level's highest: 1 for bins above the cut.
 
     Parameters
     ----------
     cuts : ndarray of int, shape (depth, 2)
-        The column of every level, and the least bin that is above its cut.
+        The column that each level cuts, and the lowest bin above the cut.
     values : ndarray of shape (2**depth, n_outputs)
     """
 
@@ -101,19 +103,19 @@ class Tree:
 
 
 def leaves_after(bins: IntArray, cuts: IntArray, before: IntArray | None = None) -> IntArray:
-    """Return the leaf of every row after some cuts, uint8, of leaves `before` or of the root."""
+    """Return every row's leaf after some cuts, uint8, from `before` or the root."""
     leaves: IntArray = np.zeros(bins.shape[1], np.uint8) if before is None else before.copy()
     for column, cut in cuts:
-        # Sums of bytes are much faster than shifts, and nothing is converted.
+        # Adding bytes is much faster than shifting them, and needs no conversion.
         leaves += leaves
         leaves += (bins[column] >= int(cut)).view(np.uint8)
     return leaves
 
 
 def blended(sums: FloatArray, likeness: float) -> FloatArray:
-    """Return sums of leaves, shape (2**depth, k), with those of others at ``likeness**d`` added.
+    """Return sums of leaves plus ``likeness**d`` times the other leaves' sums.
 
-    d is the number of cuts that leaves differ in.
+    d is the number of cuts in which two leaves differ. `sums`, (2**depth, k), is overwritten.
     """
     for bits in along(sums):
         low, high = bits[:, 0].copy(), bits[:, 1].copy()
@@ -123,7 +125,7 @@ def blended(sums: FloatArray, likeness: float) -> FloatArray:
 
 
 def along(values: FloatArray) -> Any:
-    """Yield views of values of leaves, shape (2**depth, k), each with a level's answer second."""
+    """Yield a view of leaf values for each level, with the level's answer second."""
     depth = len(values).bit_length() - 1
     for level in range(depth):
         yield values.reshape(2**level, 2, -1)
@@ -132,22 +134,22 @@ def along(values: FloatArray) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class SplitTree:
-    """A tree whose nodes have splits of their own; released, with the noise on it.
+    """A released tree, noise included, whose nodes each have their own split.
 
-    Node i of level l has the number ``2**l - 1 + i`` and the nodes 2 i and 2 i + 1 below it.
+    Node i of level l has the number ``2**l - 1 + i``, and nodes 2 i and 2 i + 1 as children.
 
     Parameters
     ----------
     splits : tuple of ndarray of int, shape (2**l, 3)
-        Of every level but the last: a column, and the least and the least higher bin of what goes
-        to the second node below.
+        For every level but the last: a column, and the first bin that goes to the second child
+        and the first higher bin that does not.
     kept : tuple of ndarray of bool, shape (2**l,)
-        Whether a node is split; none below one that is not.
+        Whether a node is split; no node below an unsplit one is.
     means : ndarray of shape (n_nodes, n_outputs)
     counts : ndarray of shape (n_nodes,)
-        Noisy weights of the nodes' rows.
+        Noisy total weight of each node's rows.
     noise : ndarray of shape (n_nodes,)
-        Standard deviation of the noise on a mean.
+        Standard deviation of the noise on each mean.
     """
 
     splits: tuple
@@ -157,23 +159,23 @@ class SplitTree:
     noise: np.ndarray
 
     def leaves(self, bins: IntArray) -> IntArray:
-        """Return the number of the leaf of every row of bins, shape (n_columns, n)."""
+        """Return the leaf number of every row of `bins`, shape (n_columns, n)."""
         return self.paths(bins)[-1]
 
     def paths(self, bins: IntArray) -> IntArray:
-        """Return the numbers of the nodes of every row by level; a leaf's again below it."""
+        """Return every row's node number at each level; a leaf's number repeats below it."""
         at: IntArray = np.zeros(bins.shape[1], np.uint8)
         found = np.zeros((len(self.splits) + 1, bins.shape[1]), np.intp)
         for level, (asked, kept) in enumerate(zip(self.splits, self.kept, strict=True)):
             goes_on = kept[at] & (found[level] == np.add(2**level - 1, at, dtype=np.intp))
             at = below(bins, asked, at)
-            # Numbers of nodes are no more of eight bits.
+            # Node numbers do not fit in eight bits.
             number = np.add(2 ** (level + 1) - 1, at, dtype=np.intp)
             found[level + 1] = np.where(goes_on, number, found[level])
         return found
 
     def indicator(self, bins: IntArray) -> Any:
-        """Return a sparse array, 1 where a row goes through a node, shape (n, n_nodes)."""
+        """Return a sparse array, 1 where a row passes a node, shape (n, n_nodes)."""
         paths = self.paths(bins)
         first = np.ones(paths.shape, bool)
         first[1:] = paths[1:] != paths[:-1]
@@ -183,7 +185,7 @@ class SplitTree:
 
     @property
     def n_leaves(self) -> int:
-        """int : the number of leaves."""
+        """int : number of leaves."""
         return int(self.ends.sum())
 
     @property
@@ -191,17 +193,17 @@ class SplitTree:
         """ndarray of bool, shape (n_nodes,) : which nodes are leaves."""
         split, inner = np.zeros(len(self.counts), bool), len(self.counts) // 2
         split[:inner] = np.concatenate([split[:0], *self.kept])
-        # Nothing is above the root, and two nodes are below every other.
+        # The root has no parent; every other node is one of two children.
         found: BoolArray = ~split & np.append(True, np.repeat(split[:inner], 2))
         return found
 
     @property
     def depth(self) -> int:
-        """int : the number of levels on which something is split."""
+        """int : number of levels on which some node is split."""
         return int(sum(kept.any() for kept in self.kept))
 
     def gains(self, n_columns: int) -> FloatArray:
-        """Return the squares that splits by every column explain, shape (n_columns,)."""
+        """Return the sum of squares that each column's splits explain, shape (n_columns,)."""
         found = np.zeros(n_columns)
         for level, (asked, kept) in enumerate(zip(self.splits, self.kept, strict=True)):
             first = 2**level - 1
@@ -214,7 +216,7 @@ class SplitTree:
 
 
 def below(bins: IntArray, asked: IntArray, at: IntArray) -> IntArray:
-    """Return the node of every row, uint8, by the splits of the nodes that it was at."""
+    """Return every row's child node, uint8, by the splits `asked` at its node `at`."""
     own = asked[at]
     found = bins[own[:, 0], np.arange(len(at))]
     return (2 * at + ((found >= own[:, 1]) & (found < own[:, 2]))).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""A linear map of whitened rows, which are never made."""
+"""A linear map of whitened rows, without storing the whitened rows."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 __all__ = ["WhitenedModel"]
 
-#: Of the longest column of the map.
+#: Bits of the triangular map's entries, counted from the longest column of the map.
 _TRIANGLE_BITS = 22
 
 
 @dataclass(frozen=True, eq=False)
 class WhitenedModel(LinearModel):
-    """A linear map of ``t P r`` for an entering row ``r``, with ``t = min(1, 1 / ||P r||)``.
+    """A linear map of ``t P r`` for an entering row ``r``.
 
-    Products go through the rows as they are: ``t r' (P theta)``, and for gradients ``P`` times
-    the sum over rows as they are. A row costs two numbers, its scale and that of its constant, and
-    a sparse matrix stays one. Every row is mapped by itself, by a released matrix: neighboring
-    tables stay neighbors.
+    The factor is ``t = min(1, 1 / ||P r||)``. Products use the unmapped rows: predictions are
+    ``t r' (P' theta)``, and gradients are ``P`` times a sum over unmapped rows. A row costs two
+    numbers, its scale and its constant's scale, and a sparse matrix stays sparse. Every row is
+    mapped by itself, by a released matrix, so neighboring tables stay neighbors.
 
     Parameters
     ----------
@@ -45,12 +45,12 @@ class WhitenedModel(LinearModel):
     matrix : ndarray of shape (rows of theta, rows of theta)
         P transposed, public.
     sizes : ndarray of shape (rows of theta,) or None
-        No more than by how much it lengthens rows in directions of its own; None: to be found.
+        Lower bounds on the singular values of the map; None, or with a 0: these are computed.
     norms : ImageNorms or None
-        How images of rows on a grid are measured; None: by a triangle.
+        Bounds the norms of mapped rows on a grid; None: a triangular map is used.
     """
 
-    # Given always, by `of`: the fields before them have defaults.
+    # `of` always gives these; they need defaults because the fields before them have some.
     rows: LinearModel = None  # type: ignore[assignment]  # see above
     matrix: FloatArray = None  # type: ignore[assignment]  # see above
     sizes: FloatArray | None = None
@@ -59,30 +59,30 @@ class WhitenedModel(LinearModel):
     @classmethod
     def of(cls, rows: LinearModel, matrix: FloatArray, sizes: FloatArray | None = None,
            norms: ImageNorms | None = None) -> WhitenedModel:
-        """Return the model of the rows of a LinearModel, mapped by `matrix`."""
+        """Return the model of a LinearModel's rows, mapped by `matrix`."""
         return cls(len(matrix), rows.n_outputs, False, 1.0, rows=rows, matrix=matrix, sizes=sizes,
                    norms=norms)
 
     @cached_property
     def _error(self) -> float:
-        """float : rounding in the norm of a mapped row, over the norm of the row."""
+        """float : rounding error of a mapped row's norm, relative to the row's norm."""
         size = len(self.matrix)
-        # Of the triangle first of all: each of its reflections rounds all columns.
+        # Mostly from the triangle's QR: each of its reflections rounds all columns.
         rounding = 2.0**-49 * size**2 * float(np.linalg.norm(self.matrix))
         return rounding + size * self._triangle_unit
 
     @cached_property
     def _triangle_unit(self) -> float:
-        """float : the power of two whose multiples the entries of the triangle are."""
-        # No entry is longer than its column, which is an image.
+        """float : power of two of which the triangle's entries are multiples."""
+        # No entry exceeds the norm of its column, which is the norm of the map's column.
         largest = float(np.linalg.norm(self.matrix, axis=1).max())
         return 2.0 ** (math.ceil(math.log2(largest)) - _TRIANGLE_BITS)
 
     @cached_property
     def _triangle(self) -> FloatArray:
-        """ndarray : a triangular matrix whose images are as long as those of the map, or nearly.
+        """ndarray : triangular matrix whose images have nearly the norms of the map's images.
 
-        In so few bits that its products with rows on a grid are exact, in blocks of any size.
+        Its entries have so few bits that products with rows on a grid are exact, in any block.
         """
         triangle: Any = np.linalg.qr(self.matrix.T, mode="r")
         unit = self._triangle_unit
@@ -90,7 +90,7 @@ class WhitenedModel(LinearModel):
 
     @cached_property
     def _corner(self) -> FloatArray:
-        """ndarray : the part of the triangle for features, in one piece."""
+        """ndarray : the part of the triangle for features, contiguous."""
         p = self.rows.n_features
         return np.asfortranarray(self._triangle[:p, :p])
 
@@ -102,26 +102,26 @@ class WhitenedModel(LinearModel):
 
     @property
     def scales_targets(self) -> bool:  # type: ignore[override]  # of a class without a map
-        """bool : whether rows are scaled as whole equations."""
+        """bool : whether the map scales a row's target along with the row."""
         return self.rows.whole
 
     @property
     def inverse_norm(self) -> float:
-        """float : by how much rows are longer than their images, at most."""
+        """float : bound on the ratio of a row's norm to its image's norm."""
         return float(1.0 / self._sizes.min())
 
     @property
     def clips_entries(self) -> Any:
-        """bool : whether entries of rows as they are are clipped."""
+        """bool : whether entries of unmapped rows are clipped."""
         return self.rows.clips_entries
 
     def bounded(self, X: Features) -> Any:
         return self.rows.bounded(X)
 
     def row_scales(self, X: Features, alike: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Return the scales of every row and of its constant, (n, 2), and its norm when mapped.
+        """Return scales of every row and its constant, (n, 2), and the mapped row's norm.
 
-        With `alike` a row rounds as it would anywhere else among others.
+        With `alike`, the rounding of a row does not depend on its position among others.
         """
         scales, norms = np.empty((X.shape[0], 2)), np.empty(X.shape[0])
         for part in row_blocks(X.shape[0], len(self.matrix)):
@@ -134,15 +134,15 @@ class WhitenedModel(LinearModel):
 
     @cached_property
     def spread(self) -> float:
-        """float : by how much the map may lengthen one row more than another."""
+        """float : bound on how much more the map lengthens one row than another."""
         with np.errstate(divide="ignore"):
             return float(np.linalg.norm(self.matrix) * np.linalg.norm(1.0 / self._sizes))
 
     def rounding_terms(self, n_rows: float) -> int:
-        """Return how many terms round as much as sums over `n_rows` do, each beside its bound.
+        """Return how many terms to count in the rounding bound of a sum over `n_rows`.
 
-        A sum over n rows as they are is off by n roundings a row, its map by one for each of d
-        entries, and the map lets both grow by `spread`.
+        A sum over n unmapped rows has n roundings per row, and its map one for each of d entries.
+        The map amplifies both by at most `spread`.
         """
         if not math.isfinite(self.spread):
             raise ValueError("matrix: must be regular, as what rounds before a map that shortens "
@@ -152,10 +152,10 @@ class WhitenedModel(LinearModel):
     def factors(self, X: Features, lengths: FloatArray, constants: Any,
                 scale: FloatArray | None = None, alike: bool = False,
                 ) -> tuple[FloatArray, FloatArray]:
-        """Return ``t`` of every row of a block, and the norm of ``t P r``, float64, shape (n,).
+        """Return ``t`` of every row, and the norm of ``t P r``, float64, shape (n,).
 
-        `lengths` are the norms of rows after their `scale`, None for 1, and `constants` what
-        stands for the intercept's 1.
+        `lengths` are the norms of the rows after their `scale`, where None means 1. `constants`
+        are the values in place of the intercept's 1.
         """
         with np.errstate(all="ignore"):
             if sparse.issparse(X):
@@ -172,10 +172,10 @@ class WhitenedModel(LinearModel):
 
     def factors_of_multiples(self, X: Features, lengths: FloatArray, constants: Any,
                              scale: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-        """Return the same of ``scale (X, constants)``; `constants` may be one number.
+        """Return the same for rows ``scale (X, constants)``, with X on a grid.
 
-        X is a block of whole units, whose products with the map are exact, and is overwritten
-        where it is dense. `lengths` are those of features after their scale.
+        X holds multiples of the grid spacing, so its products with the map are exact. A dense X is
+        overwritten. `constants` may be one number; `lengths` are norms of the scaled features.
         """
         with np.errstate(all="ignore"):
             if sparse.issparse(X):
@@ -193,7 +193,7 @@ class WhitenedModel(LinearModel):
             return self._limited(np.hypot(norms, math.sqrt(self.norms.error) * entering))
 
     def _squares_of_multiples(self, X: Features, constants: Any) -> FloatArray:
-        """Return squared lengths of images of rows in whole units, which are overwritten."""
+        """Return squared norms of the images of rows on a grid, overwriting the rows."""
         if self.norms is not None:
             X = X.toarray() if sparse.issparse(X) else X
             return self.norms.square_norms(X, constants if self.rows.fit_intercept else None)
@@ -202,31 +202,31 @@ class WhitenedModel(LinearModel):
         first, others = csr_parts(X)
         width = first.shape[1]
         mapped = others @ self._corner.T[width:]
-        # Of the first columns the triangle has no rows below these.
+        # The map is triangular: the first features only reach the first entries of images.
         mapped[:, :width] += dtrmm(1.0, self._corner[:width, :width], first.T).T
         return self._square_norms(mapped, constants)
 
     def _shortening(self, norms: FloatArray, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return ``t`` of rows whose images have some norms, and the norms that are left."""
-        # Products of long rows that cancel are off by more than the head-room of a norm.
+        """Return ``t`` of rows whose images have these norms, and the norms after it."""
+        # Where products of long rows cancel, the error exceeds the rounding slack of a norm.
         return self._limited(norms + self._error * self.rows.entering_norms(lengths))
 
     def _limited(self, norms: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the same of norms that are no less than those of images."""
+        """Return the same from upper bounds on the norms of images."""
         factors = clip_factors(norms, HEADROOM)
-        # Beyond, squares overflow or underflow, and a norm says nothing.
+        # Outside this range squares overflow or underflow, and norms are meaningless.
         factors[~((norms > 1e-150) & (norms < 1e150))] = 0.0
         norms[factors == 0.0] = 0.0
         norms *= factors
         return factors, norms
 
     def _mapped_features(self, X: Features) -> FloatArray:
-        """Return the images of features of dense rows in the place of those."""
-        # Half the products of a full matrix.
+        """Return the images of dense rows' features, overwriting the features."""
+        # A triangular product takes half the multiplications of a full one.
         return dtrmm(1.0, self._corner, X.T, overwrite_b=True).T
 
     def _square_norms(self, mapped: FloatArray, constants: Any) -> FloatArray:
-        """Return squared lengths of rows from the images of features, which are overwritten."""
+        """Return squared norms of mapped rows, overwriting their features' images."""
         if not self.rows.fit_intercept:
             return square_sums(mapped)
         p = self.rows.n_features
@@ -241,7 +241,7 @@ class WhitenedModel(LinearModel):
         return np.linalg.solve(self.matrix, self.rows.constant(score))
 
     def mapped_point(self, theta: FloatArray) -> FloatArray:
-        """Return ``P' theta``, which rows as they are meet."""
+        """Return ``P' theta``, whose products with unmapped rows are predictions."""
         return self.matrix @ theta
 
     def predict_raw(self, theta: FloatArray, X: Features, scale: Any = None) -> FloatArray:
@@ -250,7 +250,7 @@ class WhitenedModel(LinearModel):
         z = X @ point[:self.rows.n_features].astype(X.dtype, copy=False)
         columns = (slice(None), None)[:z.ndim]
         z *= own[columns]
-        # The product of a row that is dropped may have overflowed.
+        # The products of dropped rows may have overflowed.
         z[own == 0.0] = 0.0
         if self.rows.fit_intercept:
             z += constant[columns] * point[-1]
