@@ -169,7 +169,7 @@ class ClusterLaws:
                 (others.weights, others.means, others.covariances, others.steps), strict=True)))
 
     def _nearest(self, count):
-        """Return the least increase of inertia by merging two of the first `count`, and the two."""
+        """Return the least increase of inertia by a merge among the first, and the pair."""
         means, weights = self.means[:count], self.weights[:count]
         squares = np.einsum("ij,ij->i", means, means)
         distances = np.maximum(squares[:, None] + squares - 2.0 * means @ means.T, 0.0)
