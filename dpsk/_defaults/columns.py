@@ -69,9 +69,9 @@ RARE_SCARCITY, RARE_SIGNALS = 2.0, (70.0, 100.0)
 
 
 def knot_signal(budget, n_numeric):
-    """Return ``0.7 n mu`` over the number of numeric columns; without noise, mu is `SAMPLE_MU`.
+    """Return ``0.7 n mu`` over the number of numeric columns.
 
-    The number of intervals of shape functions is about its cube root.
+    Without noise, mu is `SAMPLE_MU`. Shape functions have about its cube root of intervals.
     """
     return max(1.0, _INTERVALS * _whole_signal(budget) / n_numeric) if n_numeric else 1.0
 
@@ -100,11 +100,11 @@ def knot_levels(signal, scarcity=1.0):
 
 
 def skew_error(n_samples, noise):
-    """Return the standard deviation of the log ratio of the quartiles' distances from the median.
+    """Return the standard deviation of the log ratio of quartile distances.
 
-    Each distance spans ``n / 4`` ranks. The ranks of the three quantiles have Laplace noise of
-    scale `noise`, that of the median in both distances. The counts between them also have the
-    sampling error of n rows.
+    Each distance, of a quartile from the median, spans ``n / 4`` ranks. The ranks of the three
+    quantiles have Laplace noise of scale `noise`, that of the median in both distances. The
+    counts between them also have the sampling error of n rows.
     """
     return math.sqrt(192.0 * (noise / n_samples)**2 + 8.0 / n_samples)
 

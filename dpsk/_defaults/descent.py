@@ -31,7 +31,7 @@ _FEWEST_BATCHES, _MOST_BATCHES = 15, 5000
 
 
 def default_clip_norm(problem, clip_norm):
-    """Return the clip norm: a share of the loss's own bound, or that bound where inf was given.
+    """Return the clip norm: a share of the loss's bound, or that bound if inf was given.
 
     Losses that clipping would change into another loss, such as quantile losses, use the bound
     itself. Unbounded weights, unbounded losses and losses of residuals count with a bound of 1. A

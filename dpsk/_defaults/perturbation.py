@@ -1,4 +1,4 @@
-"""Ridge, clip norm and tolerance of objective perturbation; see docs/results/auto_choice.md."""
+"""Defaults of objective perturbation; see docs/results/auto_choice.md."""
 
 import math
 

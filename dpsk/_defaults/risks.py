@@ -74,9 +74,9 @@ def _ordinary_curvature(problem):
 
 
 def gd_risk(problem):
-    """Return the risk of descent: noise, limited by early stopping or a ridge, and clipping bias.
+    """Return the risk of gradient descent: noise and clipping bias.
 
-    Whitened rows are as long as usual ones, whatever the bound on the rows.
+    Early stopping or a ridge limits the noise. Whitened rows are as long as usual ones.
     """
     if problem.delta == 0:
         return math.inf

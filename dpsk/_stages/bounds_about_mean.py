@@ -39,7 +39,7 @@ _STEPS = 12
 
 
 class BoundsAboutMean(TargetBounds):
-    """Release bounds like `TargetBounds`, and replace bounds about 0 by ones about a noisy mean.
+    """Bounds like `TargetBounds`, but about a noisy mean instead of about 0.
 
     Bounds by octaves about 0 are as wide as targets are far from 0, and the noise on a constant
     grows with that width. Therefore targets are clipped to the end of their octave, and their

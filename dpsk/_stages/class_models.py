@@ -187,7 +187,7 @@ def _shrunk_means(released, means, counts, spread, least=0.0):
 
 
 def _shrunk_apart(released, means, counts, spread):
-    """Return noisy means shrunk to the mean of all rows, and the variance of noise left on each.
+    """Return means shrunk to the mean of all rows, and the variance of their noise.
 
     The mean of all rows is shrunk to 0. The signal in the differences of classes counts as at
     least one standard deviation of its noise. Classification depends on the direction of these
@@ -218,9 +218,9 @@ def kept_of(found, scales, noise, least=0.0):
 
 
 def roots(covariances):
-    """Return factors F, shape (n_classes, k, k), of the nearest positive semidefinite matrices.
+    """Return factors of the nearest positive semidefinite matrices.
 
-    ``F F'`` is a symmetric matrix with its negative eigenvalues set to 0.
+    For a factor F, shape (k, k), ``F F'`` is a matrix with its negative eigenvalues set to 0.
     """
     values, vectors = np.linalg.eigh(covariances)
     return vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]

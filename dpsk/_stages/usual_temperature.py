@@ -48,9 +48,9 @@ class UsualTemperature(Stage):
 
 
 class FewRows(UsualTemperature):
-    """A `UsualTemperature` of linear scores on few rows without whitening, which are mostly noise.
+    """A `UsualTemperature` of linear scores on few rows without whitening.
 
-    It does not apply with a nonsmooth penalty, such as a constraint set.
+    Such scores are mostly noise. It does not apply with a nonsmooth penalty, such as a set.
     """
 
     def __init__(self) -> None:

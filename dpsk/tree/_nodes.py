@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NODE_CONSTRAINTS", "OneTree", "SumTrees"]
 
-#: What parameters of trees of sums must be.
+#: Parameter constraints of trees of sums.
 NODE_CONSTRAINTS = {
     **TableTrees._constraints,
     "max_depth": optional(lambda name, value: check_integer(
@@ -45,14 +45,14 @@ class SumTrees(TableTrees):
     _scaled: ClassVar[bool]
 
     def _scales(self, budget):
-        """Return the share of the mean and the spread of targets that are numbers."""
+        """Return the share of the mean and spread of numeric targets; 0 for classes."""
         return scale_share(budget) if self._scaled else 0.0
 
     @property
     def _declared(self):
         if self.epsilon == math.inf:
             return self.columns
-        # Between public bounds even bins are public, and cost nothing.
+        # Even bins between public bounds are public, and have no privacy cost.
         return {name: _even_bins(*given) if isinstance(given, tuple) and len(given) == 2 else given
                 for name, given in self.columns.items()} if self.columns else self.columns
 
