@@ -1,1 +1,1 @@
-"""Every number that was measured, beside the page that measured it."""
+"""Measured default values, with references to the pages that measured them."""

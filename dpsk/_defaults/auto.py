@@ -1,4 +1,4 @@
-"""Choice of a solver by solver="auto": a function of public facts."""
+"""The choice of a solver by solver="auto", from public facts."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from dpsk._objective.penalties import ConstraintSet, L1Ball
 
 __all__ = ["auto_solver", "solver_in_set"]
 
-#: What the two predicted risks inside an l1 ball are multiplied with; measured.
+#: Measured factors of the two predicted risks inside an l1 ball.
 _DESCENT_RISK, _VERTEX_RISK = 0.016, 0.23
 
 
@@ -16,9 +16,9 @@ def auto_solver(problem):
     """Return the name of the solver whose predicted excess risk is least.
 
     The penalty is on all coordinates, intercept included. Predictions follow from public facts. L
-    bounds a row's gradient, beta its curvature, S is ``n mu / sqrt(d)``, or ``n epsilon / d`` for
-    pure epsilon, and ``2 L / S`` is the length of the noise in a mean gradient that is released
-    once. Constants are measured.
+    bounds a row's gradient and beta its curvature. S is ``n mu / sqrt(d)``, or ``n epsilon / d``
+    for pure epsilon. Then ``2 L / S`` is the norm of the noise in one released mean gradient.
+    Constants are measured.
     """
     if isinstance(problem.penalty, ConstraintSet):
         return solver_in_set(problem)
@@ -31,10 +31,10 @@ def auto_solver(problem):
 def solver_in_set(problem):
     """Return the name of the solver whose predicted excess risk in a convex set is least.
 
-    The risk of projected descent ("gd") at its T steps is mostly bias, ``beta (R rho)^2 / T^2``
-    with R the l2 norm of a row and rho the radius. That of vertices goes by the bound X on
-    entries, ``(beta (X rho)^2)^(1/3) (rho X log 2p / (n mu))^(2/3)``. Mirror descent was never
-    better than both by more than noise.
+    The risk of projected descent ("gd") with T steps is mostly bias, ``beta (R rho)^2 / T^2``,
+    where R is the l2 norm of a row and rho the radius. The risk of Frank-Wolfe depends on the
+    bound X on entries, ``(beta (X rho)^2)^(1/3) (rho X log 2p / (n mu))^(2/3)``. Mirror descent
+    was never better than both by more than noise.
     """
     if not isinstance(problem.penalty, L1Ball):
         if problem.delta > 0:

@@ -1,6 +1,8 @@
-"""Budget allocation of stages, samplers and clusters, and when it pays: docs/theory/whitening.md,
-networks.md, quantiles.md, temperature.md, samplers.md, class_moments.md and clusters.md say on
-what each number was found."""
+"""Budget allocation of stages, samplers and clusters, and when each is worth its cost.
+
+The pages whitening.md, networks.md, quantiles.md, temperature.md, samplers.md, class_moments.md
+and clusters.md in docs/theory say how each number was found.
+"""
 
 import math
 
@@ -75,111 +77,109 @@ __all__ = [
 
 #: Shares of mu^2: of the second moment, of the mean of rows, of counts, of slopes.
 MOMENT_SHARE, MEAN_SHARE, COUNT_SHARE, SLOPES_SHARE = 0.12, 0.03, 0.01, 0.02
-#: Of the shares of classes, at most.
+#: Largest share of mu^2 of class shares.
 MOST_BALANCE = 0.1
-#: Of the second moment before a network.
+#: Share of mu^2 of the second moment that whitens the rows of a network.
 NETWORK_MOMENT_SHARE = 0.2
-#: How far from the middle of their bounds means of targets usually are, over half the width.
+#: Usual distance of a mean of targets from the middle of the bounds, over half their width.
 _USUAL_MEAN = 0.3
-#: Of the mean of targets before one: the least and the largest, and the ``n mu`` that noise on it
-#: is that small at.
+#: Least and largest share of mu^2 of the mean of targets of a network, and the ``n mu`` at which
+#: the mean would take all.
 TARGET_MEAN_SHARES, TARGET_MEAN_SIGNAL = (0.005, 0.1), 40.0
-#: The least and the largest share of targets beyond a distance from their median, and how many
-#: standard deviations by it a network's unit is.
+#: Least and largest share of targets beyond the distance from their median that gives the unit of
+#: a network, and the number of standard deviations in that unit.
 SCALE_TAILS, SCALE_DEVIATIONS = (0.05, 0.25), 4.0
-#: Networks on more features than these see centered rows: of images whitening says less.
+#: Networks on more features use centered rows only: whitening helps less on images.
 _MOST_WHITENED = 200
-#: The ``n mu`` below which rows are few of more columns than that, and what scores and predictions
-#: of few rows are multiplied by.
+#: With more columns than that, rows are few below this ``n mu``. Scores and predictions of few
+#: rows are multiplied by the factor.
 _FEW_SIGNAL, FEW_ROWS_FACTOR = 65.0, 0.25
-#: The signal from which on rows of shares are whitened: those of one number vary together.
+#: Signal from which rows of shares are whitened: the shares of one number vary together.
 SHARES_SIGNAL = 1.4
-#: Beyond this many columns the second moment is too large to be worth its time.
+#: With more columns, the second moment takes too much time.
 MOST_COLUMNS = 2000
-#: Of the covariances that are kept, the share that may be noise.
+#: False discovery rate of the covariances that are kept.
 FALSE_SHARE = 0.1
-#: The floor under eigenvalues over the size of the noise in operator norm: of regressions, whose
-#: coefficients suffer from directions of noise, and of scores.
+#: Floor under eigenvalues over the operator norm of the noise, for regression, where directions of
+#: noise harm coefficients, and for scores.
 NOISE_FLOOR, SCORE_FLOOR = 1.5, 0.6
-#: The least floor, over the squared norm bound of rows: finer directions drown in gradient noise.
+#: Least floor over the squared norm bound of rows; weaker directions are lost in gradient noise.
 LEAST_FLOOR = 0.001
-#: The signal from which on the longest row over a usual one grows and the least floor falls, so
-#: that neither is left of what is fitted as n or epsilon grows.
+#: From this signal on, the longest row over a usual one grows and the least floor falls, so that
+#: the bias of both vanishes as n or epsilon grows.
 AMPLE_SIGNAL = 200.0
-#: The most noise on a mean, in units of the bound on rows, that is worth having by default.
+#: Largest noise on a mean, in units of the bound on rows, at which centering is on by default.
 MOST_MEAN_NOISE = 0.5
-#: Smaller shares of a group than this would be mostly noise.
+#: Least share of a group; smaller estimates would be mostly noise.
 LEAST_SHARE = 0.01
-#: Curvature of a clipped loss of residuals over its supremum, where noise on coefficients is
-#: predicted, and by how many standard deviations above its mean its energy is left out.
+#: Predicted noise on coefficients: the curvature of a clipped loss of residuals over its supremum,
+#: and the number of standard deviations added to the expected energy of noise.
 CURVATURE_SHARE, NOISE_DEVIATIONS = 0.5, 1.0
-#: The standard deviation of residuals that is usual, over half the range of targets.
+#: Usual standard deviation of residuals, over half the range of targets.
 USUAL_RESIDUAL = 0.25
 #: Clip norm of a slope over the bound on weighted scores, which few rows come near.
 SLOPE_CLIP_SHARE = 0.3
-#: The usual and the largest share of mu^2 of one quantile, and of epsilon where delta is 0.
+#: Usual and largest share of mu^2 of one quantile; the same of epsilon where delta is 0.
 QUANTILE_SHARES, PURE_QUANTILE_SHARES = (0.02, 0.1), (0.05, 0.11)
-#: The logarithm of how much less likely a point beyond all rows is than one at the quantile; the
-#: grid has some hundred times as many of the former.
+#: Log of the probability of a point at the quantile over that of one beyond all rows; the grid has
+#: some hundred times as many points beyond.
 CLEARANCE = 20.0
-#: The least of the same of empty octaves, where rows are too few for a quantile.
+#: The least such value for empty octaves, with too few rows for a quantile.
 OCTAVES_CLEARANCE = 9.0
-#: The same of a median of any offset from 0, and the largest share of mu^2 that it costs.
+#: The same for a median at any offset from 0, and the largest share of mu^2 that it costs.
 MEDIAN_CLEARANCE, MOST_OF_MEDIAN = 29.0, 0.3
-#: How many octaves are chosen that hold most norms or targets, the share of these that they are
-#: taken to hold, and the largest share of mu^2 that they cost, and of epsilon where delta is 0.
+#: Number of octaves chosen to hold most norms or targets, the share of these that they are assumed
+#: to hold, and the largest share of mu^2 of the choice.
 NORM_OCTAVES, TARGET_OCTAVES = (1, 0.8, 0.3), (2, 0.5, 0.5)
-#: That share of epsilon is this much of it.
+#: Where delta is 0, that largest share times this is a share of epsilon.
 PURE_OCTAVES = 0.6
-#: The share of targets that an octave of distances from their median is taken to hold.
+#: Share of targets that an octave of distances from their median is assumed to hold.
 SPREAD_FILLING = 1.0 / 3.0
-#: Bounds on targets over the end of their octaves: of a normal law a tenth is beyond that.
+#: Bounds on targets over the end of their octaves; a tenth of a normal distribution is beyond.
 OCTAVES_REACH = 2.0
-#: Where those bounds are about 0: shares of mu^2 of the mean of targets within the end of their
-#: octaves, and of a quantile of distances from it; the share of targets beyond that, and bounds
-#: over it.
+#: Where those bounds are about 0: shares of mu^2 of the mean of targets clipped to the end of
+#: their octaves, and of a quantile of distances from it; the share of targets beyond the quantile;
+#: and the bounds over the quantile.
 ABOUT_MEAN_SHARES, ABOUT_MEAN_TAIL, ABOUT_MEAN_REACH = (0.15, 0.08), 0.3, 1.5
-#: The largest share of mu^2 of octaves beside which those leave enough to a network's releases.
+#: Largest share of mu^2 of octaves with which these releases leave a network enough budget.
 ABOUT_MEAN_MOST = 0.3
-#: The least and the largest share of rows beyond a bound on norms, and beyond one on targets.
+#: Least and largest share of rows beyond a bound on norms, and beyond one on targets.
 NORM_TAILS, TARGET_TAILS = (0.02, 0.5), (0.015, 0.25)
-#: The tail of a normal law that bounds on targets reach, as targets on one side have more.
+#: Normal tail to which bounds on targets are extrapolated, as skewed targets have longer tails.
 TARGET_REACH = 0.001
-#: The ``n mu`` from which on bounds on targets within declared ones are as those of targets of
-#: which nothing is declared. Below: the share of rows beyond the quantile of distances, and that
-#: by which a median is off; shares of mu^2 of the one and of the other; and the clearance, as a
-#: point too far out does little harm among few.
+#: From this ``n mu`` on, bounds within declared ones are learnt as if nothing was declared. Below:
+#: the tail of the quantile of distances, the rank error of the median, the shares of mu^2 of
+#: one quantile (usual, largest), and the clearance, low as a point too far out does little harm.
 TIGHTER_SIGNAL, TIGHTER_TAILS, TIGHTER_OFF = 400.0, (0.05, 0.15), (0.25, 0.25)
 TIGHTER_SHARES, TIGHTER_CLEARANCE = (0.05, 0.2), 8.0
-#: Rows of scores beyond a bound on norms, times the signal.
+#: Share of rows beyond a bound on norms, times the signal, where only scores matter.
 NARROW_SIGNAL = 10.0
-#: Of a Gaussian sampler: the least and the largest share of the mean of rows, the root of the
-#: number of columns over ``n mu`` at which it would be all, and the share of the second moment of
-#: all rows in what is left.
+#: Gaussian samplers: least and largest share of the mean of rows; the ``n mu`` over the square
+#: root of the number of columns at which the mean would take all; and the share of the second
+#: moment of all rows in the remaining budget.
 CENTER_SHARES, CENTER_SIGNAL, SUBSPACE_SHARE = (0.03, 0.3), 20.0, 0.52
-#: The least and the largest share of centered rows beyond their bound, and the signal below which
-#: it is the largest: rows that are scaled down keep their direction, and narrow bounds cost less.
+#: Least and largest share of centered rows beyond their bound, and the signal below which it is
+#: the largest. Rows that are scaled down keep their direction, so narrow bounds do little harm.
 SPREAD_TAILS, SPREAD_SIGNAL = (1e-3, 0.7), 400.0
-#: Of a sampler of tables: the share of the choice of pairs, and of what is left the shares of the
-#: tables of single columns and of pairs.
+#: Samplers of tables: the share of the choice of pairs, and the shares of the tables of single
+#: columns and of pairs in the remaining budget.
 FOREST_SHARE, TABLE_SHARES = 0.1, (0.28, 0.72)
-#: The largest shares of one quantile of a column and of all of them, usually and where rows are
-#: few.
+#: Largest shares of one quantile of a column and of all of them, usually and with few rows.
 EDGE_SHARES = (0.02, 0.2), (0.1, 0.4)
-#: The least and the largest share of rows beyond either end of a learnt range, which is moved out:
-#: of a column that enters with it as its unit, twice as wide a range is no loss to speak of.
+#: Least and largest share of rows beyond either end of a learnt range, before it is widened. A
+#: range is the unit of its column, so a range twice as wide does little harm.
 RANGE_TAILS = (0.015, 0.4)
-#: Of naive Bayes: the root of the share by which variances of classes are drawn to a common one,
-#: times the root of the signal.
+#: Naive Bayes: the root of the share by which class variances are shrunk to a common one, times
+#: the root of the signal.
 INDEPENDENCE_SIGNAL = 20.0
-#: Of k-means: the rounds that split clusters, others in the main directions, and those of all
-#: columns; the same where counts of usual clusters are below their noise; clusters over their
-#: number while they are split; the bound on differences from a center over their root mean
-#: square, and the power of the signal that it grows by once none are split; and the share, and
-#: the most, of the main directions.
+#: K-means: the rounds that split clusters, the others in the principal directions, and those on
+#: all columns; the same where the noise exceeds the counts of usual clusters. Then, while clusters
+#: are split, their number over the final one; the bound on distances from a center over their root
+#: mean square; and the power of the signal by which it grows after the splits. Below, the share
+#: of mu^2 of the principal directions and their largest number.
 CLUSTER_ROUNDS, FEW_CLUSTER_ROUNDS = (3, 1, 2), (1, 1, 1)
 CLUSTERS_AT_FIRST, CLUSTER_REACH, CLUSTER_REACH_POWER = 2, 1.5, 1.0 / 3.0
-#: The most clusters that are looked for where their number is not given.
+#: Largest number of clusters considered where their number is not given.
 MOST_CLUSTERS = 20
 CLUSTER_SUBSPACE_SHARE, MOST_CLUSTER_DIRECTIONS = 0.12, 16
 
@@ -190,19 +190,20 @@ def mu_of_share(problem, share):
 
 
 def balance_share(n_params):
-    """Return the share of mu^2 of the shares of classes beside so many parameters of a score.
+    """Return the share of mu^2 of class counts for a score with `n_params` parameters.
 
-    Noise moves all scores by a deviation of ``1 / (m mu sqrt(s))``, m rows of the rarer class,
-    where a share s counts classes, and a score of p parameters by
-    ``2 sqrt(p) / (m mu sqrt(1 - s))``. The sum of squares is least at ``s = 1 / (1 + 2 sqrt(p))``.
+    Let s be that share and m the number of rows of the rarer class. Noise on counts moves all
+    scores by a standard deviation of ``1 / (m mu sqrt(s))``. Noise on p parameters moves a score
+    by ``2 sqrt(p) / (m mu sqrt(1 - s))``. The sum of squares is least at
+    ``s = 1 / (1 + 2 sqrt(p))``.
     """
     return min(MOST_BALANCE, 1.0 / (1.0 + 2.0 * math.sqrt(n_params)))
 
 
 def kept_of_mean(noise_std):
-    """Return the share of a noisy mean of targets in [-1, 1] that is taken for the mean.
+    """Return the shrinkage factor of a noisy mean of targets in [-1, 1].
 
-    The posterior mean where means of targets are normal about the middle of their bounds.
+    It gives the posterior mean, with a normal prior about the middle of the bounds.
     """
     return 1.0 / (1.0 + (noise_std / _USUAL_MEAN)**2)
 
@@ -215,28 +216,29 @@ def target_mean_share(problem):
 
 
 def are_few(signal, columns):
-    """Return whether noise is most of what rows of an ``n mu`` tell of so many columns.
+    """Return whether a fit at this ``n mu`` on that many columns would be mostly noise.
 
-    Of many columns it is not, as few of them matter.
+    The limit does not grow with many columns, as few of them matter.
     """
     return signal < (_FEW_SIGNAL if are_many(columns) else columns)
 
 
 def are_many(columns):
-    """Return whether networks leave so many columns unwhitened, the constant among them."""
+    """Return whether that many columns, constant included, are too many to whiten for networks."""
     return columns > _MOST_WHITENED + 1
 
 
 def carries_slopes(problem):
-    """Return whether rows that are not whitened are enough for slopes, from public facts."""
+    """Return whether there are enough rows for coefficients without whitening."""
     return problem.n_samples * problem.mu >= loss_defaults(problem.loss).slopes_signal
 
 
 def whitening_pays(problem, of_shares=False):
     """Return whether rows are whitened by default, from public facts.
 
-    Not where a penalty that is no square speaks of the coefficients of the rows as they are, not
-    where the matrix would cost more than the fit, and not where its noise outweighs it.
+    They are not with a penalty other than a square, which is on coefficients of the original
+    rows; not where the matrix would take more time than the fit; and not where its noise is too
+    large.
     """
     columns = problem.model.shape[0]
     if not problem.penalty.is_smooth or columns > MOST_COLUMNS + 1 or problem.delta == 0:

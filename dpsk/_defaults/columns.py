@@ -1,4 +1,4 @@
-"""How finely columns of a table are told apart, from public facts; docs/theory/tables.md."""
+"""Defaults of knots, categories and pairs of table columns; see docs/theory/tables.md."""
 
 import math
 from dataclasses import dataclass
@@ -17,80 +17,80 @@ __all__ = ["ATOMS", "ATOM_DEVIATIONS", "ATOM_ROWS", "BUCKETS", "CHOSEN_LEVELS", 
            "knot_levels", "knot_share", "knot_signal", "median_share", "moment_share",
            "odds_of_rare", "range_points", "range_tail", "skew_error", "spread_share"]
 
-#: The least share of mu^2 of all knots, the largest where all columns are numbers, and the signal
-#: of a choice that it buys in between: ``n mu`` of one, so that ranks are off by a share of rows.
+#: Least share of mu^2 of all knots, and the largest where all columns are numeric. In between, the
+#: share gives each choice this ``n mu``, so that ranks are off by a share of the rows.
 KNOT_SHARES, KNOT_SIGNAL = (0.03, 0.25), 100.0
-#: The least and the largest share of mu^2 of categories that are found, and the ``n mu`` a column
-#: in between: those of about a fiftieth of the rows stand out.
+#: Least and largest share of mu^2 of finding categories, and the ``n mu`` per column in between;
+#: categories with about a fiftieth of the rows then stand out.
 CATEGORY_SHARES, CATEGORY_SIGNAL = (0.01, 0.15), 350.0
-#: Of medians, of those with wide spreads, and of ends of ranges: the least and the largest share
-#: of mu^2 of all columns, and the ``n mu`` of each choice in between.
+#: Medians, medians with wide spreads, and ends of ranges: least and largest share of mu^2 of all
+#: columns, and the ``n mu`` of each choice in between.
 MEDIANS, SPREADS, EXTREMES = (0.01, 0.25, 60.0), (0.01, 0.15, 100.0), (0.02, 0.2, 400.0)
-#: The same of counts, sums and sums of squares, the ``n mu`` over the root of the columns.
+#: The same for counts, sums and sums of squares; ``n mu`` over the square root of the columns.
 MOMENTS = (0.01, 0.1, 124.0)
-#: The least share of rows beyond an end of a range.
+#: Least share of rows beyond an end of a range.
 LEAST_TAIL = 0.005
-#: How many buckets categories are hashed into that are not found, where these are more rows than
-#: so many standard deviations of the noise.
+#: Number of buckets that other categories are hashed into, if these have more rows than so many
+#: standard deviations of the noise.
 BUCKETS, REMAINDER = 32, 2.0
-#: The share of mu^2 of which buckets and ranges of numbers hold rows, and from how many standard
-#: deviations of noise on they seem to: a bucket that is left out is lost, and a range not.
+#: Share of mu^2 of counts in buckets and in ranges of numbers, and the standard deviations of
+#: noise from which each counts as occupied. A bucket that is left out is lost, a range is not.
 COUNT_SHARE, OCCUPIED = 0.05, {"buckets": 0.5, "ranges": 3.0}
-#: The powers of this number from the first to the last one, and their negatives, are the ends of
-#: ranges of numbers.
+#: Ends of ranges of numbers: powers of this base, from the first to the last exponent, and their
+#: negatives.
 _RANGE_BASE, _RANGE_POWERS = 4.0, (-5, 15)
-#: Whole numbers that columns of few values stand on, such as flags, grades and codes; the least
-#: number of rows over the noise of a count at which columns are looked at for them; and from how
-#: many standard deviations of noise on one of them holds rows, and other numbers do.
+#: Integers that columns with few values consist of, such as flags, grades and codes; least number
+#: of rows over the noise of a count at which columns are searched for them; and the standard
+#: deviations of noise from which an integer counts as occupied, and from which other numbers do.
 ATOMS, ATOM_ROWS, ATOM_DEVIATIONS = np.arange(-1.0, 21.0), 12.0, (4.0, 6.0)
-#: The share of delta at which a category that a single row brought may show.
+#: Share of delta for the event that a category of a single row is released.
 DISCLOSURE_SHARE = 0.1
-#: At most so many categories of a column are told apart by default.
+#: Largest number of categories of a column by default.
 MOST_CATEGORIES = 24
-#: Ends are so many times as far beyond the outer medians as these are from the first one: of few
-#: knots, and of more.
+#: Distance of the ends beyond the outer medians, over the distance of these from the first median,
+#: for few knots and for more.
 END_REACH = (2.0, 3.0)
-#: The largest ratio of the quartiles' distances from the median on which curves are evened out:
-#: that of a lognormal law of three.
+#: Largest ratio of the quartiles' distances from the median that scaling corrects; about that of a
+#: lognormal distribution with sigma 3.
 MOST_SKEW = 8.0
-#: The most pairs of columns, and ``n mu`` of each.
+#: Largest number of pairs of columns, and ``n mu`` per pair.
 MOST_PAIRS, PAIR_SIGNAL = 4, 5000.0
-#: The share of mu^2 of a first model, whose residuals tell pairs.
+#: Share of mu^2 of a first model, whose residuals determine the pairs.
 FIRST_SHARE = 0.1
-#: The least levels of medians that are chosen, as ends follow from them, and the most; intervals
-#: between knots at a signal of 1, to the third power.
+#: Least levels of medians that are chosen, as ends follow from them, and the most; the cube of the
+#: number of intervals between knots at a signal of 1.
 CHOSEN_LEVELS, _INTERVALS = (2, 6), 0.7
-#: The share of mu^2 of how many rows are of either of two classes, and by how many standard
-#: deviations of its noise the number of the rarer one is taken for larger.
+#: Share of mu^2 of the counts of two classes, and the standard deviations of noise that are added
+#: to the count of the rarer class.
 CLASS_SHARE, _CLASS_DEVIATIONS = 0.01, 2.0
-#: The `class_scarcity` from which on descent starts from the odds of a rare class, without
-#: momentum, and the least ``n mu`` over the number of features, and the most over both.
+#: Least `class_scarcity` at which descent starts from the odds of a rare class, without momentum;
+#: least ``n mu`` over the number of features, and the largest over both.
 RARE_SCARCITY, RARE_SIGNALS = 2.0, (70.0, 100.0)
 
 
 def knot_signal(budget, n_numeric):
-    """Return ``0.7 n mu`` over the number of columns of numbers, without noise at a mu of rows.
+    """Return ``0.7 n mu`` over the number of numeric columns.
 
-    Curves have about as many intervals as its cube root.
+    Without noise, mu is `SAMPLE_MU`. Shape functions have about its cube root of intervals.
     """
     return max(1.0, _INTERVALS * _whole_signal(budget) / n_numeric) if n_numeric else 1.0
 
 
 def curve_penalty(budget):
-    """Return the factor of the squared penalty on curves beside a mean loss.
+    """Return the factor of the squared penalty on shape functions, added to the mean loss.
 
-    None under a budget, where noise and its defaults keep them short. Without it levels with few
-    rows, or with rows of one class, would have curves of any size.
+    It is 0 under a budget, where the defaults of private fits keep coefficients small. Without
+    noise, levels with few rows or rows of one class could have coefficients of any size.
     """
     return 0.0 if budget.is_private else SAMPLE_PRECISION / budget.n_samples
 
 
 def knot_levels(signal, scarcity=1.0):
-    """Return how often the range of a column of numbers is halved, at a `knot_signal`.
+    """Return how often the range of a numeric column is halved, at a `knot_signal`.
 
-    That is over a `scarcity` of 1 or more: the number of pairs of classes, as each class has so
-    many rows fewer, or what `class_scarcity` says of two. Once at least where it would be
-    without.
+    The signal is divided by `scarcity`, at least 1: the number of pairs of classes, as each class
+    has fewer rows, or the `class_scarcity` of two classes. The division never reduces the result
+    below 1.
     """
     if signal == math.inf:
         return CHOSEN_LEVELS[1]
@@ -100,10 +100,11 @@ def knot_levels(signal, scarcity=1.0):
 
 
 def skew_error(n_samples, noise):
-    """Return a standard deviation of the logarithm of the ratio of quartiles' distances.
+    """Return the standard deviation of the log ratio of quartile distances.
 
-    Each spans ``n / 4`` ranks. The ranks of the three are off by Laplace noise of that scale, that
-    of the median on both sides, and the counts between them as those of any n rows.
+    Each distance, of a quartile from the median, spans ``n / 4`` ranks. The ranks of the three
+    quantiles have Laplace noise of scale `noise`, that of the median in both distances. The
+    counts between them also have the sampling error of n rows.
     """
     return math.sqrt(192.0 * (noise / n_samples)**2 + 8.0 / n_samples)
 
@@ -111,7 +112,8 @@ def skew_error(n_samples, noise):
 def class_log_odds(counts, noise):
     """Return the log-odds of the second of two classes.
 
-    The two `counts` have noise of a standard deviation, and noise makes no class rare.
+    `noise` is the standard deviation on the two `counts`. It is allowed for, so that noise alone
+    makes no class rare.
     """
     total = counts.sum()
     rarer = np.clip(counts.min() + _CLASS_DEVIATIONS * noise, 1.0, 0.5 * total) / total
@@ -120,17 +122,18 @@ def class_log_odds(counts, noise):
 
 
 def class_scarcity(log_odds):
-    """Return 1 over four times the variance of labels of two classes: what knots are fewer by.
+    """Return 1 over four times the variance of the labels of two classes.
 
-    Rows say so much less of a score than where both classes are as large.
+    Rows carry that much less information on a score than with classes of equal size, so there are
+    fewer knots.
     """
     return math.cosh(0.5 * log_odds)**2
 
 
 def odds_of_rare(budget, width, log_odds):
-    """Return log-odds that descent on so many features starts from, 0 where no class is rare.
+    """Return the log-odds that descent on `width` features starts from; 0 if no class is rare.
 
-    Nor where noise allows few steps, which momentum lengthens, or drowns beside all rows say.
+    It is 0 also where noise allows few steps, which need momentum, and where noise is negligible.
     """
     scarcity, (least, most) = class_scarcity(log_odds), RARE_SIGNALS
     if not budget.is_private or scarcity < RARE_SCARCITY:
@@ -139,7 +142,7 @@ def odds_of_rare(budget, width, log_odds):
 
 
 def knot_share(budget, n_choices, n_numeric, n_columns):
-    """Return the share of mu^2 of so many choices of knots."""
+    """Return the share of mu^2 of `n_choices` choices of knots."""
     least, most = KNOT_SHARES
     if not budget.is_private:
         return least
@@ -148,14 +151,14 @@ def knot_share(budget, n_choices, n_numeric, n_columns):
 
 
 def range_points():
-    """Return the ends of ranges of numbers of which nothing is known, increasing."""
+    """Return public ends of ranges of numbers, in increasing order."""
     low, high = _RANGE_POWERS
     powers = _RANGE_BASE ** np.arange(low, high + 1)
     return np.concatenate([-powers[::-1], [0.0], powers])
 
 
 def category_share(budget, n_words):
-    """Return the share of mu^2 of finding the categories of so many columns."""
+    """Return the share of mu^2 of finding the categories of `n_words` columns."""
     least, most = CATEGORY_SHARES
     if not budget.is_private:
         return least
@@ -163,17 +166,17 @@ def category_share(budget, n_words):
 
 
 def median_share(budget, n_choices):
-    """Return the share of mu^2 of so many choices of medians."""
+    """Return the share of mu^2 of `n_choices` medians."""
     return _choice_share(budget, n_choices, MEDIANS)
 
 
 def spread_share(budget, n_choices):
-    """Return the share of mu^2 of so many choices of medians and wide spreads."""
+    """Return the share of mu^2 of `n_choices` medians and wide spreads."""
     return _choice_share(budget, n_choices, SPREADS)
 
 
 def extreme_share(budget, n_choices):
-    """Return the share of mu^2 of so many ends of ranges."""
+    """Return the share of mu^2 of `n_choices` ends of ranges."""
     return _choice_share(budget, n_choices, EXTREMES)
 
 
@@ -186,9 +189,9 @@ def moment_share(budget):
 
 
 def range_tail(budget, n_choices, share, most):
-    """Return the share of rows beyond an end, of so many that share a share of mu^2.
+    """Return the share of rows beyond one of `n_choices` ends, which divide a share of mu^2.
 
-    The least that keeps clear of the end of the rows, `most` at most.
+    It is the least that keeps clear of the last row, and at most `most`.
     """
     if not n_choices:
         return most
@@ -209,18 +212,18 @@ def _choice_share(budget, n_choices, rule):
 
 @dataclass(frozen=True)
 class PairRule:
-    """How pairs of columns are chosen for a kind of model.
+    """Rule for the choice of pairs of columns, for one kind of model.
 
     Parameters
     ----------
     least : float
-        The ``n mu`` from which on some are chosen by default.
+        The ``n mu`` from which pairs are chosen by default.
     share : float
-        Of mu^2, of their choice.
+        Share of mu^2 of the choice.
     cell : float
-        The ``n mu`` of each product of features at least.
+        Least ``n mu`` per product of features.
     clip : float
-        Bound on residuals: of probabilities, or of targets in half their range.
+        Bound on residuals, of probabilities or of targets in units of half their range.
     """
 
     least: float
@@ -229,29 +232,29 @@ class PairRule:
     clip: float
 
     def count(self, budget):
-        """Return how many pairs are chosen by default."""
+        """Return the default number of pairs."""
         signal = _whole_signal(budget, PAIR_MU)
         if signal < self.least:
             return 0
         return min(MOST_PAIRS, max(1, round(signal / PAIR_SIGNAL)))
 
     def pays(self, budget, scarcity):
-        """Return whether rows at a `class_scarcity` are enough for one pair."""
+        """Return whether there are enough rows for one pair, at a `class_scarcity`."""
         return _whole_signal(budget, PAIR_MU) >= scarcity * min(self.least, PAIR_SIGNAL)
 
     def largest(self, budget):
-        """Return how many features the product of two columns may have."""
+        """Return the largest number of features that the product of two columns may have."""
         return _whole_signal(budget, PAIR_MU) / self.cell
 
 
-#: Errors of labels are noisier than those of targets.
+#: Residuals of labels are noisier than those of targets.
 CLASS_PAIRS, TARGET_PAIRS = PairRule(1e4, 0.1, 150.0, 0.5), PairRule(2e3, 0.05, 20.0, 0.3)
 
 
 def hashing_pays(budget, n_words):
-    """Return whether categories of so many columns are hashed, which costs nothing, by default.
+    """Return whether the categories of `n_words` columns are hashed by default, at no cost.
 
-    Where those of a fiftieth of the rows could not be found for the largest share.
+    They are, where the largest share would not find categories with a fiftieth of the rows.
     """
     return budget.is_private and category_share(budget, n_words) >= CATEGORY_SHARES[1]
 

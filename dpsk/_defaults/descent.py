@@ -1,6 +1,6 @@
-"""Clip, step and number of steps of descent on rows that enter linearly.
+"""Clip norm, step and number of steps of gradient descent on linear models.
 
-Measured on docs/results/defaults.md; see docs/theory/defaults.md for what each number is.
+They were measured in docs/results/defaults.md; docs/theory/defaults.md explains each number.
 """
 
 import numpy as np
@@ -15,29 +15,28 @@ __all__ = ["accelerates", "default_batch_size", "default_batches", "default_clip
 
 _FEWEST_STEPS, _MOST_PLAIN_STEPS = 8, 400
 _PLAIN_CLIP = 0.3
-#: The signals up to which all steps that are enough are made, as narrow clips flatten losses, and
-#: from which on more are made than are enough below, as what they leave of the way is to vanish.
+#: Up to the first signal, all `enough_steps` are made, as narrow clips flatten losses. From the
+#: second on, more are made, so that the optimization error vanishes.
 _FLAT_SIGNAL, _STEPS_SIGNAL = 150.0, 800.0
-#: The least share of steps in between, and by how much steps are longer at most where fewer are
-#: made than wanted, with all of them and with that share.
+#: The least share of `enough_steps` in between. Where fewer steps are made than wanted, steps are
+#: longer by at most the first factor with all of them, and the second with that share.
 _LEAST_SHARE, _MOST_STRETCH = 0.6, (1.5, 1.875)
-#: How much longer steps are from the odds of a rare class, which have no momentum.
+#: Factor of steps that start from the odds of a rare class and have no momentum.
 _RARE_STEP = 1.5
-#: Random batches: one of so many parts of the rows, and no smaller; passes over all rows by the
-#: root of the signal, and the least and the most; and so of steps.
+#: Random batches: rows over the batch size, and the least batch size; passes over the square root
+#: of the signal, the fewest and the most passes; and the fewest and the most steps.
 _BATCH_PARTS, _SMALLEST_BATCH = 5, 256
 _PASSES, _LEAST_PASSES, _MOST_PASSES = 0.4, 3.0, 10.0
 _FEWEST_BATCHES, _MOST_BATCHES = 15, 5000
 
 
 def default_clip_norm(problem, clip_norm):
-    """Return the clip norm: a share of the loss's own bound, or that bound where inf was given.
+    """Return the clip norm: a share of the loss's bound, or that bound if inf was given.
 
-    It is the bound itself where a clip would turn the loss into another, as of quantiles.
-
-    Unbounded weights and losses count with a bound of 1, and so do losses of residuals. A network
-    has no bound: 1 times that on weights clips nearly every row of an untrained one, and leaves
-    rows alone that are well fitted.
+    Losses that clipping would change into another loss, such as quantile losses, use the bound
+    itself. Unbounded weights, unbounded losses and losses of residuals count with a bound of 1. A
+    network has no bound: it uses 1 times the bound on weights. That clips nearly every row of an
+    untrained network, and no row that is fitted well.
     """
     if not problem.model.is_linear:
         return problem.usual_weight if clip_norm is None else clip_norm
@@ -51,7 +50,7 @@ def default_clip_norm(problem, clip_norm):
         share, slope, usual = _PLAIN_CLIP, slope_bound(problem), problem.model.radius
     else:
         share, usual = measured.clip_share, problem.geometry.usual_norm
-        # Where the loss turns linear says nothing of how long residuals are.
+        # The point where the loss becomes linear does not give the size of residuals.
         slope = problem.usual_weight if measured.of_residuals else (
             problem.loss.usual_share * slope_bound(problem))
     return min(share * _clip_growth(problem) * slope * usual / HEADROOM, full)
@@ -60,11 +59,10 @@ def default_clip_norm(problem, clip_norm):
 def default_step(problem, clip_norm):
     """Return the step: the inverse smoothness, and more where gradients are clipped.
 
-    Clipping flattens the loss of every row that is far from fitted, so the curvature that is
-    met is well below its supremum, as it is where a loss is straight but for a corner. That of
-    whitened rows is also spread over their directions. Where noise allows fewer steps than the
-    fewest that are made, the step shrinks with their square, as an accelerated method covers
-    ``step T^2``.
+    Clipping flattens the loss of every badly fitted row, so the actual curvature is well below
+    its supremum; the same holds for a loss that is linear except at a corner. On whitened rows,
+    curvature is also spread over all directions. Where noise allows fewer steps than the least
+    number made, the step shrinks with their square, as an accelerated method covers ``step T^2``.
     """
     smoothness = problem.loss.smoothness * problem.usual_weight * problem.model.radius**2
     clipped = clip_norm < full_clip_norm(problem)
@@ -75,7 +73,7 @@ def default_step(problem, clip_norm):
             gain = max(measured.least_gain, measured.gain / _clip_growth(problem))
             smoothness /= gain * _shrinkage(problem)
         else:
-            # Without a clip the largest curvature must be met as it is.
+            # Without clipping, the step must suit the largest curvature.
             smoothness *= 2.0 * problem.geometry.unevenness
     elif clipped or not problem.loss.clippable:
         gain = max(1.0, measured.plain_gain / _clip_growth(problem))
@@ -86,7 +84,7 @@ def default_step(problem, clip_norm):
 
 
 def default_steps(problem, clip_norm=0.0):
-    """Return the number of full-batch steps, from the noise that they will have."""
+    """Return the number of full-batch steps, from the noise of the budget."""
     whitened = problem.geometry is not None
     most = loss_defaults(problem.loss).most_steps if whitened else _MOST_PLAIN_STEPS
     made = min(_wanted_steps(problem), _enough_steps(problem, clip_norm))
@@ -96,20 +94,21 @@ def default_steps(problem, clip_norm=0.0):
 def default_batch_size(n_samples, batch_size):
     """Return the expected size of random batches.
 
-    Noise grows with the number of steps, whatever their batches; large ones let few see all rows.
+    Noise grows with the number of steps, whatever the batch size; with large batches, few steps
+    see all rows.
     """
     return min(n_samples, batch_size or max(_SMALLEST_BATCH, n_samples // _BATCH_PARTS))
 
 
 def default_batches(problem, batch_size):
-    """Return the number of steps on random batches: few passes, and more as noise allows."""
+    """Return the number of steps on random batches: few passes, and more where noise is small."""
     passes = np.clip(_PASSES * np.sqrt(problem.signal_to_noise), _LEAST_PASSES, _MOST_PASSES)
     steps = round(passes * problem.n_samples / batch_size)
     return int(np.clip(steps, _FEWEST_BATCHES, _MOST_BATCHES))
 
 
 def stretch(problem, clip_norm):
-    """Return how much longer steps are where the default number of them is less than wanted."""
+    """Return the factor that lengthens steps where fewer than wanted are made."""
     missed = _wanted_steps(problem) / _enough_steps(problem, clip_norm)
     usual, most = _MOST_STRETCH
     left = (1.0 - _share_of_steps(problem)) / (1.0 - _LEAST_SHARE)
@@ -117,10 +116,11 @@ def stretch(problem, clip_norm):
 
 
 def accelerates(problem):
-    """Return whether full-batch steps have momentum: where a clip leaves curvatures unlike.
+    """Return whether full-batch steps have momentum, by the loss.
 
-    Not from released odds of a rare class: its loss hardly curves, so nothing forgets the noise
-    that momentum adds up, and what is left of the way is short.
+    Steps that start from the released odds of a rare class have none. Their loss has little
+    curvature, which would not reduce the noise that momentum adds up, and the start is close to
+    the optimum.
     """
     if problem.geometry is None:
         return True
@@ -128,8 +128,7 @@ def accelerates(problem):
 
 
 def _enough_steps(problem, clip_norm):
-    """Return the number of clipped steps beyond which more do not pay; infinite if none is known.
-    """
+    """Return the number of clipped steps beyond which more do not help, inf if unknown."""
     enough = loss_defaults(problem.loss).enough_steps
     if enough is None or problem.geometry is None or clip_norm >= full_clip_norm(problem):
         return np.inf
@@ -138,7 +137,7 @@ def _enough_steps(problem, clip_norm):
 
 
 def _share_of_steps(problem):
-    """Return the share of steps that do where the signal lets clips be wider."""
+    """Return the share of `enough_steps` that suffices where the signal allows wider clips."""
     return float(np.clip(_FLAT_SIGNAL / problem.signal_to_noise, _LEAST_SHARE, 1.0))
 
 
@@ -147,9 +146,9 @@ def _shrinkage(problem):
 
 
 def _clip_growth(problem):
-    """Return by how much clips widen, as what they leave out is to vanish beside the noise.
+    """Return the factor that widens clip norms, so that clipping bias vanishes with the noise.
 
-    Where they leave out nothing they stay, and so do the steps that follow from them.
+    Losses that are not clipped have no such bias: the factor is 1.
     """
     if not problem.loss.clippable:
         return 1.0
@@ -168,6 +167,6 @@ def _wanted_steps(problem):
 
 
 def slope_bound(problem):
-    """Return the bound on a weighted loss's slope, with 1 for what is unbounded."""
+    """Return the bound on the slope of the weighted loss; 1 if it is unbounded."""
     slope = problem.loss.lipschitz * problem.usual_weight
     return slope if np.isfinite(slope) else 1.0

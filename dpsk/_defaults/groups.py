@@ -1,22 +1,22 @@
-"""The clip of what a group adds, and steps beside it, on rows that enter linearly.
+"""Clip norm and step of linear models with user-level privacy.
 
-Measured on docs/results/user_level_privacy.md.
+They were measured in docs/results/user_level_privacy.md.
 """
 
 from dpsk._parameters import check_clip_norm
 
 __all__ = ["default_group_clip", "group_step"]
 
-#: An average of a group's gradients is far shorter than the clip of one of them.
+#: The average gradient of a group is far shorter than the clip norm of one gradient.
 _SHARE = 0.125
-#: By how much longer steps are, as they are made of shorter averages under less noise.
+#: Largest factor of steps, as averages of groups are shorter and have less noise.
 _LONGER = 4.0
 
 
 def default_group_clip(problem, clip_norm, group_clip_norm):
-    """Return the clip norm of groups: an eighth of that of rows; None where there are none.
+    """Return the clip norm of groups: an eighth of that of rows; None without groups.
 
-    It is that of rows where a narrower one would turn the loss into another.
+    It is that of rows where a smaller clip norm would change the loss into another loss.
     """
     name = "solver_options: group_clip_norm"
     linear = problem.model.is_linear
@@ -35,9 +35,9 @@ def default_group_clip(problem, clip_norm, group_clip_norm):
 
 
 def group_step(clip_norm, group_clip):
-    """Return by how much longer steps are than those on rows: half of what noise is less by.
+    """Return the factor of steps relative to those on rows: half the reduction of the noise.
 
-    No shorter, and at most as long as was measured.
+    It is at least 1, and at most the largest factor measured.
     """
     if group_clip is None:
         return 1.0

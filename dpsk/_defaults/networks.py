@@ -1,6 +1,6 @@
-"""One rule for training networks: clip, batch, steps and their length, from public numbers.
+"""Batch size, number of steps and step of networks, from public numbers.
 
-See docs/theory/networks.md for what each number was found on.
+docs/theory/networks.md says how each number was found.
 """
 
 import math
@@ -15,42 +15,41 @@ __all__ = ["ADAPTIVE_STEP", "MANY_WEIGHTS", "MOMENTUM", "USUAL_FACTOR", "carries
            "network_step", "network_steps", "whitened_length"]
 
 MOMENTUM = 0.7
-#: From here on a thread that draws the noise of an answer costs less than it saves.
+#: From this many weights on, drawing noise in a thread of its own saves time.
 MANY_WEIGHTS = 1 << 14
 #: The step of adaptive directions, whose coordinates are about 1.
 ADAPTIVE_STEP = 5e-3
-#: What scores of two classes are multiplied by after clipped training.
+#: Factor of the scores of two classes after training with clipped gradients.
 USUAL_FACTOR = 0.65
-#: The ``n mu`` below which rows are few: for scores on whitened rows, and for predictions of
-#: targets on any.
+#: The ``n mu`` below which rows are few, for scores and for predictions of targets.
 _FEW_SIGNAL, _FEWER_SIGNAL = 40.0, 10.0
 #: The signal at which predictions of targets from many columns are half noise.
 _WIDE_SIGNAL = 2.0
-#: The most length of a usual whitened row, beside the 1 of the biases.
+#: Largest length of a usual whitened row, relative to the 1 of the biases.
 _LONGEST_ROW = 4.0
-#: The steps that a unit of signal pays for.
+#: Number of steps per unit of signal.
 _STEPS = 6.0
 _FEWEST, _MOST = 30, 2000
 _BATCH_SHARE, _SMALLEST_BATCH, _LARGEST_BATCH = 15, 256, 8192
-#: The same of whitened rows: few columns, of which the rows that are drawn say less than noise.
+#: The same for whitened rows, which have few columns, so that noise exceeds sampling error.
 _FEWEST_WHITENED, _MOST_WHITENED, _WHITENED_BATCH_SHARE = 60, 1000, 4
-#: Times the usual one, the longest step on whitened rows.
+#: The longest step on whitened rows, over the usual one.
 _LONGEST_STEP = 2.0
-#: The longest step over the inverse curvature of whitened rows; momentum would bear 11.
+#: The longest step over the inverse curvature of whitened rows; with momentum 11 is stable.
 _MOST_TURN = 2.0
-#: The ``n mu`` that the sum of steps is given at, and that at which hidden layers count whole at
-#: the latest; for few columns this many for each product of two.
+#: The ``n mu`` for which the sum of steps is given; the largest ``n mu`` at which the factor of
+#: hidden layers reaches 1; and, for few columns, that ``n mu`` per product of two columns.
 _USUAL_SIGNAL, _HIDDEN_SIGNAL, _PRODUCT_SIGNAL = 6000.0, 20000.0, 20.0
-#: The size of networks that the sum of steps is given for, by how much it is larger at most of
-#: smaller ones, on which noise is shorter, and the ``n mu`` from which on it is.
+#: The number of weights for which the sum of steps is given; the largest factor for smaller
+#: networks, which have less noise; and the ``n mu`` from which the factor applies in full.
 _USUAL_DIMENSION, _MOST_TRAVEL, _TRAVEL_SIGNAL = 7000.0, 6.0, 4000.0
 
 
 def carries_no_network(budget):
-    """Return whether rows are too few to be whitened or for many columns, from public facts.
+    """Return whether there are too few rows to train a network, from public facts.
 
-    `budget` counts the constant as a column. Noise is then most of what is learnt: its size
-    follows the length of rows, which nobody knows.
+    `budget` counts the constant as a column. A fit would then be mostly noise, whose size depends
+    on the unknown length of rows.
     """
     columns = budget.n_columns
     return (budget.is_private and budget.delta > 0
@@ -58,9 +57,10 @@ def carries_no_network(budget):
 
 
 def few_rows_factor(budget, of_scores):
-    """Return what predictions are multiplied by, as noise is most of them; 1 where it is not.
+    """Return the factor that shrinks predictions that are mostly noise; 1 where they are not.
 
-    Constants of networks mend those of targets where the released mean is noisy.
+    Predictions of targets are shrunk at fewer rows than scores, because the biases of a network
+    correct a noisy mean of targets.
     """
     if not (budget.is_private and budget.delta > 0):
         return 1.0
@@ -69,16 +69,16 @@ def few_rows_factor(budget, of_scores):
         return FEW_ROWS_FACTOR
     if of_scores or not are_many(budget.n_columns):
         return 1.0
-    # Rows are not whitened, and noise has a part of its own in every column.
+    # Rows are not whitened, and every column adds its own noise.
     return budget.signal_to_noise / (budget.signal_to_noise + _WIDE_SIGNAL)
 
 
 def hidden_scale(problem):
-    """Return the factor of what hidden layers say beside a linear path.
+    """Return the factor of the hidden layers' output, which is added to a linear path.
 
-    ``n mu / min(20000, 20 (p + 1)^2)`` for p columns, at most 1. What noise makes of hidden layers
-    is a random function whose size falls with the square of the factor; of few columns even few
-    rows tell more than a line.
+    It is ``n mu / min(20000, 20 (p + 1)^2)`` for p columns, at most 1. Noise makes hidden layers
+    a random function, whose size falls with the square of the factor. With few columns, even few
+    rows show more than a linear function.
     """
     products = (problem.model.n_features + 1)**2
     whole = min(_HIDDEN_SIGNAL, _PRODUCT_SIGNAL * products)
@@ -91,9 +91,9 @@ def whitened_length(n_features):
 
 
 def network_batch_size(problem, batch_size):
-    """Return the expected batch size: a 15th of the rows, a quarter of whitened ones.
+    """Return the expected batch size: a 15th of the rows, or a quarter of whitened rows.
 
-    Less of whitened ones where more steps are made. Within [256, 8192].
+    On whitened rows it is smaller where more steps are made. It is within [256, 8192].
     """
     share = _BATCH_SHARE
     if problem.geometry is not None:
@@ -103,14 +103,15 @@ def network_batch_size(problem, batch_size):
 
 
 def network_iterate(problem):
-    """Return which iterates are averaged, a key of ITERATES."""
+    """Return which iterates are averaged: a key of ITERATES."""
     return "tail" if problem.geometry is None else "half"
 
 
 def network_steps(problem):
     """Return the number of steps: ``6 n mu / sqrt(d)`` within [30, 2000].
 
-    On whitened rows the travel over the usual step, or one that is stable, within [60, 1000].
+    On whitened rows it is the sum of steps over the usual step, or over the longest stable one,
+    within [60, 1000].
     """
     if problem.geometry is None:
         return int(np.clip(np.round(_wanted_steps(problem)), _FEWEST, _MOST))
@@ -119,12 +120,11 @@ def network_steps(problem):
 
 
 def network_step(problem, clip_norm, n_steps):
-    """Return the step: the loss's over the clip norm, less where noise allows fewer steps.
+    """Return the step: that of the loss over the clip norm, less where noise allows fewer steps.
 
-    The noise that T steps of length s leave in theta has norm of about
-    ``2 s C T sqrt(d) / (n mu)``, whatever the batch: on whitened rows the sum of steps, the
-    travel, follows the budget. Beside a strong penalty steps are shorter, as longer ones would
-    diverge.
+    The noise of T steps of length s in theta has a norm of about ``2 s C T sqrt(d) / (n mu)``,
+    whatever the batch size. Therefore the budget determines the sum of steps on whitened rows.
+    With a strong penalty, steps are shorter, as longer ones would diverge.
     """
     usual = loss_defaults(problem.loss).network_step
     if problem.geometry is None:
@@ -141,9 +141,9 @@ def _wanted_steps(problem):
 
 
 def _stable_step(problem):
-    """Return the longest step on whitened rows, times the clip norm, that curvature bears.
+    """Return the longest stable step on whitened rows, times the clip norm.
 
-    Over few columns it is large in every one of them.
+    The fewer the columns, the larger the curvature in each of them.
     """
     n_features = problem.model.n_features
     curvature = problem.loss.smoothness * whitened_length(n_features)**2
@@ -151,9 +151,9 @@ def _stable_step(problem):
 
 
 def _longer_travel(problem):
-    """Return by how much steps on whitened rows add up to more than those of a usual network.
+    """Return the factor of the sum of steps on whitened rows, for networks smaller than usual.
 
-    The noise that they leave grows with the root of the dimension.
+    The noise of these steps grows with the square root of the dimension.
     """
     room = min(1.0, problem.n_samples * problem.mu / _TRAVEL_SIGNAL)
     room *= math.sqrt(_USUAL_DIMENSION / problem.model.dimension)

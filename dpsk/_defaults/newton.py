@@ -1,4 +1,4 @@
-"""Clips and steps of Newton's method; see docs/theory/newton.md."""
+"""Clip norms and steps of Newton's method; see docs/theory/newton.md."""
 
 import math
 
@@ -12,25 +12,25 @@ from dpsk._problem import full_clip_norm
 __all__ = ["HESSIAN_SHARE", "curvature_clip", "first_step", "hessians_are_sharp", "longest_step",
            "newton_clip_norm", "newton_steps"]
 
-#: Of mu^2, for all Hessians.
+#: Share of mu^2 of all Hessians.
 HESSIAN_SHARE = 0.2
 _STEPS = 6, 8
-#: The signal from which on there are more steps, one each time that it doubles.
+#: From this signal on, each doubling adds a step.
 _PLENTY = 500.0
-#: The same of sharp Hessians, and how often it is to double.
+#: Fewest and most steps with accurate Hessians, and the number of doublings that add a step.
 _SHARP_STEPS, _DOUBLINGS = (7, 12), 2.0
-#: Of a sharp Hessian the edge of the noise is far below usual eigenvalues: its signal over that
-#: of a gradient is the root of the number of columns. From the first number on a fit without
-#: narrow clips is no worse at decisions either.
+#: Least signals of accurate Hessians, whose noise is far below usual eigenvalues. The second is
+#: multiplied by the square root of the number of columns. From the first on, a fit without narrow
+#: clips makes decisions no worse.
 _SHARP_SIGNAL, _HESSIAN_SIGNAL = 1500.0, 60.0
-#: The bound on a row's curvature over what that of a usual row may be.
+#: Bound on a row's curvature, over the largest of a usual row.
 _CURVATURE_REACH = 4.0
-#: Scores of usual rows change by no more in a step.
+#: Largest change of the scores of usual rows in one step.
 _MOST_CHANGE = 2.0
 
 
 def newton_steps(problem):
-    """Return the number of gradients: more where what is left of the way shows beside noise."""
+    """Return the number of gradients: more where noise is small against optimization error."""
     if hessians_are_sharp(problem):
         fewest, most = _SHARP_STEPS
         more = int(math.log2(problem.signal_to_noise / _SHARP_SIGNAL) / _DOUBLINGS)
@@ -41,29 +41,29 @@ def newton_steps(problem):
 
 
 def hessians_are_sharp(problem):
-    """Return whether there is signal for Hessians to be good for more than a step."""
+    """Return whether the signal makes Hessians accurate enough for more than one step."""
     columns = problem.model.shape[0]
     return problem.signal_to_noise >= max(_SHARP_SIGNAL, _HESSIAN_SIGNAL * math.sqrt(columns))
 
 
 def first_step(problem):
-    """Return the inverse curvature at the start, of rows that vary alike."""
+    """Return the inverse curvature at the start, for rows that vary equally in all directions."""
     curvature = problem.loss.smoothness * problem.usual_weight * _mean_square(problem)
     if problem.geometry is not None:
-        # Half of the largest curvature does for a step.
+        # For one step, half of the largest curvature suffices.
         curvature *= max(1.0, 0.5 * problem.geometry.unevenness)
     return 1.0 / curvature
 
 
 def longest_step(problem):
-    """Return the length of steps that change scores of usual rows by as much as they may."""
+    """Return the length of steps that change scores of usual rows by the most allowed."""
     return _MOST_CHANGE / math.sqrt(_mean_square(problem))
 
 
 def newton_clip_norm(problem, clip_norm):
-    """Return the clip norm: `clip_norm`, or that of usual rows, or the one of descent if wider.
+    """Return `clip_norm`, or the larger of the slope of usual rows and the default of descent.
 
-    It is what the loss implies at most.
+    It is at most the bound that the loss implies.
     """
     by_descent = default_clip_norm(problem, clip_norm)
     if clip_norm is not None or loss_defaults(problem.loss).of_residuals:
@@ -73,9 +73,9 @@ def newton_clip_norm(problem, clip_norm):
 
 
 def curvature_clip(problem, bound):
-    """Return the bound on a row's curvature: `bound`, or what widens as the clip of gradients.
+    """Return the bound on a row's curvature: `bound`, or one that widens like the clip norm.
 
-    It is what the loss implies at most.
+    It is at most the bound that the loss implies.
     """
     if bound is None:
         widening = newton_clip_norm(problem, None) / (slope_bound(problem) * _usual_norm(problem))

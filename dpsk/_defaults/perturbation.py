@@ -1,4 +1,4 @@
-"""Ridge, clip and tolerance of objective perturbation, measured on docs/results/auto_choice.md."""
+"""Defaults of objective perturbation; see docs/results/auto_choice.md."""
 
 import math
 
@@ -11,18 +11,18 @@ __all__ = ["fine_tolerance", "perturbation_clip", "perturbation_ridge", "second_
 
 #: The determinants may take up to this share of epsilon.
 _MOST_DETERMINANT = 0.5
-#: Share of epsilon, and of mu, for the noise that hides how the exact minimizer was missed.
+#: Share of epsilon, and of mu, for the noise that hides the error of the minimizer.
 _PURE_TAIL, _TAIL = 0.01, 0.1
-#: Norms of coefficients that the ridge is fitted to, over that of the rows.
+#: Largest norm of coefficients that the ridge is chosen for, over one divided by that of the rows.
 _PLAIN_REACH, _WHITENED_REACH = 30.0, 10.0
-#: Where the ridge has the curvature of the loss times this, the second noise is a tenth.
+#: Tolerance over the product of the second budget and the scale of b, for a second noise of 0.1 b.
 _HIDDEN = 0.05
-#: Rounding leaves the mean of gradients about so many clip norms of error.
+#: Rounding error of the mean gradient, about this many clip norms.
 _FINEST = 2.0**-40
 
 
 def perturbation_clip(problem, clip_norm=None):
-    """Return the clip norm: with a ridge the bound of loss and rows, where they imply one."""
+    """Return the clip norm; with an l2 penalty, the bound that loss and rows imply, if finite."""
     full = full_clip_norm(problem)
     if clip_norm is None and problem.penalty.strong_convexity > 0 and np.isfinite(full):
         return full
@@ -30,20 +30,20 @@ def perturbation_clip(problem, clip_norm=None):
 
 
 def perturbation_ridge(problem, clip_norm, ridge=None):
-    """Return the ridge that is minimized: `ridge`, or a fitted one, or more where it must be."""
+    """Return the ridge of the objective: `ridge` or a default, and at least the necessary one."""
     fitted = _fitted_ridge(problem, clip_norm) if ridge is None else ridge
     return max(fitted, problem.penalty.strong_convexity, _least_ridge(problem))
 
 
 def second_noise(problem):
-    """Return the price of the second noise."""
+    """Return the privacy budget of the second noise: an epsilon if delta is 0, else a mu."""
     if problem.delta == 0:
         return _PURE_TAIL * problem.epsilon
     return _TAIL * problem.mu
 
 
 def _noise_scale(problem, clip_norm):
-    """Return about the scale of b, and the length that b has."""
+    """Return the approximate scale of b, and its approximate norm."""
     dimension = problem.model.dimension
     if problem.delta == 0:
         scale = 2.0 * clip_norm / problem.epsilon
@@ -55,7 +55,7 @@ def _noise_scale(problem, clip_norm):
 def _least_ridge(problem):
     """Return the ridge at which determinants take their largest share of epsilon.
 
-    It is no less than what rounding in predictions, d u R a unit of theta, cannot outweigh.
+    It is large enough to outweigh rounding in predictions, which is d u R per unit of theta.
     """
     share = math.expm1(min(600.0, _MOST_DETERMINANT * problem.epsilon))
     resolved = (problem.model.dimension + 8.0) * 2.0**-43
@@ -63,11 +63,11 @@ def _least_ridge(problem):
 
 
 def _fitted_ridge(problem, clip_norm):
-    """Return the ridge that holds coefficients to a reach against the pull of b.
+    """Return the ridge that limits the norm of coefficients under the pull of b.
 
-    Where the pull is not small beside the clip norm the reach is shorter, so that noise never
-    costs much more than coefficients of zero would. A penalty shortens it too: what it allows
-    is worth no more than the loss at zero.
+    Where the pull is not small relative to the clip norm, the limit is lower, so that noise never
+    costs much more than zero coefficients would. A penalty lowers the limit too: coefficients
+    whose penalty exceeds the loss at zero are no better than zero.
     """
     radius, alpha = problem.model.radius, problem.penalty.strong_convexity
     reach = (_PLAIN_REACH if problem.geometry is None else _WHITENED_REACH) / radius
@@ -78,8 +78,10 @@ def _fitted_ridge(problem, clip_norm):
 
 
 def fine_tolerance(problem, clip_norm, ridge):
-    """Return a tolerance whose noise is a tenth of that of b where the loss is as curved as
-    it can be in all directions alike."""
+    """Return the tolerance at which the second noise is a tenth of b.
+
+    This holds for a loss of the largest curvature that is equal in all directions.
+    """
     curved = 1.0 + problem.smoothness / (problem.model.dimension * ridge)
     scale = _noise_scale(problem, clip_norm)[0] / problem.n_samples
     finest = max(_FINEST, problem.n_samples * 2.0**-53) * clip_norm

@@ -1,4 +1,4 @@
-"""Predicted excess risks of solvers, functions of public facts."""
+"""Predicted excess risks of solvers, as functions of public facts."""
 
 import math
 
@@ -13,26 +13,26 @@ __all__ = ["FORGOTTEN", "MOST_LAST_STEPS", "RISKS", "ridge_outweighs_noise", "si
 
 #: Curvature of the mean loss in an ordinary direction over ``beta / d``.
 _SPREAD = 0.5
-#: The last iterate is released where the start has this share in it, or after so many steps.
+#: The last iterate is released when the start has this share in it, or after so many steps.
 FORGOTTEN, MOST_LAST_STEPS = 1e-3, 2000
-#: The risk of what is left of the start, over that at zero.
+#: Risk of the remaining share of the start, over the risk at zero.
 _REMEMBERED = 0.3
-#: Of descent on whitened rows: the variance over that of one release at the minimizer.
+#: Variance of descent on whitened rows, over that of one noisy gradient at the minimizer.
 _WHITENED = 7.0
-#: The same of Newton's method.
+#: The same for Newton's method.
 _NEWTON = 3.0
-#: Hessians are worth their time up to so many columns.
+#: With more columns, Hessians take too much time.
 _MOST_HESSIAN = 400
-#: Its clip over the slope where the signal is not ample.
+#: Clip norm of descent over the slope, where the signal is not ample.
 _NARROW = 0.3
-#: A usual row over the longest.
+#: Norm of a usual row over that of the longest.
 _USUAL_ROW = 1.0 / 3.0
-#: The most that a stronger ridge costs, in slopes: coefficients of zero are not far worse.
+#: Largest cost of a stronger ridge, in slopes: coefficients of zero are not far worse.
 _MOST_BIAS = 0.2
 
 
 def signal(problem):
-    """Return S, the size of a mean over that of its noise."""
+    """Return the signal-to-noise ratio S of a mean."""
     n_samples, dimension = problem.n_samples, problem.model.dimension
     if problem.delta == 0:
         return n_samples * problem.epsilon / dimension
@@ -40,7 +40,7 @@ def signal(problem):
 
 
 def ridge_outweighs_noise(problem):
-    """Return whether ``alpha S > L``, with which the last iterate alone is a good release."""
+    """Return whether ``alpha S > L``, so that the last iterate alone is accurate enough."""
     return problem.penalty.strong_convexity * signal(problem) > problem.lipschitz
 
 
@@ -49,22 +49,22 @@ def _bounds_slope(problem):
 
 
 def _ridge(problem):
-    """Return the curvature of an l2 penalty, 0 for any other and where there is none."""
+    """Return the curvature of an l2 penalty; 0 for any other penalty or none."""
     return problem.penalty.strong_convexity if problem.penalty.is_smooth else 0.0
 
 
 def _slope(problem):
-    """Return what stands for L where the loss itself bounds no gradient."""
+    """Return L, or the radius of the rows if the loss does not bound gradients."""
     return problem.lipschitz if np.isfinite(problem.lipschitz) else problem.model.radius
 
 
 def _usual_slope(problem):
-    """Return the same at rows of a usual length, whatever the bound on them."""
+    """Return the slope for rows of usual length, whatever their bound."""
     return _slope(problem) * min(1.0, math.sqrt(2.0) / problem.model.radius)
 
 
 def _whitened_noise(problem):
-    """Return what one release at the minimizer costs on whitened rows, in excess risk."""
+    """Return the excess risk from one noisy gradient at the minimizer, on whitened rows."""
     curvature = problem.loss.smoothness * problem.usual_weight / problem.model.dimension
     return (_usual_slope(problem) / signal(problem))**2 / curvature
 
@@ -74,9 +74,9 @@ def _ordinary_curvature(problem):
 
 
 def gd_risk(problem):
-    """Noise of steps that stop early, or that a ridge forgets, and the bias of clipping.
+    """Return the risk of gradient descent: noise and clipping bias.
 
-    Whitened rows are as long as usual ones, whatever the bound on them.
+    Early stopping or a ridge limits the noise. Whitened rows are as long as usual ones.
     """
     if problem.delta == 0:
         return math.inf
@@ -88,19 +88,19 @@ def gd_risk(problem):
     noise = min(3.0 * relative / size, 0.9 * (_slope(problem) / size)**2 / alpha)
     if whitens:
         noise = min(noise, _WHITENED * _whitened_noise(problem))
-    # Clipped gradients are shorter but the stationary point is another.
+    # Clipping shortens gradients but moves the stationary point.
     bias = 0.03 * relative * min(1.0, 0.05 * problem.smoothness / (0.25 * alpha))
     return noise + _clipped(problem) * bias
 
 
 def _clipped(problem):
-    """Return how much a clip that widens with the signal still takes, 1 where it is narrow."""
+    """Return the remaining effect of a clip that widens with the signal; 1 where it is narrow."""
     widening = math.sqrt(max(1.0, problem.signal_to_noise / AMPLE_SIGNAL))
     return max(0.0, 1.0 - _NARROW * widening) / (1.0 - _NARROW)
 
 
 def newton_risk(problem):
-    """Noise of the last of a few steps, where there is signal for Hessians too."""
+    """Return the risk of Newton's method: noise of the last step, if Hessians are accurate."""
     loss, columns = problem.loss, problem.model.shape[0]
     if loss.vector_output or not (loss.is_likelihood and _bounds_slope(problem)):
         return math.inf
@@ -112,8 +112,7 @@ def newton_risk(problem):
 
 
 def last_iterate_risk(problem):
-    """The stationary variance of steps priced at what they do not forget, and a start that is not.
-    """
+    """Return the risk of the last iterate: stationary variance, and bias from the start."""
     alpha = _ridge(problem)
     if alpha == 0 or problem.delta == 0 or not _bounds_slope(problem):
         return math.inf
@@ -123,21 +122,24 @@ def last_iterate_risk(problem):
 
 
 def output_perturbation_risk(problem):
-    """Noise on the minimizer; without a ridge nothing else helps at delta = 0."""
+    """Return the risk of output perturbation: noise on the minimizer.
+
+    Without a ridge it is the last resort at delta = 0.
+    """
     if not _bounds_slope(problem):
         return math.inf
     alpha, noise = _ridge(problem), 2.0 * problem.lipschitz / signal(problem)
     if alpha == 0:
-        # Only where no other solver runs; the risk is then what it is.
+        # A huge finite risk: chosen only where no other solver runs.
         return 1e300 if problem.delta == 0 else math.inf
     return 0.5 * (alpha + _ordinary_curvature(problem)) * (noise / alpha) ** 2
 
 
 def objective_perturbation_risk(problem):
-    """Noise of the minimizer's linear term, and the bias of the ridge that answers it."""
+    """Return the risk of objective perturbation: noise, and bias of the ridge against it."""
     penalty = problem.penalty
     plain = penalty.is_smooth and penalty.smoothness == penalty.strong_convexity
-    # Without a penalty noisy gradients may whiten the rows, which is better.
+    # Without a penalty, noisy gradients on whitened rows are better.
     unpenalized = problem.delta > 0 and penalty.strong_convexity == 0
     if not plain or unpenalized or problem.loss.vector_output or \
             not np.isfinite(problem.smoothness):
@@ -146,10 +148,10 @@ def objective_perturbation_risk(problem):
     ridge = perturbation_ridge(problem, clip_norm)
     alpha, curvature = _ridge(problem), _ordinary_curvature(problem)
     if problem.model.radius > math.sqrt(2.0):
-        # Rows are seldom brought to a norm other than 1: another bound is that of the longest.
+        # A bound other than that of unit rows is usually the norm of the longest row.
         curvature *= _USUAL_ROW**2
     noise = 2.0 * min(clip_norm, full_clip_norm(problem)) / signal(problem)
-    # The minimizer is no Gaussian mechanism: its loss is bounded at a price.
+    # The minimizer is not a Gaussian mechanism; its privacy proof costs a factor.
     price = 1.5 if problem.delta > 0 else 1.2
     variance = price * (noise / (ridge + curvature)) ** 2
     slope = _slope(problem) / problem.model.radius

@@ -1,4 +1,4 @@
-"""Defaults of the saddle solvers: functions of public facts."""
+"""Defaults of the saddle solvers, as functions of public facts."""
 
 import math
 from dataclasses import replace
@@ -7,20 +7,20 @@ from dpsk._defaults.losses import saddle_defaults
 
 __all__ = ["configured_differences", "configured_saddle"]
 
-#: Of n mu / sqrt(dimension): below it linear scores take shorter and fewer steps by differences.
+#: Below this ``n mu / sqrt(dimension)``, linear scores take shorter and fewer difference steps.
 _QUIET = 80.0
 
 
 def configured_saddle(solver, problem):
     """Return `solver` with every None filled.
 
-    Networks: batches of 2048 rows; with ``r = n mu / sqrt(parameters)`` at the budget's mu and
-    ``k = sqrt(r / 25)`` within [1/2, 3], ``300 k`` steps that start at ``2 k`` over the clip
-    norm, or at 2.5 over it and over the mean weight of a row where that is less. Noise then
-    moves the parameters by about as much at every budget. Linear scores: full batches, as many
-    steps and steps as large as was measured of the loss. Clips and dual steps are
-    the loss's. Steps are shorter where a penalty or the dual set's own term is so strong that
-    longer ones would diverge.
+    Networks use batches of 2048 rows. Let ``r = n mu / sqrt(parameters)`` at the budget's mu, and
+    ``k = sqrt(r / 25)`` within [1/2, 3]. They take ``300 k`` steps, which start at the smaller of
+    ``2 k`` and 2.5 over the mean weight of a row, divided by the clip norm. Noise then moves the
+    parameters by about as much at every budget. Linear scores use full batches, with the number
+    and the size of steps measured for the loss. Clip norms and dual steps are those of the loss.
+    Steps are shorter where the penalty or the term of the dual set is so strong that longer ones
+    would diverge.
     """
     linear = problem.model.is_linear
     own = saddle_defaults(problem.loss, True) if linear else _network_defaults(problem)
@@ -40,10 +40,11 @@ def configured_saddle(solver, problem):
 def configured_differences(solver, problem, work):
     """Return `solver`, whose rounds take the work of `work` steps, with every None filled.
 
-    The loss's share of the first step of `configured_saddle`, usually a quarter because the noise
-    of a base stays in all of its period, and its steps over `work` as rounds. For linear scores,
-    with ``k = min(1, n mu / (80 sqrt(parameters)))``, ``k**2`` times that step and ``k`` times
-    those rounds, at least 4: where rows are few, a direction of noise would be followed for long.
+    The first step is a share, given by the loss, of that of `configured_saddle`. It is usually a
+    quarter, because the noise of a base stays in all of its period. The number of rounds is that
+    of steps over `work`. For linear scores, with ``k = min(1, n mu / (80 sqrt(parameters)))``, the
+    step is multiplied by ``k**2`` and the rounds by ``k``, with at least 4 rounds. With few rows,
+    steps would otherwise follow a direction of noise for long.
     """
     filled = configured_saddle(solver, problem)
     k = min(1.0, _signal(problem) / _QUIET) if problem.model.is_linear else 1.0
@@ -59,7 +60,7 @@ def _signal(problem):
 
 
 def _network_defaults(problem):
-    """Return the loss's defaults for networks, with gain and max_iter of public numbers."""
+    """Return the loss's defaults for networks, with gain and max_iter from public numbers."""
     k = min(3.0, max(0.5, math.sqrt(_signal(problem) / 25.0)))
     # Longer steps would overshoot, whatever the noise.
     gain = min(2.0 * k, 2.5 / problem.loss.mean_weight)
@@ -67,6 +68,6 @@ def _network_defaults(problem):
 
 
 def _dual_step(problem, step):
-    """Return the dual step, no longer than the public term of the dual variable bears."""
+    """Return the dual step, at most the inverse curvature of the term of the dual set."""
     curvature = problem.loss.dual_set.curvature
     return min(step, 1.0 / curvature) if curvature else step

@@ -1,4 +1,4 @@
-"""How trees grow, from public facts; docs/results/trees.md."""
+"""Defaults of decision trees and forests, from public facts; see docs/results/trees.md."""
 
 import math
 
@@ -10,55 +10,54 @@ __all__ = ["BAG", "BINS_SHARE", "CANDIDATES", "CANDIDATE_LEVELS", "CLIP_WIDTH", 
            "SPREAD", "forest_levels", "has_chosen_splits", "has_drawn_candidates", "n_levels",
            "n_trees", "scale_share"]
 
-#: The share of mu^2 of bins.
+#: Share of mu^2 of bins.
 BINS_SHARE = 0.1
-#: Bins of equal width between declared bounds.
+#: Number of bins of equal width between declared bounds.
 EVEN_BINS = 32
-#: Of the tree's mu^2: the least and the largest share of the mean and the spread of targets, and
-#: the ``n mu`` at which it would be all; of what is left those of splits, and of sums of inner
-#: nodes.
+#: Shares of the trees' mu^2. Of the mean and spread of targets: least, largest, and the ``n mu``
+#: at which they would take all. Then of splits, and of sums of inner nodes, in the remaining
+#: budget.
 SCALE_SHARES, CUT_SHARE, LEVEL_SHARE = (0.04, 0.6, 90.0), 0.4, 0.1
-#: The clip on targets about their mean over the end of the octave in which most distances from it
-#: lie, of a normal law three standard deviations; and that of a choice of splits over this.
+#: Clip on targets about their mean, over the end of the octave with most distances from it; for a
+#: normal distribution it is three standard deviations. Then the clip for splits, over this clip.
 CLIP_WIDTH, REACH = 2.0, 1.3 / 3.0
-#: A node starts from its parent's mean, which counts as so many rows: a constant, and deviations
-#: of the noise on its own count.
+#: The mean of a node is shrunk to its parent's, which counts as this many rows: a constant, plus
+#: a multiple of the noise on the count of the node.
 RIDGE = 1.0, 1.0
-#: Splits are dropped of which both sides differ by less than so many deviations of their noise.
+#: A split is pruned if its sides differ by less than this many standard deviations of noise.
 PRUNED = 0.25
-#: The least and the largest number of levels.
+#: Least and largest default number of levels, and the largest allowed.
 LEVELS, MOST_LEVELS = (4, 8), 8
-#: Of numbers there are fewer than this many levels for few rows: at this ``n mu`` none, at twice
-#: that one, and so on.
+#: Trees for regression have fewer levels with few rows: none at this ``n mu``, one at twice that,
+#: two at four times.
 QUESTION_SIGNAL = 64.0
 
-#: Of a tree of few rows: the ``n mu`` below which it is one of those that are drawn publicly, how
-#: many these are of every depth, and the most levels; the share of the choice among them and among
-#: the classes of their leaves, of mu^2 and of a pure epsilon; and how much such a class counts.
+#: Classification with few rows: below this ``n mu`` a tree is chosen among publicly drawn ones,
+#: this many per depth, with at most so many levels. Then the share of the choice of the tree and
+#: of its leaf classes, of mu^2 and of a pure epsilon, and the weight of such a class in a mean.
 CANDIDATE_SIGNAL, CANDIDATES, CANDIDATE_LEVELS = 300.0, 100, 5
 LABEL_SHARE, PURE_LABEL_SHARE, LABEL_TRUST = 0.7, 0.85, 0.5
 
-#: Of forests: the variance of means about their parents', the least share of a class, and the
-#: ``n mu`` over the root of the number of trees from which on splits are chosen; of k classes
-#: over half of k^2.
+#: Forests: the variance of means about their parents', and the least share of a class. Then the
+#: ``n mu`` over the square root of the number of trees from which splits are chosen; k classes
+#: multiply it by ``k^2 / 2``.
 SPREAD, LEAST_SHARE, CHOSEN_SIGNAL = 0.5, 0.01, 140.0
-#: Share of the trees' mu^2 of the root that all trees of drawn splits have.
+#: Share of the trees' mu^2 of the root, which all trees with drawn splits have in common.
 ROOT_SHARE = 0.15
-#: The least and the largest number of trees, and the ``n mu`` of one: of drawn and chosen splits.
+#: Least and largest number of trees, and ``n mu`` per tree, for drawn and for chosen splits.
 DRAWN_TREES, DRAWN_SIGNAL = (10, 40), 8.0
 CHOSEN_TREES, TREE_SIGNAL = (2, 8), 2000.0
-#: Without noise one tree is as deep as at this mu, as rows are a sample, and those of a forest
-#: differ by their rows: how many there are, the share of rows of each, and the number of knots of
-#: a column.
+#: Without noise rows are still a sample: one tree is as deep as at this mu. Trees of a forest
+#: differ by their rows: the number of trees, the share of rows of each, and knots of a column.
 NOISELESS_MU, BAGGED_TREES, BAG, NOISELESS_KNOTS = 8.0, 40, 0.63, 65
-#: The least number of levels of drawn splits.
+#: Least number of levels of drawn splits.
 DRAWN_LEVELS = 2
 
 
 def n_levels(budget, scaled):
-    """Return how many questions a tree asks one after another: more where noise hides less.
+    """Return the number of levels of a tree: more where noise is smaller.
 
-    `scaled` is whether targets are numbers.
+    `scaled` says whether targets are numbers.
     """
     signal = _signal(budget) if budget.is_private else NOISELESS_MU * budget.n_samples
     usual = _levels(signal, LEVELS[0])
@@ -66,12 +65,12 @@ def n_levels(budget, scaled):
 
 
 def has_drawn_candidates(budget):
-    """Return whether a tree of classes is one of some that are drawn publicly."""
+    """Return whether a classification tree is chosen among publicly drawn ones."""
     return _signal(budget) < CANDIDATE_SIGNAL
 
 
 def has_chosen_splits(budget, n_classes, count=None):
-    """Return whether a forest of so many trees has splits that are chosen under noise."""
+    """Return whether a forest of `count` trees chooses its splits privately."""
     count = count or _trees(_signal(budget), CHOSEN_TREES, TREE_SIGNAL)
     return _signal(budget) >= CHOSEN_SIGNAL * max(1.0, n_classes**2 / 2.0) * math.sqrt(count)
 
@@ -79,7 +78,7 @@ def has_chosen_splits(budget, n_classes, count=None):
 def scale_share(budget):
     """Return the share of the mean and the spread of targets: larger for fewer rows.
 
-    None without noise, where no bound is needed.
+    It is 0 without noise, where no bound is needed.
     """
     if not budget.is_private:
         return 0.0
@@ -88,7 +87,7 @@ def scale_share(budget):
 
 
 def n_trees(budget, chosen):
-    """Return how many trees a forest has."""
+    """Return the number of trees of a forest."""
     if not budget.is_private:
         return BAGGED_TREES
     rule = (CHOSEN_TREES, TREE_SIGNAL) if chosen else (DRAWN_TREES, DRAWN_SIGNAL)
@@ -99,7 +98,7 @@ def forest_levels(budget, n_classes, count, chosen):
     """Return the depth of the trees of a forest."""
     if chosen:
         return _levels(_signal(budget) / math.sqrt(count), LEVELS[0])
-    # Noise of drawn splits averages out over trees, and each class has a part of the rows.
+    # Noise averages out over trees with drawn splits, and each class has only part of the rows.
     return _levels(2.0 * _signal(budget) / max(n_classes, 2), DRAWN_LEVELS)
 
 

@@ -1,4 +1,4 @@
-"""Defaults of values of states: docs/results/temporal_differences.md says what they rest on."""
+"""Defaults of policy evaluation, measured in docs/results/temporal_differences.md."""
 
 import math
 
@@ -9,14 +9,14 @@ BANDWIDTH = 2.6
 #: Random features without a budget.
 NOISELESS_FEATURES = 256
 _FEWEST, _MOST = 8, 512
-#: Discounts up to which the fixed point stands the noise of its moments.
+#: Largest discount at which solving for the fixed point tolerates the noise of its moments.
 _SHORT_DISCOUNT = 0.75
 
 
 def feature_count(n_units, mu):
-    """Return the number of random features, even: about the root of ``n mu``.
+    """Return the number of random features, even: about the square root of ``n mu``.
 
-    More of them make noise larger in operator norm beside moments that stay as they are.
+    With more features the operator norm of the noise grows, while that of the moments does not.
     """
     if not math.isfinite(mu):
         return NOISELESS_FEATURES
@@ -26,8 +26,8 @@ def feature_count(n_units, mu):
 def values_solver(gamma, plain):
     """Return the name of the solver that "auto" stands for.
 
-    Solving for the fixed point multiplies the noise of its moments by the horizon; steps do not,
-    at the price of time. `plain` says that values are linear, under noise, and single transitions
-    what is protected: of others steps were not found to be better.
+    Solving for the fixed point multiplies the noise of its moments by the horizon. Steps do not,
+    but take more time. `plain` says that values are linear, the fit is private, and single
+    transitions are protected; in other cases, steps were not found to be better.
     """
     return "td" if plain and gamma > _SHORT_DISCOUNT else "lstd"

@@ -1,4 +1,4 @@
-"""Releases before and after the solver's own. A new one is one file and one line here."""
+"""Stages before and after the solver. A new stage is one file and one line here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dpsk._stages.temperature_scaling import TemperatureScaling
 from dpsk._stages.usual_temperature import FewRows, UsualTemperature
 from dpsk._stages.whitening import UnitNorm, Whitening
 
-#: What maps the rows of a linear model, by the name that `precondition` takes.
+#: Stages that map the rows of a linear model, by the value of `precondition`.
 ROW_STAGES = {
     "unit_norm": UnitNorm,
     "whitening": Whitening,

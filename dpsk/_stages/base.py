@@ -1,4 +1,4 @@
-"""Base class of stages: releases before or after the solver's own."""
+"""Base class of stages: private steps before or after the solver."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ __all__ = ["RowStage", "Stage"]
 
 
 class Stage(ABC):
-    """One vertical slice of a fit: when it applies, what it declares, releases and undoes.
+    """One step of a fit: when it applies, its privacy cost, its release and its inverse.
 
-    A stage is made for one fit and dropped with it; `value` is what it leaves on the estimator.
+    A stage is created for one fit and discarded after it; only `value` stays on the estimator.
 
     Attributes
     ----------
     attribute : str or None
-        The fitted attribute that it sets. None: what it released shows in others.
+        Name of the fitted attribute that the stage sets. None: other attributes show its result.
     comes_last : bool
-        Whether it follows the solver.
+        Whether the stage runs after the solver.
     without_noise : bool
-        Whether a fit without noise has it too, as its objective follows from what it finds.
+        Whether a fit without noise runs the stage too, because the objective depends on it.
     takes_groups : bool
-        Whether every group of rows counts in its release as one row may.
+        Whether a group of rows may contribute to its release as much as one row.
     value : object
-        What the attribute holds; None before the release.
+        Value of the attribute; None before the release.
     """
 
     attribute: ClassVar[str | None] = None
@@ -45,63 +45,67 @@ class Stage(ABC):
     value: Any = None
 
     def applies(self, problem: Problem, given: Any, solver: Any) -> bool:
-        """Return whether it is released, from public facts; `given` is not configured yet."""
+        """Return whether the stage runs, from public facts; `given` is not configured yet."""
         return True
 
     @abstractmethod
     def event(self, problem: Problem) -> Event:
-        """Return what the release costs, an Event."""
+        """Return the Event that accounts for the release."""
 
     def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
-        """Return what the certificate states that it enforces, a list of Enforced."""
+        """Return the bounds that the certificate states as enforced, a list of Enforced."""
         return []
 
     @abstractmethod
     def release(self, problem: Problem, *given: Any) -> Any:
-        """Release, and return what changes.
+        """Run the stage, and return what it changes.
 
-        Before the solver: from ``(problem, rows, releases)`` to the problem and the rows that
-        the solver's oracle gets. After it: from ``(problem, oracle, theta)`` to theta.
+        A stage before the solver takes ``(problem, rows, session)``, and returns the problem and
+        the rows for the solver's oracle. A stage after it takes ``(problem, oracle, theta)``, and
+        returns theta.
         """
 
     def undo(self, model: Any, theta: FloatArray) -> FloatArray:
-        """Return the parameters for rows as they came, from those for the rows it handed on.
+        """Return the parameters for the original rows, from those for the rows it passed on.
 
-        In the unit of `take_unit`, which `NormBound` undoes afterwards.
+        They are in the unit of `take_unit`, which `NormBound` undoes afterwards.
         """
         return theta
 
 
 class RowStage(Stage):
-    """A stage that maps the rows of a linear model; its attribute has the rows' own `dtype`.
+    """A stage that maps the rows of a linear model; its attribute has the `dtype` of the rows.
 
-    With `descends` the solver asks for clipped gradients at a price that rests on nothing else.
-    `release` then returns the problem with ``penalty.mapped(matrix[:n_features] / unit)``, so that
-    a squared penalty stays on the coefficients of the rows as they came. Else it is on those of
-    mapped rows.
+    With `descends`, the solver uses clipped gradients, whose privacy cost depends on nothing else.
+    `release` then returns the problem with ``penalty.mapped(matrix[:n_features] / unit)``: a
+    squared penalty stays on the coefficients of the original rows. Otherwise the penalty is on
+    the coefficients of the mapped rows.
     """
 
-    #: What the certificate says of a row's norm beside its bound.
+    #: What the certificate adds to the bound on a row's norm.
     words: ClassVar[str] = ""
-    #: Whether short rows are made longer, so that only signs and orders of scores keep a sense.
+    #: Whether short rows are lengthened, so that only signs and ranks of scores are meaningful.
     normalizes: ClassVar[bool] = False
-    #: What maps rows in prediction too; None where prediction is linear in the rows as they are.
+    #: Map that prediction applies too; None where prediction is linear in the original rows.
     row_map = None
-    #: Of a whitening matrix: the length of a usual row by which it was divided, and the floor.
+    #: The usual row length that a whitening matrix was divided by, and its eigenvalue floor.
     scales: Any = None
 
     def __init__(self, model: LinearModel, dtype: Any, descends: bool = False) -> None:
         self._model, self._dtype, self._descends = model, dtype, descends
 
     def take_unit(self, unit: float) -> None:
-        """Take rows in a unit that was released before."""
+        """Set the unit of the rows to one that an earlier stage released."""
         self._model = replace(self._model, unit=unit)
 
     @classmethod
     @abstractmethod
     def worthwhile(cls, problem: Problem, of_shares: bool = False) -> bool:
-        """Return whether it is on by default, from public facts; of rows of shares or others."""
+        """Return whether the stage is on by default, from public facts.
+
+        `of_shares` says whether the entries of a row are shares.
+        """
 
     @abstractmethod
     def prepared(self, problem: Problem) -> Problem:
-        """Return the problem of mapped rows as far as it is known before the release."""
+        """Return the problem of the mapped rows, as far as known before the release."""

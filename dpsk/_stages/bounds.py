@@ -1,4 +1,4 @@
-"""Bounds on rows and on targets, learnt from them under noise; docs/theory/quantiles.md."""
+"""Privately learnt bounds on rows and on targets; see docs/theory/quantiles.md."""
 
 from __future__ import annotations
 
@@ -63,22 +63,22 @@ __all__ = ["SHORT", "NormBound", "StateNormBound", "TargetBounds", "can_learn", 
            "quantile_rule", "released_norm", "row_norm_rule", "target_rule",
            "targets_above", "widened"]
 
-#: Which end of all octaves rows of zeros count for, and other numbers that are 0, and for how
-#: much. Too large a norm leaves a constant; too small a bound, means and predictions near 0.
+#: The octave, last or first, for which a number 0 counts, and its weight. A norm bound that is too
+#: large leaves only the constant; other bounds that are too small keep predictions near 0.
 _LONG, SHORT, _SMALL, _NONE = (-1, 1.0), (0, 1.0), (0, 0.5), (0, 0.0)
 
 
 class NormBound(Stage):
-    """Release a bound on the rows' norms, and take the rows in its unit.
+    """Release a bound on the norms of the rows, and use it as the unit of the rows.
 
-    It is a high quantile of them; where rows are too few for one, the end of the octave in which
-    most of those lie that are not 0, if these are most.
+    The bound is a high quantile of the norms. With too few rows for a quantile, it is the end of
+    the octave that holds most nonzero norms, provided that most norms are not 0.
 
-    `model` is that of the rows as they came, their `data_norm` 1.
+    `model` is that of the original rows, with `data_norm` 1.
 
-    To all that follows, the rows are bounded by 1, before the release as after it: no plan depends
-    on what was released. The problem's `data_norm` therefore is 1, and so is that of what maps
-    rows after this, `row_stage`.
+    For all later stages the rows are bounded by 1, before the release and after it, so no plan
+    depends on the released bound. Therefore `data_norm` is 1 in the problem, and in `row_stage`,
+    the stage that maps the rows next.
     """
 
     attribute = "data_norm_"
@@ -88,7 +88,7 @@ class NormBound(Stage):
         self._model, self._n_features, self._row_stage = model, model.n_features, row_stage
 
     def event(self, problem: Problem) -> Event:
-        """Return what the release costs; a ValueError where rows are too few to learn from."""
+        """Return the event of the release; raise ValueError with too few rows."""
         return norm_rule(problem, self._model)[0]
 
     def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
@@ -97,26 +97,26 @@ class NormBound(Stage):
                          "longer rows are scaled down to it in training" + words)]
 
     def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
-        """Return the problem of rows in that unit, and the rows."""
+        """Return the problem of rows in the new unit, and the rows."""
         self.value = released_norm(rows, norm_rule(problem, self._model), session)
         if self._row_stage is not None:
             self._row_stage.take_unit(self.value)
             return problem, rows
-        # A penalty stays on the coefficients of the rows as they came.
+        # The penalty stays on the coefficients of the original rows.
         return replace(problem, model=replace(problem.model, unit=self.value),
                        penalty=problem.penalty.in_unit(self.value)), rows
 
     def undo(self, model: Any, theta: FloatArray) -> FloatArray:
-        """Return parameters, or a preconditioner, of rows as they came: an intercept stays."""
+        """Return parameters, or a preconditioner, for the original rows; an intercept stays."""
         result = np.array(theta)
         result[:self._n_features] /= self.value
         return result
 
 
 class StateNormBound(NormBound):
-    """A `NormBound` of states, in whose unit they enter wherever they are used.
+    """A `NormBound` of states, applied in training and in prediction.
 
-    Parameters are those of what is made of them, and stay as they are.
+    Parameters belong to features computed from the scaled states, so they do not change.
     """
 
     def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
@@ -128,36 +128,35 @@ class StateNormBound(NormBound):
 
 
 class TargetBounds(Stage):
-    """Release a low and a high quantile of the targets, and map targets within bounds about them.
+    """Release a low and a high quantile of the targets, and clip targets to bounds about them.
 
-    The median is released before them, which a choice from very many points finds in any unit and
-    far from 0, where the tails of few rows would not stand out; quantiles are distances from it.
-    Where rows are too few for these, bounds on both sides of the median, or of 0 where it would
-    cost too much, follow from the octaves of most distances that are not 0, if these are a third
-    or more. Rows come with their targets in
-    double precision as they are. Where `lowest` is given it is the low bound, and only the high
-    one is released.
+    The median is released first, by a choice among very many points. It is found in any unit and
+    far from 0, where the tails of few rows would not stand out. The quantiles are of distances
+    from the median. With too few rows for quantiles, the bounds follow from the octave that holds
+    most nonzero distances, if these are at least a third. Distances are then from 0 where a
+    median would cost too much. The rows must come with their targets in double precision. A given
+    `lowest` is the low bound, and only the high bound is released.
 
     Parameters
     ----------
     target_map : callable, (y, low, high) -> ndarray
-        What the loss takes in the place of targets within the bounds.
+        Maps clipped targets to those that the loss takes.
     dtype : dtype
-        What mapped targets are stored in.
+        The dtype of mapped targets.
     lowest : float or None
-        A public bound; targets below it count as equal to it.
+        A public low bound; targets below it are clipped to it.
     """
 
     attribute = "target_bounds_"
     takes_groups: ClassVar[bool] = True
-    #: Whether targets on their median count in the spread: it then is clear of nothing.
+    #: Whether targets equal to the median count in the spread, to make empty octaves unlikely.
     _counts_median: ClassVar[bool] = True
 
     def __init__(self, target_map, dtype, lowest=None):
         self._target_map, self._dtype, self._lowest = target_map, dtype, lowest
 
     def event(self, problem: Problem) -> Event:
-        """Return what the releases cost; a ValueError where rows are too few to learn from."""
+        """Return the event of the releases; raise ValueError with too few rows."""
         event, tail = target_rule(problem)
         if tail is None:
             median = None if self._lowest is not None else median_rule(problem)
@@ -170,13 +169,13 @@ class TargetBounds(Stage):
                          "targets outside are clipped")]
 
     def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
-        """Return the problem as it was, and the rows with clipped and mapped targets."""
+        """Return the unchanged problem, and the rows with clipped and mapped targets."""
         self.value = self._found(problem, rows, session)
         return problem, rows.with_targets(partial(clipped_targets, self._target_map,
                                                   self.value, self._dtype))
 
     def _found(self, problem, rows, session):
-        """Return bounds that are released."""
+        """Return the released bounds."""
         _, tail = target_rule(problem)
         found = (self._by_octaves if tail is None
                  else self._by_quantiles if self._lowest is None else self._above_lowest)
@@ -213,16 +212,16 @@ class TargetBounds(Stage):
                                spread_rule(problem)[0], session)
         reach = noisy_quantile(rows, partial(targets_above, lowest), 1.0 - tail, positive_grid(),
                                event, session)
-        # Tails that fall off like those of an exponential law.
+        # Extrapolate to the usual tail as for an exponential distribution.
         reach *= max(1.0, math.log(TARGET_TAILS[0]) / math.log(tail))
         return lowest, apart(lowest, spread, lowest, lowest + reach)[1]
 
 
 def widened(low: float, high: float, tail: float) -> tuple[float, float]:
-    """Return bounds about two released quantiles, as far out as those of a small tail.
+    """Return bounds about two released quantiles, extrapolated to a small tail.
 
-    In the proportions of a normal law. Quantiles that are the same count as apart by what single
-    precision tells apart.
+    The extrapolation is that of a normal distribution. Equal quantiles count as different by the
+    resolution of single precision.
     """
     center = 0.5 * (low + high)
     half = max(0.5 * abs(high - low), 1e-6 * abs(center), 1e-9)
@@ -233,10 +232,10 @@ def widened(low: float, high: float, tail: float) -> tuple[float, float]:
 def can_learn(name: str, given: str | None, plain: float | tuple[float, float] | None,
               rule: Callable[..., Any], effect: str = "anything beyond is clipped to it",
               instead: str | None = None) -> bool:
-    """Return whether a bound is learnt where it is `given` as None or "auto".
+    """Return whether a bound that is `given` as None or "auto" can be learnt.
 
-    `rule` raises a ValueError where it cannot be: of None, and else that is a warning, which says
-    the `effect` of the `plain` value that then holds, or what is done `instead`.
+    `rule` raises a ValueError if it cannot. For None the error is raised. Otherwise it becomes a
+    warning, which states the `effect` of the `plain` value used then, or what is done `instead`.
     """
     try:
         rule()
@@ -254,21 +253,21 @@ def can_learn(name: str, given: str | None, plain: float | tuple[float, float] |
 def quantile_rule(name: str, problem: Problem | Budget, tails: tuple[float, float],
                   shares: tuple[float, float] = QUANTILE_SHARES,
                   clearance: float = CLEARANCE) -> tuple[Elementary, float]:
-    """Return the event of one quantile, and the share of rows beyond it.
+    """Return the event of one quantile, and its tail: the share of rows beyond it.
 
-    That is the least within `tails` that keeps clear of the end of the rows at the usual price;
-    where that is too large, the price grows. A ValueError, of public facts, where it would grow
-    too much for a bound called `name`.
+    The tail is the least within `tails` that keeps the quantile clear of the last row at the usual
+    privacy cost. If that is too large, the cost grows instead. If it grew too much, a ValueError
+    names the bound `name`; it depends on public facts only.
     """
     usual, largest = (_range(problem, *each) for each in
                       zip(shares, PURE_QUANTILE_SHARES, strict=True))
     least, most = tails
-    # The range of the loss over which a tail of all rows would be clear.
+    # The loss range at which a tail of all rows would be clear.
     whole = 2.0 * clearance / problem.n_samples
     if whole > most * largest:
         raise _too_few(name, problem, whole / (most * largest))
     width = max(usual, whole / most)
-    # Beyond the last row all points are alike: two rows stay there at any epsilon.
+    # Candidates beyond the last row are all equally good: keep two rows there at any epsilon.
     return _choice(problem, width), max(least, whole / width, 2.0 / problem.n_samples)
 
 
@@ -280,20 +279,20 @@ def _too_few(name, problem, times):
 
 
 def _range(problem, share, pure_share):
-    """Return the range of the loss of a choice that costs a share of the budget."""
+    """Return the range of the privacy loss of a choice that gets a share of the budget."""
     if problem.delta == 0:
         return pure_share * problem.epsilon
     return bounded_range_epsilon(mu_of_share(problem, share))
 
 
 def norm_rule(problem: Problem, model: Any) -> tuple[Elementary, float | None]:
-    """Return the event of a bound on norms, and the share of rows beyond it.
+    """Return the event of a bound on norms, and its tail: the share of rows beyond it.
 
-    That is None where rows are too few for a quantile, and the fullest octave is released; where
-    they are too few for that as well, a ValueError.
+    The tail is None with too few rows for a quantile: the fullest octave is then released. With
+    too few rows for that as well, raise a ValueError.
 
-    Rows that are scaled as a whole keep the sign of their score, so that a narrow bound, with less
-    noise, costs nothing while noise is what matters. As n or epsilon grows, none stays beyond.
+    Rows that are scaled as a whole keep the sign of their score. A narrow bound, with less noise,
+    then costs nothing while noise dominates. As n or epsilon grows, the tail vanishes.
     """
     signal = problem.signal_to_noise * problem.model.shape[0] / model.shape[0]
     least = NORM_TAILS[0] / max(1.0, signal / AMPLE_SIGNAL)
@@ -304,18 +303,18 @@ def norm_rule(problem: Problem, model: Any) -> tuple[Elementary, float | None]:
 
 def row_norm_rule(problem: Problem | Budget,
                   tails: tuple[float, float]) -> tuple[Elementary, float | None]:
-    """Return the same for norms of any rows, with the least and the largest share beyond."""
+    """Return event and tail of a bound on norms of any rows, for a range of tails."""
     return _rule("data_norm", problem, tails, NORM_OCTAVES)
 
 
 def released_norm(rows: RowSource, rule: tuple[Elementary, float | None], session: Session,
                   zeros: tuple[int, float] = _LONG) -> float:
-    """Return a bound on the norms of rows, released by a rule: its event and tail.
+    """Return a bound on the norms of rows, released with the event and tail of `rule`.
 
-    `zeros` says which end of all octaves rows of zeros count for, and for how much.
+    `zeros` holds the octave, first or last, for which rows of zeros count, and their weight.
     """
     event, tail = rule
-    # Groups are not parted.
+    # Threads would split groups.
     rows = on_threads(rows) if rows.groups is None else rows
     if tail is None:
         return noisy_octaves(rows, partial(sizes_above, 0.0, _norms), NORM_OCTAVES[0], zeros,
@@ -324,19 +323,19 @@ def released_norm(rows: RowSource, rule: tuple[Elementary, float | None], sessio
 
 
 def target_rule(problem: Problem) -> tuple[Elementary, float | None]:
-    """Return the event of one of the bounds on targets, and the share of rows beyond one of them.
+    """Return the event of one bound on targets, and its tail: the share of rows beyond it.
 
-    That is None as for norms. As n or epsilon grows, none stays beyond.
+    The tail is None in the same case as for `norm_rule`. As n or epsilon grows, it vanishes.
     """
     least = TARGET_TAILS[0] / max(1.0, problem.signal_to_noise / AMPLE_SIGNAL)
     return _rule("target_bounds", problem, (least, TARGET_TAILS[1]), TARGET_OCTAVES)
 
 
 def median_rule(problem: Problem) -> Elementary | None:
-    """Return the event of a median about which octaves of targets are chosen, from public facts.
+    """Return the event of the median for octaves of targets, from public facts.
 
-    Points beyond all rows, which are as many as there are digits, are then less likely than one
-    within them. None where that would cost too much, so that octaves are those of sizes.
+    Its loss range makes the very many candidates beyond all rows less likely than one between
+    rows. None where that would cost too much; the octaves are then of distances from 0.
     """
     width = 4.0 * MEDIAN_CLEARANCE / problem.n_samples
     most = _range(problem, MOST_OF_MEDIAN, PURE_OCTAVES * MOST_OF_MEDIAN)
@@ -344,9 +343,9 @@ def median_rule(problem: Problem) -> Elementary | None:
 
 
 def spread_rule(problem: Problem) -> tuple[Elementary, float]:
-    """Return the event of the spread of targets, where rows are enough for their quantiles.
+    """Return the event of the spread of targets, and the weight of a target on the median.
 
-    And what a target on the median counts, so that an octave of nothing is as unlikely.
+    It holds where there are enough rows for quantiles. The weight keeps empty octaves unlikely.
     """
     usual = _range(problem, QUANTILE_SHARES[0], PURE_QUANTILE_SHARES[0])
     log_ends = math.log(N_OCTAVES)
@@ -356,7 +355,7 @@ def spread_rule(problem: Problem) -> tuple[Elementary, float]:
 
 
 def _rule(name, problem, tails, octaves):
-    """Return event and tail of a quantile, or where rows are too few, of octaves."""
+    """Return event and tail of a quantile; with too few rows, the event of octaves and None."""
     try:
         return quantile_rule(name, problem, tails)
     except ValueError:
@@ -364,11 +363,12 @@ def _rule(name, problem, tails, octaves):
 
 
 def _octaves_rule(name, problem, filling, largest):
-    """Return the event of octaves that hold a share of the rows.
+    """Return the event of the choice of an octave that holds the share `filling` of the rows.
 
-    They are as clear of empty ones as quantiles are of empty points, as far as that costs no more
-    than a quantile may; then less clear, at up to the `largest` share. A ValueError, of public
-    facts, where rows are too few for a bound called `name`.
+    Empty octaves are as unlikely as empty points are for quantiles, if that costs no more than a
+    quantile may. Otherwise they are more likely, and the choice may cost up to the share
+    `largest` of the budget. With too few rows, a ValueError names the bound `name`; it depends on
+    public facts only.
     """
     def width(clearance):
         return 2.0 * (clearance + math.log(N_OCTAVES)) / (filling * problem.n_samples)
@@ -381,7 +381,7 @@ def _octaves_rule(name, problem, filling, largest):
 
 
 def _choice(problem, width):
-    """Return the event of a choice whose loss has a range."""
+    """Return the event of a choice with this range of its privacy loss."""
     return choice_event(width, pure=problem.delta == 0)
 
 
@@ -395,6 +395,6 @@ def targets_above(lowest: float, rows: RowSource, part: Any) -> AnyArray:
 
 
 def _counts_above(lowest, rows, part):
-    """Return targets above the lowest; of counts 0 is as good as 1, and there is no other unit."""
+    """Return counts above the lowest; 0 is replaced by 1, as the unit of counts is 1."""
     above = targets_above(lowest, rows, part)
     return np.where(above > 0.0, above, 1.0)

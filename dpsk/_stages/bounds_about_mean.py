@@ -1,4 +1,4 @@
-"""Bounds about a noisy mean of targets, of which rows are too few to find a median."""
+"""Bounds about a noisy mean of targets, with too few rows for a median."""
 
 from __future__ import annotations
 
@@ -34,17 +34,18 @@ if TYPE_CHECKING:
 
 __all__ = ["BoundsAboutMean"]
 
-#: How far below the end of their octaves distances are told apart, in steps of half an octave.
+#: Number of candidates for a distance below the end of the octave, half an octave apart.
 _STEPS = 12
 
 
 class BoundsAboutMean(TargetBounds):
-    """Release bounds as `TargetBounds`, and where those are about 0, some about a noisy mean.
+    """Bounds like `TargetBounds`, but about a noisy mean instead of about 0.
 
-    Bounds by octaves are as wide as targets are far from 0, and noise on a constant follows that
-    width. So targets within the end of their octaves have a noisy mean, and bounds are as far on
-    both sides of it as a quantile of distances from it says, among a few steps of half an octave.
-    Where octaves cost so much that no budget would be left, bounds stay about 0.
+    Bounds by octaves about 0 are as wide as targets are far from 0, and the noise on a constant
+    grows with that width. Therefore targets are clipped to the end of their octave, and their
+    noisy mean is released. A quantile of distances from the mean, chosen among steps of half an
+    octave, gives the bounds on both sides. The bounds stay about 0 where octaves cost so much
+    that too little budget remains.
     """
 
     def event(self, problem: Problem) -> Event:
@@ -69,7 +70,7 @@ class BoundsAboutMean(TargetBounds):
         return middle - reach, middle + reach
 
     def _are_few(self, problem: Problem) -> bool:
-        """Return whether bounds would be about 0, and a mean is affordable, from public facts."""
+        """Return whether bounds would be about 0 and a mean is affordable, from public facts."""
         if self._lowest is not None or median_rule(problem) is not None:
             return False
         event, tail = target_rule(problem)

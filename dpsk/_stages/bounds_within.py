@@ -1,4 +1,4 @@
-"""Bounds on targets that are learnt within declared ones, which are often far wider."""
+"""Bounds on targets that are learnt within declared bounds, which are often far wider."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
 
 __all__ = ["BoundsWithin", "tighter_pays"]
 
-#: How far below the declared bounds distances are told apart, in steps of half an octave.
+#: Number of candidates for a distance below the declared bounds, half an octave apart.
 _STEPS = 24
 
 
 class BoundsWithin(TargetBounds):
-    """Release bounds on targets that are not beyond declared ones, as noise follows their width.
+    """Release bounds on targets within declared bounds, because noise grows with their width.
 
-    From some ``n mu`` on they are those of targets of which nothing is declared. Below, they are
-    as far on both sides of a noisy median, a point between the declared bounds, as a quantile of
-    distances from it says, by a normal law. The declared ones stay where that quantile is at the
-    median, on which most targets then lie.
+    If ``n mu`` is large enough, they are learnt as by `TargetBounds`. Otherwise they lie equally
+    far on both sides of a noisy median between the declared bounds. Their distance follows from a
+    quantile of distances from the median, by a normal distribution. The declared bounds stay
+    where that quantile is next to the median, on which most targets then lie.
 
     Parameters
     ----------
     target_map, dtype
-        As of `TargetBounds`.
+        As for `TargetBounds`.
     within : (float, float)
-        Public bounds that targets are in.
+        Public bounds on the targets.
     """
 
     _counts_median: ClassVar[bool] = False
@@ -86,7 +86,7 @@ def _distances(median, rows, part):
 
 
 def _step(grid, point):
-    """Return the longer of the steps of a grid beside one of its points: it may miss as much."""
+    """Return the larger spacing of a grid next to one of its points, which bounds its error."""
     place = int(np.searchsorted(grid, point))
     return float(np.diff(grid[max(0, place - 1):place + 2]).max())
 
@@ -94,8 +94,8 @@ def _step(grid, point):
 def tighter_pays(budget: Budget, is_gaussian: bool) -> bool:
     """Return whether bounds are learnt within declared ones, from public facts.
 
-    Those of few rows only beside a solver that `is_gaussian`: shares of other budgets do not add
-    up.
+    With few rows this needs a solver that `is_gaussian`: only shares of its budget add up with
+    shares of other releases.
     """
     if not budget.is_private or budget.delta == 0:
         return False
@@ -116,6 +116,5 @@ def _takes_quantiles(problem: Problem | Budget) -> bool:
 
 def _few_rows_rule(problem: Problem | Budget, tails: tuple[float, float] = TIGHTER_TAILS,
                    ) -> tuple[Elementary, float]:
-    """Return the event of a quantile of few rows, and the share beyond; a ValueError of too few.
-    """
+    """Return event and tail of a quantile of few rows; raise ValueError with too few."""
     return quantile_rule("target_bounds", problem, tails, TIGHTER_SHARES, TIGHTER_CLEARANCE)

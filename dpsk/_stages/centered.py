@@ -1,4 +1,4 @@
-"""Rows less their released mean, within bounds that are declared or learnt."""
+"""Centering of rows at their released mean, within declared or learnt bounds."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Centered", "can_learn_spread", "learnt_norm", "row_rule", "rows_within", "spread_rule"]
 
-#: The square of a smaller one underflows.
+#: The square of a smaller signal-to-noise ratio underflows.
 _LEAST_SIGNAL = 1e-100
-#: What the certificate says of the two bounds.
+#: Descriptions of the two bounds in the certificate.
 _WORDS = {
     "row_norm": "l2 norm of one row as it enters the noisy mean; longer rows are scaled down",
     "data_norm": "l2 norm of one row less the released mean; longer ones are scaled down"}
@@ -42,20 +42,20 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Centered(Composite):
-    """A mean that is subtracted from rows, and bounds before and after it.
+    """A mechanism that subtracts a mean from rows, with norm bounds before and after.
 
-    Bounds that are learnt have a price by rules of the budget, whatever the noise multiplier; the
-    mean has its share of what the multiplier stands for.
+    The privacy cost of learnt bounds follows from the budget alone, whatever the noise
+    multiplier. The mean gets a share of the budget that the multiplier stands for.
 
     Parameters
     ----------
     budget : Budget
     norm, spread : float or None
-        Bounds on rows, and on centered ones; None where they are learnt.
+        Norm bounds on rows and on centered rows; None where they are learnt.
     centers : bool
-        Whether there is a mean at all; without, `spread` is the bound on rows as they are.
+        Whether a mean is subtracted; if not, `spread` bounds the rows as they are.
     wide : bool
-        Whether a learnt bound on centered rows is as wide as one on rows.
+        Whether the bound on centered rows is learnt by the wider rule for rows.
     """
 
     budget: Budget
@@ -66,22 +66,22 @@ class Centered(Composite):
 
     @property
     def parts(self) -> tuple[Mechanism, ...]:
-        """tuple of Mechanism : the bounds that are learnt, and the mean."""
+        """tuple of Mechanism : the learnt bounds, and the mean."""
         bounds = (bound for _, bound in self._bounds() if isinstance(bound, Mechanism))
         return (*bounds, self._mean)
 
     @property
     def mean_share(self) -> float:
-        """float : the share of the mean in what the sums may cost; 0 where there is none."""
+        """float : the mean's share of the budget of all sums; 0 without a mean."""
         if not self.centers:
             return 0.0
         least, most = CENTER_SHARES
-        # As much as keeps the noise on the mean a twentieth as long as rows in their ranges.
+        # Enough to keep the noise on the mean a twentieth as long as rows in their ranges.
         signal = max(self.budget.signal_to_noise, _LEAST_SIGNAL)
         return min(most, max(least, CENTER_SIGNAL**2 / (self.budget.n_columns * signal**2)))
 
     def enforced_bounds(self, origin: str) -> list[Any]:
-        """Return what is enforced on rows where it is not learnt; `origin` of the last bound."""
+        """Return the declared bounds on rows; `origin` is that of a given `spread`."""
         found = [Enforced(name, bound, "derived", _WORDS[name])
                  for name, bound in self._bounds() if not isinstance(bound, Mechanism)]
         if self.spread is not None:
@@ -90,9 +90,9 @@ class Centered(Composite):
 
     def run(self, data: tuple[RowSource, RangedRows], session: Session,
             noise_multiplier: float) -> tuple[RangedRows, RowSource, float]:
-        """Return the map of rows less their mean, these rows, and their bound.
+        """Return the map that centers rows, the centered rows, and their norm bound.
 
-        `data` are rows, and their map without a center.
+        `data` holds the rows, and their map without a center.
         """
         rows, row_map = data
         for name, bound in self._bounds():
@@ -112,7 +112,7 @@ class Centered(Composite):
         return Share(Statistic(noisy_mean), self.mean_share)
 
     def _bounds(self):
-        """Yield name and value of every bound in the order of their use; a mechanism of others."""
+        """Yield name and value of each bound in order of use; a learnt one is a mechanism."""
         if self.centers:
             yield "row_norm", self.norm or self._learnt(row_rule)
         yield "data_norm", self.spread or self._learnt(
@@ -123,24 +123,24 @@ class Centered(Composite):
 
 
 def learnt_norm(budget: Budget, rule: Any) -> Priced:
-    """Return the mechanism of a bound on rows by a rule; without a budget none is needed."""
+    """Return the mechanism that learns a norm bound by `rule`; exact without a budget."""
     if not budget.is_private:
         return Priced(Composed(()), lambda rows, session: 1.001 * longest(rows) or 1.0)
-    # Noise on a mean is as large as the bound.
+    # The noise on a mean grows with the bound, so zero rows count as short.
     event, tail = rule(budget)
     return Priced(event, lambda rows, session: released_norm(rows, (event, tail), session, SHORT))
 
 
 def row_rule(budget: Budget) -> tuple[Elementary, float | None]:
-    """Return event and tail of the bound on rows; a ValueError with too few of them."""
+    """Return event and tail of the bound on rows; raise ValueError with too few rows."""
     return row_norm_rule(budget, NORM_TAILS)
 
 
 def spread_rule(budget: Budget) -> tuple[Elementary, float | None]:
-    """Return event and tail of the bound on centered rows, as `row_rule`.
+    """Return event and tail of the bound on centered rows, like `row_rule`.
 
-    Rows that are scaled down keep their direction, so that a narrow bound costs little while
-    noise is what matters; as n or epsilon grows, it leaves none beyond.
+    Rows that are scaled down keep their direction, so a narrow bound costs little while noise
+    dominates. As n or epsilon grows, the share of rows beyond the bound shrinks.
     """
     least, most = SPREAD_TAILS
     return row_norm_rule(
@@ -148,7 +148,7 @@ def spread_rule(budget: Budget) -> tuple[Elementary, float | None]:
 
 
 def can_learn_spread(budget: Budget) -> bool:
-    """Return whether rows suffice for a bound on centered ones, from public facts."""
+    """Return whether there are enough rows to learn `spread`, from public facts."""
     if not budget.is_private:
         return True
     try:
@@ -159,5 +159,5 @@ def can_learn_spread(budget: Budget) -> bool:
 
 
 def rows_within(norm: float, width: int) -> LinearModel:
-    """Return the model that scales so many features to a norm."""
+    """Return the model that scales rows of `width` features down to a norm."""
     return LinearModel(width, None, False, norm)

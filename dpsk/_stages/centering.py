@@ -1,4 +1,4 @@
-"""Rows of a network less their noisy mean."""
+"""Centering of the rows of a network at their noisy mean."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ __all__ = ["Centering", "center_norm", "centering_pays", "mean_budget", "shrunk"
 
 
 class Centering(Stage):
-    """Release a noisy mean of rows and subtract it from them, for a network.
+    """Release a noisy mean of the rows of a network, and subtract it from them.
 
-    `data_norm` bounds the rows; None: as if features had size 1, for the mean only.
+    `data_norm` bounds the rows. None: rows are bounded for the mean only, as by features of
+    size 1.
     """
 
     attribute = "center_"
@@ -41,12 +42,12 @@ class Centering(Stage):
     @classmethod
     def wanted(cls, precondition: str | bool, problem: Problem,
                data_norm: float | None) -> list[Any]:
-        """Return a list of one such stage, or of none; `precondition` is a bool or "auto"."""
+        """Return a list of one such stage or none; `precondition` is a bool or "auto"."""
         pays = centering_pays(problem) if precondition == "auto" else precondition
         return [cls(problem.model.n_features, data_norm)] if pays else []
 
     def event(self, problem: Problem) -> Any:
-        """Return what the release costs."""
+        """Return the event of the release."""
         return Gaussian(mean_budget(problem))
 
     def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
@@ -54,7 +55,7 @@ class Centering(Stage):
                          "features as it enters the noisy mean; longer rows are scaled down")]
 
     def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
-        """Return the problem of rows that are bounded already, and the centered rows."""
+        """Return the problem, whose rows need no bound any more, and the centered rows."""
         mean, noise_std = noisy_mean(self._rows, rows, self.event(problem).mu, session)
         self.value = shrunk(mean, noise_std, self._rows.data_norm).astype(np.float32)
         model = problem.model
@@ -67,7 +68,7 @@ class Centering(Stage):
 
 @dataclass(frozen=True, eq=False)
 class CenteredRows:
-    """Bounded rows of a network less their released mean."""
+    """Map of the rows of a network to bounded rows less the released mean."""
 
     model: MLP
     center: np.ndarray
@@ -84,17 +85,17 @@ class CenteredRows:
 
 
 def mean_budget(problem: Problem) -> float:
-    """Return the mu that the mean of the rows may cost."""
+    """Return the budget mu of the mean of the rows."""
     return mu_of_share(problem, MEAN_SHARE)
 
 
 def center_norm(n_features: int, data_norm: float | None) -> float:
-    """Return the norm that rows are scaled to for their mean: that of features of size 1."""
+    """Return the norm that bounds rows in their mean; by default, that of features of size 1."""
     return float(np.sqrt(n_features)) if data_norm is None else float(data_norm)
 
 
 def centering_pays(problem: Problem) -> bool:
-    """Return whether the noise on the mean is small beside the bound on rows."""
+    """Return whether the noise on the mean is small relative to the bound on rows."""
     if problem.delta == 0:
         return False
     noise = 2.0 * np.sqrt(problem.model.n_features)
@@ -102,9 +103,9 @@ def centering_pays(problem: Problem) -> bool:
 
 
 def shrunk(mean: FloatArray, noise_std: float, bound: float) -> FloatArray:
-    """Return a noisy mean scaled down by what is noise in its square, and to its public bound.
+    """Return a noisy mean, shrunk by the noise in its square and scaled to its public bound.
 
-    `noise_std` is on every coordinate, `bound` on the norm of the exact mean.
+    `noise_std` is the noise on every coordinate; `bound` bounds the norm of the exact mean.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Scores of even classes, by released shares of the classes."""
+"""Balancing of class scores by released class shares."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ __all__ = ["ClassBalance", "log_odds", "noisy_class_shares"]
 
 
 class ClassBalance(Stage):
-    """Release the shares of the classes, and subtract their logarithms from the constants.
+    """Release the class shares, and subtract their logarithms from the intercepts.
 
-    A score of log-odds is then that of classes which are equally frequent (King, Zeng 2001). A
-    weighted loss would ask for the same scores, under the noise of its largest weight.
+    The log-odds are then those of equally frequent classes (King, Zeng 2001). A weighted loss has
+    the same optimal scores, but its noise grows with the largest weight.
     """
 
     attribute = "class_shares_"
@@ -40,14 +40,14 @@ class ClassBalance(Stage):
         self._n_classes = n_classes
 
     def event(self, problem: Problem) -> Event:
-        """Return what the release costs; a ValueError where Gaussian noise has no price."""
+        """Return the event of the release; raise ValueError with delta = 0."""
         if problem.delta == 0:
             raise ValueError("class_weight='balanced': what it releases gets Gaussian noise, "
                              "which needs delta > 0; declare weights in a dict.")
         return gaussian(_mu(problem))
 
     def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
-        """Return the problem and the rows as they were."""
+        """Return the problem and the rows unchanged."""
         self.value = noisy_class_shares(rows, self._n_classes, _mu(problem), session)
         return problem, rows
 
@@ -59,7 +59,7 @@ class ClassBalance(Stage):
 
 def noisy_class_shares(rows: RowSource, n_classes: int, mu: float,
                        session: Session) -> FloatArray:
-    """Return shares of the classes that targets number, none 0, from noisy counts."""
+    """Return shares of the classes, all above 0, from noisy counts of integer targets."""
     counts = noisy_counts(rows, n_classes, mu, session)
     noise = (1.0 if n_classes == 2 else math.sqrt(2.0)) / mu
     # Without noise a class may have no rows.
@@ -67,7 +67,7 @@ def noisy_class_shares(rows: RowSource, n_classes: int, mu: float,
 
 
 def log_odds(shares: FloatArray) -> FloatArray:
-    """Return what shares add to scores: of two classes to one score, else to that of each."""
+    """Return the offsets that shares add to scores: one for two classes, else one per class."""
     logs = np.log(shares)
     return logs[1:] - logs[:1] if len(logs) == 2 else logs - logs.mean()
 

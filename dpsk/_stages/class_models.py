@@ -1,4 +1,4 @@
-"""A subspace, and a model of every class, from released moments."""
+"""A subspace and a Gaussian model of every class, from released moments."""
 
 import math
 
@@ -10,28 +10,28 @@ from dpsk._statistics.class_moments import on_grid
 __all__ = ["class_models", "class_shares", "column_models", "kept_of", "principal", "roots",
            "shared_model", "smoothed"]
 
-#: Counts are no less than this many standard deviations of their noise.
+#: Counts are raised to at least this many standard deviations of their noise.
 _DEVIATIONS = 2.0
 
 
 def principal(moment, noise_std, n_components):
-    """Return the main directions of a noisy second moment, and what lies in them and beside.
+    """Return the principal directions of a noisy second moment, and the moments in them.
 
     Parameters
     ----------
     moment : ndarray of shape (d, d)
     noise_std : float
     n_components : int or None
-        None: as many as stand clear of the noise, from 1 to 64.
+        None: as many as stand out of the noise, from 1 to 64.
 
     Returns
     -------
     basis : ndarray of shape (d, k)
-        Nearly orthonormal, in few bits.
+        Orthonormal up to rounding to few bits.
     values : ndarray of shape (k,)
         Second moments in those directions.
     rest : ndarray of shape (d,)
-        Second moments of the columns that are not in the subspace.
+        Second moments of the columns that the subspace leaves out.
     """
     spectrum = Spectrum.of(moment, noise_std)
     count = spectrum.n_clear if n_components is None else n_components
@@ -41,7 +41,7 @@ def principal(moment, noise_std, n_components):
 
 
 def class_shares(counts, n_samples):
-    """Return shares of the classes, not negative and of sum 1, nearest to noisy counts."""
+    """Return the class shares nearest to noisy counts, nonnegative and of sum 1."""
     shares = counts / n_samples
     ordered = np.sort(shares)[::-1]
     surplus = (np.cumsum(ordered) - 1.0) / np.arange(1, len(shares) + 1)
@@ -50,9 +50,9 @@ def class_shares(counts, n_samples):
 
 
 def smoothed(shares, noise):
-    """Return shares of the classes, of which the noise of each is added to all: none is 0.
+    """Return class shares smoothed by the noise on one share, so that none is 0.
 
-    `noise` is that of a count over the number of rows.
+    `noise` is the noise on a count over the number of rows.
     """
     return (shares + noise) / (1.0 + len(shares) * noise)
 
@@ -60,10 +60,10 @@ def smoothed(shares, noise):
 def class_models(released, values, value_noise, n_samples, divides=False):
     """Return shares, means and covariances of the classes in the subspace.
 
-    The pooled covariance weighs that of the classes' moments and, where there are some, the
-    `values` of all rows less the moment of the means, each by its noise. Means are shrunk to the
-    center, and a class's own covariance to the pooled one, the most in directions in which rows
-    vary little.
+    The pooled covariance is the average of the class covariances. Where `values` are given, their
+    difference from the moment of the means is a second estimate. The two are weighted by their
+    noise. Means are shrunk to the center, and class covariances to the pooled one, most in
+    directions in which rows vary little.
 
     Parameters
     ----------
@@ -71,10 +71,10 @@ def class_models(released, values, value_noise, n_samples, divides=False):
     values : ndarray of shape (k,), or None
         Second moments of all rows in the directions of the subspace.
     value_noise : float
-        Standard deviation of the noise on them.
+        Standard deviation of the noise on `values`.
     n_samples : int
     divides : bool
-        Whether models are to divide classes, so that means are shrunk to that of all rows.
+        Whether the models are for classification: means are then shrunk to the mean of all rows.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def class_models(released, values, value_noise, n_samples, divides=False):
     means : ndarray of shape (n_classes, k)
     covariances : ndarray of shape (n_classes, k, k)
     noise : ndarray of shape (n_classes,)
-        Standard deviations of the noise that is left on a variance.
+        Standard deviations of the noise left on a variance.
     """
     shares, counts, noisy_means = _noisy_means(released, n_samples)
     covariances = released.moments / counts[:, None, None] - _squares(noisy_means)
@@ -108,12 +108,12 @@ def class_models(released, values, value_noise, n_samples, divides=False):
 
 
 def shared_model(released, n_samples):
-    """Return shares, means, the covariance within classes, and the noise on a variance of it.
+    """Return class shares, means, the covariance within classes, and the noise on a variance.
 
     Parameters
     ----------
     released : ClassMoments
-        Of which the moment is that of all classes.
+        With one moment of all classes together.
     n_samples : int
 
     Returns
@@ -125,7 +125,7 @@ def shared_model(released, n_samples):
     """
     shares, counts, noisy_means = _noisy_means(released, n_samples)
     between = np.tensordot(shares, _squares(noisy_means), 1)
-    # What noise adds to squares of means, on average.
+    # Noise adds this much to squares of means on average.
     between[np.diag_indices(len(between))] -= shares @ (released.sum_noise / counts)**2
     covariance = released.moments / n_samples - between
     spread = np.maximum(np.diag(covariance), 0.0)
@@ -134,16 +134,16 @@ def shared_model(released, n_samples):
 
 
 def column_models(released, n_samples):
-    """Return shares, means and variances of the classes, of every column by itself.
+    """Return shares, means and variances of the classes, separately for every column.
 
-    Variances are drawn to those of all classes, and these to that of all columns, as far as noise
-    hides how they differ. They have in them what noise leaves unknown of a mean, and are no less
-    than the noise on the variance of all classes.
+    Variances of a class are shrunk to those of all classes, and these to the average over columns,
+    as far as noise hides how they differ. The uncertainty of a mean is added to its variance. No
+    variance is less than the noise on the variance of all classes.
 
     Parameters
     ----------
     released : ClassMoments
-        Of which the moments are those of single columns.
+        With the moments of single columns.
     n_samples : int
 
     Returns
@@ -172,14 +172,14 @@ def column_models(released, n_samples):
 
 
 def _noisy_means(released, n_samples):
-    """Return shares of the classes, counts that noise leaves some rows, and noisy means."""
+    """Return class shares, counts kept away from 0, and noisy means."""
     shares = class_shares(released.counts, n_samples)
     counts = np.maximum(n_samples * shares, max(1.0, _DEVIATIONS * released.count_noise))
     return shares, counts, released.sums / counts[:, None]
 
 
 def _shrunk_means(released, means, counts, spread, least=0.0):
-    """Return noisy means drawn to 0, and what noise leaves unknown of each, a variance."""
+    """Return noisy means shrunk to 0, and the variance of the noise left on each."""
     noise = np.full_like(means, 1.0) * ((released.sum_noise / counts)**2)[:, None]
     kept = np.array([kept_of(mean, spread, own, least)
                      for mean, own in zip(means, noise, strict=True)])
@@ -187,10 +187,11 @@ def _shrunk_means(released, means, counts, spread, least=0.0):
 
 
 def _shrunk_apart(released, means, counts, spread):
-    """Return noisy means drawn to that of all rows, and what noise leaves unknown of each.
+    """Return means shrunk to the mean of all rows, and the variance of their noise.
 
-    The mean of all rows is drawn to 0. How classes differ counts for no less than what noise may
-    hide of it: what divides them is a direction, which a factor leaves as it is.
+    The mean of all rows is shrunk to 0. The signal in the differences of classes counts as at
+    least one standard deviation of its noise. Classification depends on the direction of these
+    differences, which shrinkage by a factor would not improve.
     """
     total = counts.sum()
     common = np.full(len(spread), len(counts) * (released.sum_noise / total)**2)
@@ -201,11 +202,11 @@ def _shrunk_apart(released, means, counts, spread):
 
 
 def kept_of(found, scales, noise, least=0.0):
-    """Return how much of noisy numbers is kept, the least where their usual size is small.
+    """Return the factors that shrink noisy numbers, smallest where their usual size is small.
 
-    As if their variances were in proportion to `scales`, by a factor that is found from the sum of
-    the squares; `noise` is what the noise adds to each. The signal counts for at least so many
-    standard deviations of its own noise.
+    Empirical Bayes: prior variances are proportional to `scales`, by a factor estimated from the
+    sum of squares. `noise` holds the variance of the noise on each number. The estimated signal
+    is at least `least` standard deviations of its own noise.
     """
     if not np.all(noise > 0):
         return np.ones_like(found)
@@ -217,9 +218,9 @@ def kept_of(found, scales, noise, least=0.0):
 
 
 def roots(covariances):
-    """Return factors F with ``F F'`` the nearest matrices to some symmetric ones that are squares.
+    """Return factors of the nearest positive semidefinite matrices.
 
-    Shape (n_classes, k, k).
+    For a factor F, shape (k, k), ``F F'`` is a matrix with its negative eigenvalues set to 0.
     """
     values, vectors = np.linalg.eigh(covariances)
     return vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]

@@ -1,4 +1,4 @@
-"""The releases of Gaussian models of classes: what they cost, in which order, on which rows."""
+"""Plan of the releases of Gaussian class models: their privacy cost, order and rows."""
 
 import math
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ from dpsk._statistics.moments import noisy_second_moment, second_moment_noise
 
 __all__ = ["FEW_COLUMNS", "GaussianFit", "GaussianPlan", "RangedComposite", "range_rule"]
 
-#: Up to so many columns all of them are the subspace.
+#: Up to this many columns, the subspace holds all of them.
 FEW_COLUMNS = 64
-#: Beyond it squares of rows overflow in single precision, as `RangedRows` knows.
+#: Squares of rows with larger entries overflow in single precision; see `RangedRows`.
 _LARGEST = 1e30
-#: How far ranges reach at least from a number that most entries of a column are: so far as one
-#: indicator is from another.
+#: Least distance of range ends from the value of most entries of a column: that between the two
+#: values of an indicator.
 _REACH = 1.0
-#: What is released of classes, and what is made of it.
+#: The query for class moments by `of`, and the function that makes models of its output.
 _MOMENTS = {"classes": noisy_class_moments, "all": noisy_shared_moments,
             "columns": noisy_class_squares}
 _MODELS = {"all": shared_model, "columns": column_models}
@@ -38,22 +38,21 @@ _MODELS = {"all": shared_model, "columns": column_models}
 
 @dataclass(frozen=True, eq=False)
 class GaussianFit:
-    """Consequences of the releases, on the scale of ranged rows.
+    """Result of the releases of Gaussian class models, on the scale of ranged rows.
 
     Parameters
     ----------
     row_map : RangedRows
-        How rows were brought to their ranges, less the released mean.
+        The map that scaled rows to their ranges and subtracted the released mean.
     rest : ndarray of shape (d,)
-        The second moments of columns beside the subspace.
+        Second moments of the columns that the subspace leaves out.
     basis : ndarray of shape (d, k)
     laws : tuple
-        What the model of the classes made of moments in the subspace: their shares and means, and
-        more.
+        Class models in the subspace: shares, means, and the other outputs of the model function.
     count_noise : float
         Standard deviation of the noise on a share.
     radius : float
-        The bound on centered rows that held.
+        The norm bound enforced on centered rows.
     """
 
     row_map: RangedRows
@@ -67,7 +66,7 @@ class GaussianFit:
 class RangedComposite(Composite):
     """Base of plans that begin with ranges of columns, bounds on rows, and their mean.
 
-    Their fields are those of `GaussianPlan` of these names.
+    `GaussianPlan` describes the fields.
     """
 
     budget: Budget
@@ -75,7 +74,7 @@ class RangedComposite(Composite):
     norm: float | None
     spread: float | None
     centers: bool
-    #: Whether a learnt bound on centered rows is beyond nearly all of them.
+    #: Whether a learnt bound on centered rows exceeds nearly all their norms.
     wide: ClassVar[bool] = False
 
     @property
@@ -89,13 +88,13 @@ class RangedComposite(Composite):
         return Centered(self.budget, self.norm, self.spread, self.centers, self.wide)
 
     def enforced_bounds(self, origin):
-        """Return what is enforced on rows where it is not learnt; `origin` of the last bound."""
+        """Return the declared bounds on rows; `origin` is that of a given `spread`."""
         return self._centered.enforced_bounds(origin)
 
     def _begun(self, data, session, noise_multiplier):
-        """Return the map of rows to their ranges less their mean, these rows, and their bound.
+        """Return the map that ranges and centers rows, the mapped rows, and their norm bound.
 
-        `data` are rows, the names of columns, and their public ranges, low and high, or None.
+        `data` holds the rows, the names of columns, and their public low and high ends, or None.
         """
         (rows, names, low, high), (ends, centered) = data, self._first_parts
         if self.learns_ranges:
@@ -104,9 +103,9 @@ class RangedComposite(Composite):
         return centered.run((rows, row_map), session, noise_multiplier)
 
     def _ranges(self, ends, names, session):
-        """Return the low and the high ends of ranges, (n_features,) each, and state them."""
+        """Return low and high ends of ranges, (n_features,) each, and record them as enforced."""
         low, high = ends.T
-        # Apart also where all numbers of a column are beyond.
+        # Low and high ends stay different even where a whole column is beyond the limit.
         low = np.clip(low, -_LARGEST, 0.5 * _LARGEST)
         high = np.clip(high, -0.5 * _LARGEST, _LARGEST)
         if self.budget.is_private:
@@ -119,27 +118,27 @@ class RangedComposite(Composite):
 
 @dataclass(frozen=True)
 class GaussianPlan(RangedComposite):
-    """A mean, second moments and those of classes, after learnt bounds.
+    """Release bounds, a mean, a second moment and moments of classes.
 
     Parameters
     ----------
     budget : Budget
     n_classes : int
     n_components : int or None
-        Of the subspace; None: by a rule of what is released.
+        Dimension of the subspace; None: as many directions as stand out of the noise.
     reduces : bool
-        Whether there is a subspace at all, for which the second moment of all rows is released.
+        Whether a subspace is used, for which the second moment of all rows is released.
     learns_ranges : bool
         Whether ranges of the columns are learnt.
     norm, spread : float or None
-        Bounds on rows, and on centered ones; None where they are learnt.
+        Norm bounds on rows and on centered rows; None where they are learnt.
     of : {"classes", "all", "columns"}
-        Whose second moments are released: matrices of classes, one of all rows beside sums of
-        classes, or squares of columns by class.
+        Which second moments are released: a matrix for each class, one matrix of all rows with
+        sums of classes, or squares of columns by class.
     centers : bool
         Whether a mean is released and subtracted first.
     divides : bool
-        Whether models are to divide classes, not to draw rows.
+        Whether the models are for classification, not for synthetic data.
     """
 
     budget: Budget
@@ -184,9 +183,9 @@ class GaussianPlan(RangedComposite):
 
 
 def range_rule(budget):
-    """Return what `bounds_rule` does of the ends of ranges; a ValueError with too few rows.
+    """Return the result of `bounds_rule` for range ends; raise ValueError with too few rows.
 
-    As n or epsilon grows, no entries are left beyond.
+    As n or epsilon grows, the share of entries beyond the range vanishes.
     """
     least, most = RANGE_TAILS
     return bounds_rule(budget, budget.n_columns, "feature_range",
@@ -194,7 +193,7 @@ def range_rule(budget):
 
 
 def _total(rows, released):
-    """Return what all rows weigh together: their number, or what noisy counts say of weights."""
+    """Return the total weight of rows: their number, or the sum of noisy counts with weights."""
     if not rows.is_weighted:
         return rows.n_units
     counts = released.counts

@@ -1,4 +1,4 @@
-"""Shares within classes, from noisy counts."""
+"""Shares of values within classes, from noisy counts."""
 
 import math
 
@@ -8,21 +8,22 @@ from dpsk._stages.class_models import class_shares, kept_of
 
 __all__ = ["flag_shares", "log_distributions"]
 
-#: Beside a smaller pseudo-count logarithms would be infinite.
+#: Least pseudo-count, which keeps logarithms finite.
 _LEAST = 1e-10
 
 
 def log_distributions(counts, noise, alpha):
-    """Return the logarithms of shares of some values in every class, shape (n_classes, n_values).
+    """Return the log shares of values in every class, shape (n_classes, n_values).
 
-    They are drawn to those of all classes as far as noise hides how they differ, and what it
-    leaves unknown is added to each before they are brought to the sum of 1, as is `alpha`.
+    Shares are shrunk to those of all classes, as far as noise hides how they differ. The standard
+    deviation of the noise that is left, and `alpha`, are added to each count before shares are
+    normalized.
 
     Parameters
     ----------
     counts : ndarray of shape (n_classes, n_values)
     noise : float
-        Standard deviation of the noise on each.
+        Standard deviation of the noise on each count.
     alpha : float
         Pseudo-count of every value.
     """
@@ -37,14 +38,14 @@ def log_distributions(counts, noise, alpha):
 
 
 def flag_shares(counts, sums, noise, alpha):
-    """Return the shares of rows of every class with a flag, strictly between 0 and 1.
+    """Return the share of rows with each flag in every class, strictly between 0 and 1.
 
     Parameters
     ----------
     counts : ndarray of shape (n_classes,)
         At least 1.
     sums : ndarray of shape (n_classes, n_features)
-        Noisy numbers of rows with a flag.
+        Noisy counts of rows with a flag.
     noise, alpha : float
         As for `log_distributions`.
     """
@@ -62,6 +63,6 @@ def flag_shares(counts, sums, noise, alpha):
 
 
 def _drawn(own, usual, spread, noise):
-    """Return noisy counts drawn to usual ones, none negative, with what noise leaves unknown."""
+    """Return noisy counts shrunk to usual ones, plus the standard deviation of noise left."""
     kept = kept_of(own - usual, spread, np.full_like(own, noise**2), 1.0)
     return np.maximum(usual + kept * (own - usual), 0.0) + np.sqrt(kept) * noise

@@ -1,4 +1,4 @@
-"""Released moments of clusters, and how to split and merge clusters by them."""
+"""Splitting and merging of clusters by their released moments."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ClusterLaws", "kept_share", "least_counts"]
 
-#: Counts are no less than this many standard deviations of their noise.
+#: Counts are raised to at least this many standard deviations of their noise.
 _DEVIATIONS = 2.0
-#: The distance from which on two clusters stand apart, over the sum of their deviations.
+#: Least distance of two separate clusters, over the sum of their standard deviations.
 _APART = 2.0
 
 
@@ -27,8 +27,9 @@ _APART = 2.0
 class ClusterLaws:
     """Weights, means and covariances of clusters.
 
-    Splitting a normal law at its mean, across its direction of most variance v, leaves two halves
-    with means ``sqrt(2 v / pi)`` away: their squares are what the inertia falls by.
+    A normal distribution is split at its mean, across its direction of largest variance v. The
+    means of the halves are ``sqrt(2 v / pi)`` away from its mean. Per row, the inertia falls by
+    the square of that distance.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ class ClusterLaws:
     means : ndarray of shape (n, p)
     covariances : ndarray of shape (n, p, p)
     steps : ndarray of shape (n, p)
-        From a mean to that of a half.
+        Vectors from the mean of a cluster to the mean of one half.
     """
 
     weights: np.ndarray
@@ -46,7 +47,7 @@ class ClusterLaws:
 
     @classmethod
     def of(cls, weights: Any, means: FloatArray, covariances: FloatArray) -> ClusterLaws:
-        """Return laws with their steps."""
+        """Return the clusters with their steps."""
         values, vectors = np.linalg.eigh(covariances)
         sizes = np.sqrt(2.0 / math.pi * np.maximum(values[:, -1], 0.0))
         return cls(np.asarray(weights), means, covariances, sizes[:, None] * vectors[:, :, -1])
@@ -54,10 +55,10 @@ class ClusterLaws:
     @classmethod
     def released(cls, found: ClassMoments, points: FloatArray,
                  radii: FloatArray) -> ClusterLaws:
-        """Return the laws of rows about some points as far as noise lets them be told.
+        """Return denoised clusters from moments of rows about some points.
 
-        Directions that do not stand out have one variance. No row was farther than the
-        radius of its cluster.
+        Directions that do not stand out of noise share one variance. No row was farther from
+        its point than the radius of the cluster.
         """
         weights, counts = np.maximum(found.counts, 0.0), least_counts(found)
         width = points.shape[1]
@@ -67,7 +68,7 @@ class ClusterLaws:
         values, vectors = np.linalg.eigh(covariances)
         edges = (found.moment_noise / counts * math.sqrt(2.0 * width))[:, None]
         clear = values > edges
-        # What is not told apart is even, so that variances have their sum.
+        # The other variances are averaged, which keeps their sum.
         even = np.where(clear, 0.0, values).sum(axis=1) / np.maximum(1, (~clear).sum(axis=1))
         values = np.where(clear, np.sqrt(np.maximum(values**2 - edges**2, 0.0)),
                           np.maximum(even, 0.0)[:, None])
@@ -80,9 +81,9 @@ class ClusterLaws:
         return len(self.weights)
 
     def spreads(self, few: float) -> FloatArray:
-        """Return mean squares of distances of rows from their cluster's mean, shape (n,).
+        """Return mean squared distances of rows from the mean of their cluster, shape (n,).
 
-        Those of clusters of `few` rows are half way to the mean square of all rows.
+        They are shrunk to the mean square of all rows: by half for a cluster of `few` rows.
         """
         total = float(self.weights.sum())
         traces = np.trace(self.covariances, axis1=1, axis2=2)
@@ -92,11 +93,11 @@ class ClusterLaws:
 
     @cached_property
     def gains(self) -> FloatArray:
-        """ndarray of shape (n,) : what inertia falls by where a cluster is split."""
+        """ndarray of shape (n,) : decrease of the inertia if a cluster is split."""
         return self.weights * np.einsum("ij,ij->i", self.steps, self.steps)
 
     def rearranged(self, count: int) -> ClusterLaws:
-        """Return so many clusters: the widest are split, the nearest to each other merged."""
+        """Return `count` clusters: split where the inertia falls most, merge the nearest."""
         laws = self
         while len(laws) < count:
             laws = laws._split(int(laws.gains.argmax()))
@@ -112,12 +113,12 @@ class ClusterLaws:
         return laws
 
     def told_apart(self, found: ClassMoments) -> ClusterLaws:
-        """Return clusters that stand apart: others are merged, the closest first.
+        """Return separate clusters: others are merged, the closest first.
 
-        Two stand apart where their means are farther from each other than `_APART` times the sum
-        of their deviations on the line between, and of what noise may have moved. A normal law
-        that is cut at its mean has halves at 1.3, an even one at 1.7. Counts within their noise
-        are no clusters, and are merged with what is next to them.
+        Two clusters are separate if the distance of their means exceeds `_APART` times the sum of
+        their standard deviations along the line between them, noise on means included. The halves
+        of a normal distribution cut at its mean are at 1.3, those of a uniform one at 1.7.
+        Clusters whose counts are within noise are merged with the nearest cluster.
         """
         laws = self
         while len(laws) > 1:
@@ -131,7 +132,7 @@ class ClusterLaws:
             apart = lengths / np.maximum(deviations + deviations.T, 1e-300)
             small = laws.weights <= found.count_noise
             if small.any():
-                # All of these are nearer than others.
+                # Only pairs with a small cluster can be merged now, and always are.
                 near = _APART * lengths / (1.0 + lengths.max())
                 apart = np.where(small[:, None] | small, near, np.inf)
             np.fill_diagonal(apart, np.inf)
@@ -142,7 +143,7 @@ class ClusterLaws:
         return laws
 
     def _split(self, place):
-        """Return laws with one of them in two halves, which are the last."""
+        """Return the clusters with one of them split into two halves, placed last."""
         step, half = self.steps[place], 0.5 * self.weights[place]
         covariance = self.covariances[place] - np.outer(step, step)
         halves = ClusterLaws.of([half, half], self.means[place] + np.array([step, -step]),
@@ -150,7 +151,7 @@ class ClusterLaws:
         return self._but((place,), halves)
 
     def _merged(self, one, other):
-        """Return laws with two of them as one."""
+        """Return the clusters with two of them merged."""
         both = [one, other]
         total = self.weights[both].sum()
         shares = self.weights[both] / total if total > 0.0 else np.array([0.5, 0.5])
@@ -161,14 +162,14 @@ class ClusterLaws:
             [total], (shares @ self.means[both])[None], covariance[None]))
 
     def _but(self, places, others):
-        """Return laws without some, and with others after them."""
+        """Return the clusters without those at `places`, and with `others` appended."""
         return ClusterLaws(*(
             np.concatenate([np.delete(own, places, axis=0), more]) for own, more in zip(
                 (self.weights, self.means, self.covariances, self.steps),
                 (others.weights, others.means, others.covariances, others.steps), strict=True)))
 
     def _nearest(self, count):
-        """Return what inertia grows by where two of the first laws are merged, and the two."""
+        """Return the least increase of inertia by a merge among the first, and the pair."""
         means, weights = self.means[:count], self.weights[:count]
         squares = np.einsum("ij,ij->i", means, means)
         distances = np.maximum(squares[:, None] + squares - 2.0 * means @ means.T, 0.0)
@@ -180,12 +181,14 @@ class ClusterLaws:
 
 
 def least_counts(found: Any) -> FloatArray:
-    """Return released counts that noise leaves some rows."""
+    """Return released counts raised to at least 1, and to `_DEVIATIONS` of their noise."""
     return np.maximum(found.counts, max(1.0, _DEVIATIONS * found.count_noise))
 
 
 def kept_share(shifts: FloatArray, noise: FloatArray) -> FloatArray:
-    """Return what is kept of noisy vectors, shape (n, 1); `noise` is that on squares of entries.
+    """Return James-Stein factors of noisy vectors, shape (n, 1).
+
+    `noise` holds the variance of the noise on an entry of each vector.
     """
     squares = np.einsum("ij,ij->i", shifts, shifts)
     return np.maximum(0.0, 1.0 - shifts.shape[1] * noise / np.maximum(squares, 1e-300))[:, None]

@@ -1,4 +1,4 @@
-"""The releases of k-means: what they cost, in which order, on which rows."""
+"""Plan of the releases of k-means: their privacy cost, order and rows."""
 
 from __future__ import annotations
 
@@ -38,30 +38,30 @@ if TYPE_CHECKING:
 
 __all__ = ["ClusterFit", "ClusterPlan", "most_clusters"]
 
-#: Rows farther from the mean than so many bounds are scaled down to that.
+#: Rows farther from the mean than this many bounds are scaled down to that distance.
 _FAR = 4.0
-#: The least radius over the first.
+#: Least radius of a cluster, over the first radius.
 _NARROW = 1e-4
-#: The noise on counts of clusters, times mu, beside their moments.
+#: Noise on cluster counts, times mu, when moments are released with them.
 _COUNT_NOISE = 5.0 * math.sqrt(2.0)
-#: Rounds of all columns without noise.
+#: Rounds on all columns in a fit without noise.
 _NOISELESS_ROUNDS = 100
 
 
 @dataclass(frozen=True, eq=False)
 class ClusterFit:
-    """Consequences of the releases.
+    """Result of the releases of k-means.
 
     Parameters
     ----------
     row_map : RangedRows
-        How rows were brought to their ranges, less the released mean.
+        The map that scaled rows to their ranges and subtracted the released mean.
     centers : ndarray of shape (k, d)
-        Of mapped rows.
+        Cluster centers, in the coordinates of mapped rows.
     sizes : ndarray of shape (k,)
     inertia : float
     radius : float
-        The bound on centered rows that held.
+        The norm bound enforced on centered rows.
     """
 
     row_map: RangedRows
@@ -73,17 +73,17 @@ class ClusterFit:
 
 @dataclass(frozen=True)
 class ClusterPlan(RangedComposite):
-    """A mean and main directions, then moments and sums of clusters about their points.
+    """Release a mean and principal directions, then moments and sums of clusters.
 
     Parameters
     ----------
     budget : Budget
     n_clusters : int or None
-        None: as many as stand apart by released moments, of `most_clusters`.
+        None: the number of separate clusters by released moments, up to `most_clusters`.
     learns_ranges : bool
         Whether ranges of the columns are learnt, from two quantiles each.
     norm, spread : float or None
-        Bounds on rows, and on centered ones; None where they are learnt.
+        Norm bounds on rows and on centered rows; None where they are learnt.
     """
 
     budget: Budget
@@ -110,7 +110,7 @@ class ClusterPlan(RangedComposite):
         row_map, mapped, radius = self._begun(data, session, noise_multiplier)
         scale = np.ones(row_map.width)
         if row_map.low is not None:
-            # Distances are those of rows as they came.
+            # Distances are measured between the original rows.
             scale = 0.5 * (row_map.high - row_map.low)
         first = radius * float(scale.max())
         squares, *rounds = self.parts[2:]
@@ -131,9 +131,9 @@ class ClusterPlan(RangedComposite):
                                row_map=row_map, scale=scale, bound=_FAR * first, basis=subspace,
                                points=points, radii=radii)
 
-        # Without noise nothing is cut.
+        # Without noise nothing is clipped.
         least = first * (_NARROW if self.budget.is_private else 2.0 * _FAR)
-        # Rows of a cluster whose count is two deviations of its noise.
+        # Cluster size at which the count is two standard deviations of its noise.
         mu = mu_of(rounds[0].own(noise_multiplier))  # type: ignore[attr-defined]
         few = 2.0 * _COUNT_NOISE / mu
 
@@ -165,7 +165,7 @@ class ClusterPlan(RangedComposite):
             points = shortened(points + shifts, _FAR * first)
         sizes = np.maximum(found.counts, 0.0)
         if self.n_clusters is None:
-            # Those whose counts are noise now are no clusters either.
+            # Clusters whose final counts are within noise are dropped.
             kept = (sizes >= least_counts(found)) | (sizes == sizes.max())
             points, sizes = points[kept], sizes[kept]
         return ClusterFit(row_map, points / scale, sizes, max(0.0, inertia), radius)
@@ -177,12 +177,12 @@ class ClusterPlan(RangedComposite):
 
     @property
     def _count(self):
-        """int : the number of clusters, or the most of them."""
+        """int : the number of clusters, or its upper limit where it is not given."""
         return most_clusters(self.budget) if self.n_clusters is None else self.n_clusters
 
     @property
     def _width(self):
-        """int : the number of main directions."""
+        """int : the number of principal directions."""
         return min(self.budget.n_columns, self._count + 2, MOST_CLUSTER_DIRECTIONS)
 
     @property
@@ -191,32 +191,33 @@ class ClusterPlan(RangedComposite):
 
     @property
     def _rounds(self):
-        """(int, int) : the number of rounds in the main directions, and of all columns."""
+        """(int, int) : the number of rounds in the principal directions, and on all columns."""
         splitting, inside, whole = self._usual_rounds
         return splitting + inside, whole if self.budget.is_private else _NOISELESS_ROUNDS
 
     @property
     def _usual_rounds(self):
-        """(int, int, int) : more where noise on counts is less than those of usual clusters."""
+        """(int, int, int) : rounds; more where noise is small for so many clusters."""
         return CLUSTER_ROUNDS if _usual_clusters(self.budget) > self._count else FEW_CLUSTER_ROUNDS
 
 
 def most_clusters(budget: Budget) -> int:
-    """Return how many clusters are looked for where their number is not given, by public facts."""
+    """Return how many clusters to look for if the number is not given, from public facts."""
     usual = min(_usual_clusters(budget), MOST_CLUSTERS)
     return min(budget.n_samples, max(2, math.floor(usual)))
 
 
 def _usual_clusters(budget):
-    """Return how many clusters there are whose counts are usually beyond noise."""
+    """Return the number of clusters whose counts usually exceed their noise."""
     noise = _COUNT_NOISE * math.sqrt(sum(CLUSTER_ROUNDS))
     return budget.signal_to_noise * budget.n_columns / (CLUSTERS_AT_FIRST * noise)
 
 
 def _shifts(found, basis):
-    """Return by how much points move, drawn to 0 as far as noise hides it, (k, d).
+    """Return the moves of the points, shape (k, d), shrunk to 0 as far as noise hides them.
 
-    Within the main directions and beside them apart, where rows vary less.
+    Moves within the principal directions are shrunk separately from the rest, where rows vary
+    less.
     """
     counts = least_counts(found)
     shifts, noise = found.sums / counts[:, None], (found.sum_noise / counts)**2

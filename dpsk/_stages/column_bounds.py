@@ -1,4 +1,4 @@
-"""Bounds of single columns, learnt from two quantiles each, of distances from their medians."""
+"""Bounds of single columns, learnt from two quantiles of distances from the median."""
 
 import math
 from functools import partial
@@ -23,21 +23,21 @@ from dpsk._statistics.quantiles import distance_grid, noisy_quantile
 
 __all__ = ["bounds_rule", "learnt_bounds"]
 
-#: The least width of the bounds of a column without a budget, and that over its numbers.
+#: Least width of the bounds of a column without a budget, absolute and relative to its low end.
 _LEAST, _LEAST_SHARE = 1e-5, 1e-6
-#: Two points of the grid are next to each other up to this distance and this share of them, and
-#: the nine digits of a median are off by no more than this share of it.
+#: Largest distance of adjacent grid points, absolute and relative, and the largest relative
+#: rounding error of a median of nine digits.
 _NEAR, _NEAR_SHARE, _OFF = 2.0**-31, 0.011, 2e-8
-#: Rows whose numbers are taken at once.
+#: Number of rows read at once.
 _PART = 1 << 16
 
 
 def bounds_rule(budget, n_learnt, name, tails=TARGET_TAILS, medians=True):
-    """Return the event of each of the quantiles of some columns, their tail, and that of a median.
+    """Return the event of one quantile of a column, its tail, and the event of one median.
 
-    All of them together cost a share of the budget. The last is None where rows are too few for
-    medians as well, or with `medians` False. A ValueError where rows are too few for quantiles;
-    it says to declare the parameter `name`.
+    All quantiles and medians together cost a share of the budget. The event of the median is None
+    where there are too few rows for medians as well, or with `medians` False. Too few rows for
+    quantiles raise a ValueError, which says to declare the parameter `name`.
     """
     least, most = tails
     median = choice_event(4.0 * MEDIAN_CLEARANCE / budget.n_samples)
@@ -58,12 +58,12 @@ def bounds_rule(budget, n_learnt, name, tails=TARGET_TAILS, medians=True):
 
 
 def learnt_bounds(budget, places, rule, reach=0.0):
-    """Return the mechanism of bounds of some columns, shape (n_places, 2).
+    """Return the mechanism that learns bounds of some columns, shape (n_places, 2).
 
-    `rule` gives what `bounds_rule` does. Quantiles are those of distances from a median, which
-    finds columns far from 0 in any unit; without, from 0. Where both are the same number, which
-    then says nothing of the others, bounds lie at least `reach` from it. Without a budget they
-    are the ends of columns.
+    `rule` returns the same as `bounds_rule`. Quantiles are of distances from a median, which
+    suits columns far from 0 in any unit; without a median, they are of distances from 0. Where
+    both quantiles are the same number, they say nothing of the other entries, and the bounds lie
+    at least `reach` from it. Without a budget, bounds are the least and largest entries.
     """
     if not (places and budget.is_private):
         return Priced(Composed(()), partial(_of_each, places, _ends))

@@ -1,4 +1,4 @@
-"""Shares of groups of rows, from noisy counts."""
+"""Noisy counts of groups of rows, which give the loss its shares."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ __all__ = ["Counting", "count_budget", "shares"]
 
 
 class Counting(Stage):
-    """Release noisy counts of groups of rows, the last of their targets, and give the loss shares.
+    """Release noisy counts of groups of rows, and set the loss to use the group shares.
 
-    `make_loss` goes from a tuple of shares, one a group, to the loss, and `shown` to the value of
-    the fitted `attribute` that shows them.
+    The group of a row is the last of its targets. `make_loss` maps a tuple of shares, one per
+    group, to the loss; `shown` maps it to the value of the fitted `attribute`.
     """
 
     without_noise = True
@@ -38,11 +38,11 @@ class Counting(Stage):
         self.attribute, self._shown = attribute, shown
 
     def event(self, problem: Problem) -> Event:
-        """Return what the release costs."""
+        """Return the event of the release."""
         return gaussian(count_budget(problem))
 
     def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
-        """Return the problem with the loss of the noisy shares, and the rows."""
+        """Return the problem with the loss for the noisy shares, and the rows."""
         counts = noisy_counts(rows, self._n_groups, count_budget(problem), session)
         found = shares(counts, problem.n_samples)
         self.value = self._shown(found)
@@ -50,7 +50,7 @@ class Counting(Stage):
 
 
 def count_budget(problem: Problem) -> float:
-    """Return the mu that counts of groups may cost."""
+    """Return the budget mu of the group counts."""
     return mu_of_share(problem, COUNT_SHARE)
 
 
@@ -58,7 +58,7 @@ def shares(counts: FloatArray, n_samples: int) -> tuple[float, ...]:
     """Return shares of at least 1 % that sum to 1, from noisy counts; a tuple of float."""
     least = min(LEAST_SHARE, 0.5 / len(counts))
     raised = np.maximum(counts / n_samples, least)
-    # What exceeds the least is scaled so that the sum is 1 and no share falls below.
+    # The excess over the least share is scaled so that the sum is 1.
     room = raised - least
     spare = 1.0 - least * len(counts)
     total = room.sum()

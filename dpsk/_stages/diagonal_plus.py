@@ -1,4 +1,4 @@
-"""Symmetric matrices that are a diagonal but for few directions."""
+"""Symmetric matrices that are diagonal plus low rank."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DiagonalPlus"]
 
-#: Of the columns: where fewer have the same entry, all directions are found together.
+#: Least share of columns with equal diagonal entries at which `eigen` is faster than a full one.
 _LEAST_ALIKE = 0.5
 
 
@@ -24,7 +24,7 @@ class DiagonalPlus:
     Parameters
     ----------
     diagonal : ndarray of shape (p,)
-        Not negative.
+        Nonnegative entries.
     factors : ndarray of shape (p, k)
     """
 
@@ -32,10 +32,10 @@ class DiagonalPlus:
     factors: FloatArray
 
     def eigen(self) -> tuple[FloatArray, FloatArray] | None:
-        """Return eigenvalues, in no order, and eigenvectors as columns; None where that is slow.
+        """Return unordered eigenvalues, and eigenvectors as columns; None where that is slow.
 
-        In columns of one entry of the diagonal, all that is orthogonal to the factors is of that
-        eigenvalue.
+        Among columns with the same diagonal entry, every direction orthogonal to the factors is
+        an eigenvector, with that entry as its eigenvalue.
         """
         entries, places, counts = np.unique(self.diagonal, return_inverse=True,
                                             return_counts=True)
@@ -57,9 +57,9 @@ class DiagonalPlus:
         return np.append(np.full(n_alike, entries[most]), values), vectors
 
     def inverse(self, floor: float) -> tuple[FloatArray, FloatArray]:
-        """Return s, (p,), and Z, (p, k): ``diag(s**2) - Z @ Z.T`` inverts the matrix and a floor.
+        """Return s, shape (p,), and Z, shape (p, k), that give the inverse with a floor.
 
-        The floor is added to the diagonal.
+        ``diag(s**2) - Z @ Z.T`` is the inverse of the matrix with `floor` added to its diagonal.
         """
         squares = 1.0 / (self.diagonal + floor)
         scaled = squares[:, None] * self.factors

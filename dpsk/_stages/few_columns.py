@@ -1,4 +1,4 @@
-"""Which coefficients stand out of their noise, where few do."""
+"""Sparse shrinkage: which blocks of coefficients stand out of their noise, where few do."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 __all__ = ["FEWEST_BLOCKS", "shares_of_few"]
 
-#: Of fewer blocks no law can be told.
+#: Fewer blocks are too few to estimate the distribution of their coefficients.
 FEWEST_BLOCKS = 20
-#: Actual noise over the predicted one, which is that of the mechanism alone.
+#: Candidates for actual over predicted noise; the prediction covers the mechanism's noise alone.
 _NOISE_FACTORS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-#: What is above it stands for small effects of many.
+#: A larger noise factor is read as small effects of many coefficients.
 _MOST_NOISE = 4.0
 #: Up to so many blocks all variances are tried at once.
 _FEW_BLOCKS = 200
-#: Of as many as there are of the fewest blocks one is left.
+#: Rounds of pairwise products before logarithms; they leave one of `FEWEST_BLOCKS` values.
 _HALVINGS = 4
-#: What is below its exponential adds nothing to 1.
+#: Differences of log densities are cut off here: the exponential of it is negligible.
 _LEAST_LOG = -700.0
-#: Variances of what stands out, over the usual noise.
+#: Candidate variances of the slab, over the median noise.
 _VARIANCES = 2.0 ** np.arange(-1.0, 15.0)
 
 
@@ -32,21 +32,22 @@ def shares_of_few(energies: FloatArray, noises: FloatArray,
                   sizes: FloatArray) -> FloatArray | None:
     r"""Return the share of each block of coefficients to keep, or None where all may matter.
 
-    A block of d coordinates is noise of variance s\ :sup:`2` alone, or, with the same chance
-    each, noise and a normal law of variance t\ :sup:`2`: spike and slab. Chance, variance and
-    the size of noise have the largest likelihood of a grid, and the share is the posterior mean
-    ``P(slab) t^2 / (t^2 + s^2)``; noise of a size beyond belief counts as small effects, of which
-    a share is kept everywhere. All may matter unless the likelihood beats that of one normal
-    law by more than the number of blocks, as the Bayesian information criterion asks.
+    The model is a spike and slab. A block of d coordinates is noise of variance s\ :sup:`2`
+    (spike) or, with the same probability for each block, that noise plus a normal variable of
+    variance t\ :sup:`2` (slab). The probability, the variance and the size of the noise maximize
+    the likelihood on a grid. The share is the posterior mean ``P(slab) t^2 / (t^2 + s^2)``.
+    Implausibly large noise counts as small effects, of which a share is kept in every block.
+    All blocks may matter unless the log likelihood exceeds that of a single normal distribution
+    by more than the logarithm of the number of blocks (Bayesian information criterion).
 
     Parameters
     ----------
     energies : ndarray of shape (n_blocks,)
-        Sum of squares of every block, of at least `FEWEST_BLOCKS`.
+        Sum of squares of every block; at least `FEWEST_BLOCKS` blocks.
     noises : ndarray of shape (n_blocks,)
-        What noise alone would have on average, above 0.
+        Expected sum of squares of noise alone, above 0.
     sizes : ndarray of shape (n_blocks,)
-        Coordinates of every block.
+        Number of coordinates of every block.
 
     References
     ----------
@@ -65,7 +66,7 @@ def shares_of_few(energies: FloatArray, noises: FloatArray,
             variances = some[:, None, None]
             slab = _log_density(energies, noise + variances, sizes)
             one_law = max(one_law, float(slab.sum(axis=2).max()))
-            # Of both densities over the larger one, which is 1.
+            # Both densities are divided by the larger one, which becomes 1.
             smaller, above = np.exp(np.fmax(-np.abs(slab - spike), _LEAST_LOG)), slab > spike
             of_slab, of_spike = np.where(above, 1.0, smaller), np.where(above, smaller, 1.0)
             mixed = of_spike + chances * (of_slab - of_spike)
@@ -80,13 +81,13 @@ def shares_of_few(energies: FloatArray, noises: FloatArray,
 
 
 def _parts(n_blocks):
-    """Return in how many parts variances are tried, so that these fit a cache: all or one each."""
+    """Return the number of parts in which to try the variances, so that a part fits the cache."""
     return 1 if n_blocks <= _FEW_BLOCKS else len(_VARIANCES)
 
 
 def _sum_of_logs(values):
-    """Return sums over the last axis of logarithms of numbers from 1e-9 to 1."""
-    # Logarithms of products of up to 31 are far fewer.
+    """Return the sum of logarithms over the last axis, of values between 1e-9 and 1."""
+    # Products of up to 31 values need far fewer logarithms, and do not underflow.
     for _ in range(_HALVINGS):
         half = values.shape[-1] // 2
         products = values[..., :half] * values[..., half:2 * half]

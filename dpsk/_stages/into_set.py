@@ -1,4 +1,4 @@
-"""Coefficients of mapped rows brought into a convex set of those of the rows as they came."""
+"""Projection of coefficients of whitened rows into a convex set for the original rows."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _MOST_STEPS, _TOLERANCE = 2000, 1e-9
 
 
 class IntoSet(Stage):
-    r"""Take the point of a set whose predictions differ least, by the released covariance C.
+    r"""Project coefficients into a set, in the metric of the released covariance C.
 
-    That is the least ``(w - v)^\top (C + floor) (w - v)`` over w in the set, where v was fitted
-    without it: least squares in the set, as far as C is that of the rows. The mean prediction
-    stays, and nothing is released.
+    The result minimizes ``(w - v)^\top (C + floor) (w - v)`` over w in the set, where v was fitted
+    without the set: its predictions change least. This is least squares in the set, as far as C
+    is the covariance of the rows. The mean prediction stays, and nothing is released.
 
     Parameters
     ----------
     whitening : Whitening
-        Before the solver.
+        The stage that whitened the rows before the solver.
     penalty : ConstraintSet
-        Of coefficients of the rows as they came, intercept left out.
+        The set of coefficients of the original rows, without the intercept.
     """
 
     comes_last: ClassVar[bool] = True
@@ -63,9 +63,10 @@ class IntoSet(Stage):
 
 
 def _nearest(point, metric, largest, allowed):
-    """Return the nearest point of a set by a metric with that largest eigenvalue.
+    """Return the nearest point of a set in a metric whose largest eigenvalue is `largest`.
 
-    By projected gradients with momentum; an end short of the minimum is in the set all the same.
+    The method is projected gradient descent with momentum. If it ends before the minimum, the
+    result is in the set nevertheless.
     """
     found = ahead = allowed.prox(point, 1.0)
     momentum = 1.0

@@ -1,4 +1,4 @@
-"""Rows of a network less their noisy mean, whitened by their noisy second moment."""
+"""Whitening of the rows of a network by their noisy mean and second moment."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ if TYPE_CHECKING:
 
 __all__ = ["MomentNorm", "NetworkWhitening", "network_whitening_pays"]
 
-#: Squares of longer rows could overflow in sums of them in single precision.
+#: Sums of squares of longer rows could overflow in single precision.
 _LONGEST = 2.0**60
 
 
 class NetworkWhitening(Stage):
-    """Release a noisy second moment of rows with a 1, and whiten centered rows by it.
+    """Release a noisy second moment of rows with a constant 1, and whiten centered rows by it.
 
     A row x enters a network as ``(x - c) P``, with the mean c and the inverse root P of the
-    covariance that the moment holds. P is scaled so that the usual row is as long as the rule for
-    networks asks. The map is linear and part of the released layers, which therefore predict for
-    rows as they are.
+    covariance, both computed from the moment. P is scaled to give usual rows the length
+    `whitened_length`. The map is affine and becomes part of the released layers, which therefore
+    predict for the original rows.
 
-    `data_norm` bounds rows for the moment; None: to be taken from a release before.
+    `data_norm` bounds rows for the moment; None: an earlier stage releases the bound.
     """
 
     attribute = "preconditioner_"
@@ -66,15 +66,15 @@ class NetworkWhitening(Stage):
 
     @classmethod
     def stages(cls, problem: Problem, data_norm: float | None, grouped: bool) -> list[Any]:
-        """Return the stages of one fit: before the moment comes a bound on rows, if need be.
+        """Return the stages of one fit: the moment, after a learnt bound on rows if needed.
 
-        It is not learnt from rows that are `grouped`.
+        The bound is not learnt from rows that are `grouped`.
         """
         n_features = problem.model.n_features
         if data_norm is not None:
             return [cls(n_features, data_norm)]
         rows = LinearModel(n_features, None, True, 1.0)
-        # Where nothing is learnt: as for the mean of centered rows.
+        # Without a learnt bound, use that of `Centering`.
         plain = [cls(n_features, center_norm(n_features, None))]
         if grouped:
             return plain
@@ -91,15 +91,15 @@ class NetworkWhitening(Stage):
         model = problem.model
         if model.hidden_layer_sizes:
             model = replace(model, hidden_scale=hidden_scale(problem))
-        # Nothing but that rows are mapped, which steps look at.
+        # The geometry only tells the solver that rows are whitened.
         return replace(problem, model=model, geometry=Geometry(model.n_features))
 
     def take_unit(self, unit: float) -> None:
-        """Take the bound on rows that was released before."""
+        """Set the bound on rows to one that an earlier stage released."""
         self._rows = replace(self._rows, unit=unit)
 
     def event(self, problem: Problem) -> Any:
-        """Return what the release costs."""
+        """Return the event of the release."""
         return Gaussian(mu_of_share(problem, NETWORK_MOMENT_SHARE))
 
     def enforced_bounds(self, problem: Problem) -> list[Any]:
@@ -108,7 +108,7 @@ class NetworkWhitening(Stage):
         return [Enforced("moment_norm", self._rows.unit, "derived", _WORDS)]
 
     def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
-        """Return the problem of rows that are bounded already, and the whitened rows."""
+        """Return the problem, whose rows need no bound any more, and the whitened rows."""
         model, mu = self._rows, self.event(problem).mu
         noisy = noisy_second_moment(model, rows, mu, session)
         noise_std = second_moment_noise(model, rows.n_units, mu)
@@ -133,10 +133,7 @@ class NetworkWhitening(Stage):
 
 
 class MomentNorm(NormBound):
-    """Release a high quantile of the rows' norms, which bounds them for their second moment.
-
-    Rows enter the network as they are.
-    """
+    """Release a high quantile of row norms, which bounds rows in the second moment only."""
 
     attribute = None
 
@@ -153,7 +150,7 @@ _WORDS = ("l2 norm of one row of features as it enters the noisy second moment; 
 
 @dataclass(frozen=True, eq=False)
 class WhitenedRows:
-    """Bounded rows of a network less their released mean, times a released matrix."""
+    """Map of bounded rows of a network: less the released mean, times a released matrix."""
 
     model: MLP
     center: np.ndarray
@@ -166,7 +163,7 @@ class WhitenedRows:
         return self.model.n_features
 
     def dense(self, X: Features, out: FloatArray) -> None:
-        """Write the rows of a block to `out`; those that come out too long are zero."""
+        """Write the rows of a block to `out`; mapped rows that are too long become 0."""
         out[:] = product_by_row(self.model.bounded(X) - self.center, self.matrix)
         squares = np.einsum("ij,ij->i", out, out, dtype=np.float64)
         out[~(squares < _LONGEST**2)] = 0.0
@@ -175,7 +172,7 @@ class WhitenedRows:
 def network_whitening_pays(problem: Problem) -> bool:
     """Return whether rows of a network are whitened by default, from public facts.
 
-    Units of an odd activation stay as good as linear for the few steps of whitened rows.
+    Units with an odd activation would stay nearly linear in the few steps on whitened rows.
     """
     columns = problem.model.n_features + 1
     fits = not are_many(columns) and columns < problem.n_samples * problem.mu

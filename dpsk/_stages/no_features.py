@@ -1,4 +1,4 @@
-"""Rows without features, of which a constant is all that is fitted."""
+"""Models that fit only a constant, without features."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ if TYPE_CHECKING:
 
 __all__ = ["NoFeatures"]
 
-#: The bound on a column of zeros, beside which the constant has all of a row.
+#: Norm bound on the column of zeros; negligible, so that the constant gets the whole row norm.
 _LEAST_NORM = 1e-6
 
 
 class NoFeatures(RowStage):
-    """Leave out all features: where no bound on them is known, noise would be all that they bring.
+    """Leave out all features, where there are too few rows for useful coefficients.
 
-    Nothing is released; all of the budget goes to the constant. A mean of targets is drawn to the
-    middle of their bounds as far as its noise is wider than means usually are, beside what its
-    solver does.
+    Nothing is released, so the whole budget goes to the constant. With squared loss, the fitted
+    mean of targets is shrunk to the middle of their bounds, the more the larger its noise.
     """
 
     _kept = 1.0
@@ -44,15 +43,15 @@ class NoFeatures(RowStage):
 
     @classmethod
     def worthwhile(cls, problem: Problem, of_shares: bool = False) -> bool:
-        """Return whether rows that are not whitened are too few for slopes.
+        """Return whether there are too few rows to fit coefficients without whitening.
 
-        Inside a set no coefficient is large.
+        Not with a constraint set (a nonsmooth penalty): it keeps every coefficient small.
         """
         return (problem.is_private and problem.delta > 0
                 and problem.penalty.is_smooth and not carries_slopes(problem))
 
     def prepared(self, problem: Problem) -> Problem:
-        """Return the problem of the constant alone, one direction in which all rows are alike."""
+        """Return the problem of the constant alone: one direction, equal in all rows."""
         model = LinearModel(1, self._model.n_outputs, True, _LEAST_NORM)
         return replace(problem, model=model, geometry=Geometry(1.0))
 
@@ -72,7 +71,7 @@ class NoFeatures(RowStage):
 
 @dataclass(frozen=True)
 class _Nothing:
-    """Rows of one column of zeros."""
+    """Map of rows to one column of zeros."""
 
     dtype: Any
 

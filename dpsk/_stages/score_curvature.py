@@ -1,4 +1,4 @@
-"""The curvature of a loss along fitted scores, which their spread about 0 changes."""
+"""Curvature of a loss along the fitted scores."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ __all__ = ["ScoreCurvature"]
 
 
 class ScoreCurvature(Stage):
-    """Keep how much the loss curves along the scores of a fit, over their mean square.
+    """Store the curvature of the loss along the fitted scores, over their mean square.
 
-    By an answer that the solver had: of Newton's method the last Hessian; else the first gradient,
-    which is the mean curvature on the way from 0. Scores that are 0 for many rows and large for
-    few have less than normal ones. Nothing more is released, and parameters stay.
+    It is computed from a query that the solver released: the last Hessian of Newton's method, or
+    else the first gradient, which gives the mean curvature on the way from 0. Scores that are 0
+    for many rows and large for few have less curvature than normal ones. Nothing more is
+    released, and the parameters stay.
 
     Parameters
     ----------
     whitening : RowStage or None
-        Before the solver.
+        The stage that mapped the rows before the solver.
     """
 
     attribute = "score_curvature_"
@@ -49,7 +50,7 @@ class ScoreCurvature(Stage):
         return Composed(())
 
     def release(self, problem: Problem, oracle: Any, theta: FloatArray) -> Any:
-        """Return `theta` as it was."""
+        """Return `theta` unchanged."""
         whitening: Any = self._whitening
         answer, spectrum = oracle.answer, whitening.spectrum
         varied = without_mean(spectrum, theta)

@@ -1,4 +1,4 @@
-"""Coefficients drawn to a constant prediction, as far as the noise of their fit explains them."""
+"""Shrinkage of coefficients towards a constant prediction, by the noise of their fit."""
 
 from __future__ import annotations
 
@@ -28,32 +28,33 @@ if TYPE_CHECKING:
 
 __all__ = ["Shrinkage", "energy", "without_mean"]
 
-#: Of a mean over normal scores, of sizes within these.
+#: Quadrature nodes of a mean over normal scores, and limits of the size of these scores.
 _NODES, _SIZES = 60, (1e-3, 1e3)
-#: How much what is left out of columns may move predictions, over what it does by each of them.
+#: Most that the removed coefficients may change predictions, over the sum of changes by blocks.
 _MOST_SHARED = 2.0
 
 
 class Shrinkage(Stage):
-    r"""Multiply what moves predictions by ``1 - N / E``, or by 0: James-Stein, positive part.
+    r"""Shrink the varying part of predictions by ``max(0, 1 - N / E)`` (James-Stein).
 
-    E is the mean square of predictions about their mean, by the released moment, and N what the
-    noise of the fit alone would have at most: a standard deviation above its mean. Of known
-    size, it is forgotten as fast as curvatures of that moment say. What a temperature that was
-    released before has multiplied by is not multiplied again but for the rest. Where few of many
-    columns stand out of that noise, each is multiplied by a number of its own instead
-    (`shares_of_few`). Nothing is released.
+    E is the mean square of predictions about their mean, by the released moment. N is the mean
+    square that the noise of the fit alone would give: its expectation plus `NOISE_DEVIATIONS`
+    standard deviations. The noise of a step has a known size, and later steps reduce it at a rate
+    given by the curvatures along that moment. A temperature that was released before already
+    shrinks predictions: the total factor is the smaller of the two. Where few of many columns
+    stand out of the noise, each block of columns gets its own factor (`shares_of_few`). Nothing is
+    released.
 
-    Multiplied is what is orthogonal to the mean row, which keeps the mean prediction. That row is
-    noisy itself, so that coefficients are drawn in less far where it would move the mean more
-    than they vary.
+    The factor applies to the part of the coefficients orthogonal to the mean row, which keeps the
+    mean prediction. That row is noisy itself, so coefficients are shrunk less where the noise
+    would move the mean by more than predictions vary.
 
     Parameters
     ----------
     whitening : Whitening
-        Before the solver.
+        The stage that whitened the rows before the solver.
     temperature : TemperatureScaling or None
-        The stage before, if there is one.
+        The temperature stage before this one, if there is one.
 
     References
     ----------
@@ -69,7 +70,7 @@ class Shrinkage(Stage):
 
     def applies(self, problem: Problem, given: Any, solver: Any) -> bool:
         self._given = given
-        # Clips of several scores together have no such law, and dual steps none that is linear.
+        # Noise is not known where several scores are clipped together, or steps are not linear.
         return (not (problem.loss.minimax or isinstance(problem.loss, Multinomial))
                 and solver.noise_gain(np.empty(0)) is not None)
 
@@ -77,7 +78,7 @@ class Shrinkage(Stage):
         return Composed(())
 
     def release(self, problem: Problem, oracle: Any, theta: FloatArray) -> Any:
-        """Return `theta` with less of what moves predictions."""
+        """Return `theta` shrunk towards a constant prediction."""
         spectrum, factor = self._whitening.spectrum, self._factor()
         theta = theta / factor
         size = math.sqrt(energy(spectrum, theta))
@@ -89,7 +90,7 @@ class Shrinkage(Stage):
         noises, outputs = spectrum.moments * variances, _n_outputs(theta)
         noise = outputs * float(noises.sum()) + NOISE_DEVIATIONS * math.sqrt(
             2.0 * outputs * _square_sum(noises))
-        # Steps may have led beyond all bounds.
+        # Diverged steps leave infinite parameters.
         if not 0.0 < found < math.inf:
             return factor * theta
         left_out = min(1.0, noise / found)
@@ -99,12 +100,12 @@ class Shrinkage(Stage):
         return factor * theta + (min(factor, 1.0 - left_out) - factor) * varied
 
     def _factor(self):
-        """Return what all parameters were multiplied with after the fit."""
+        """Return the factor that multiplied all parameters after the fit."""
         released = None if self._temperature is None else self._temperature.value
         return 1.0 if released is None else 1.0 / released
 
     def _variances(self, problem, oracle, size):
-        """Return the variances that noise gives to coefficients along the directions.
+        """Return the variances of the noise on coefficients along the directions.
 
         `size` is the root mean square of predictions.
         """
@@ -114,7 +115,7 @@ class Shrinkage(Stage):
         if isinstance(problem.loss, Logistic):
             share = _clipped_share(problem.loss, clip, size)
         elif loss_defaults(problem.loss).of_residuals:
-            # Of normal residuals as long as usual ones, those that the clip leaves alone.
+            # The share of normal residuals of the usual size that are not clipped.
             share = min(share, float(erf(clip / (math.sqrt(2.0) * USUAL_RESIDUAL))))
         curvatures = share * problem.loss.smoothness * spectrum.moments
         curvatures += np.sum(spectrum.directions * problem.penalty.slope(spectrum.directions), 0)
@@ -123,10 +124,10 @@ class Shrinkage(Stage):
 
 
 def _clipped_share(loss, clip, size):
-    """Return the curvature of slopes that are clipped, over the smoothness of their loss.
+    """Return the mean curvature of a loss with clipped slopes, over its smoothness.
 
-    On average over normal scores of that size and labels that have nothing to do with them: with
-    scores near 0 all slopes are clipped, and nothing is forgotten of noise.
+    The mean is over normal scores of that size, with labels independent of them. With scores near
+    0 all slopes are clipped, so later steps do not reduce the noise.
     """
     points, weights = _normal_points()
     scores = np.clip(size, *_SIZES) * points
@@ -138,14 +139,14 @@ def _clipped_share(loss, clip, size):
 
 @cache
 def _normal_points():
-    """Return points and weights of means over a standard normal law, up to one factor."""
+    """Return points and weights of standard normal means, up to a common factor."""
     return np.polynomial.hermite_e.hermegauss(_NODES)
 
 
 def _of_few_columns(spectrum, variances, theta):
-    """Return parameters without those coefficients that noise explains; None where all may matter.
+    """Return parameters without coefficients that noise explains; None if all may matter.
 
-    Columns whose covariances stand out of noise are of one block.
+    Columns with covariances that stand out of noise form one block.
     """
     covariance, features = spectrum.covariance, len(spectrum.covariance)
     if features < FEWEST_BLOCKS:
@@ -180,13 +181,13 @@ def _of_few_columns(spectrum, variances, theta):
             energies, np.finfo(float).tiny)
     removed = (left_out[blocks] * coef.T).T
     change = spectrum.moved(-removed.reshape(of_rows[:features].shape))
-    # What many columns share, and no pair of them shows, is in none of these energies.
+    # These energies miss directions that many columns share and no pair of columns shows.
     alone = float((removed * (covariance @ removed)).sum())
     return theta + change if energy(spectrum, change) <= _MOST_SHARED * alone else None
 
 
 def _blocks(covariance, linked):
-    """Return how many blocks columns are of, and which; only some are `linked` to others."""
+    """Return the number of blocks of columns, and the block of each; `linked` ones have pairs."""
     n_blocks, blocks = np.count_nonzero(~linked), np.cumsum(~linked) - 1
     if linked.any():
         n_more, more = connected_components(covariance[np.ix_(linked, linked)], directed=False)
@@ -196,14 +197,14 @@ def _blocks(covariance, linked):
 
 
 def without_mean(spectrum, theta):
-    """Return parameters without what moves predictions of all rows alike, where that is known."""
+    """Return parameters without the part along the mean row, where that row is known."""
     if spectrum.mean is None:
         return theta
     return theta - _along(theta, spectrum.matrix @ spectrum.mean)
 
 
 def _along(theta, direction):
-    """Return the part of parameters along a direction, 0 along none."""
+    """Return the part of parameters along a direction; 0 for a zero direction."""
     square = float(direction @ direction)
     if not square > 0.0:
         return np.zeros_like(theta)
@@ -211,7 +212,7 @@ def _along(theta, direction):
 
 
 def energy(spectrum, theta):
-    """Return the mean square of predictions, by the released moment."""
+    """Return the mean square of predictions by the released moment."""
     return _square_sum(np.sqrt(spectrum.moments) * (theta.T @ spectrum.directions))
 
 

@@ -1,4 +1,4 @@
-"""Directions of a second moment that stand out of its noise."""
+"""Directions of a noisy second moment that stand out of the noise."""
 
 from __future__ import annotations
 
@@ -13,32 +13,33 @@ if TYPE_CHECKING:
 
 __all__ = ["Spectrum"]
 
-#: A direction is kept where its moment is this many times as large as noise alone makes any.
+#: A direction is kept if its moment is this many times the largest eigenvalue of noise alone.
 _ABOVE_NOISE = 1.5
-#: By default there are no more directions: classifiers gain nothing from those beyond.
+#: Largest default number of directions: classifiers gain nothing from more.
 _MOST_DIRECTIONS = 64
-#: Without noise: directions of less than this share of the largest moment are none.
+#: Without noise, directions with less than this share of the largest moment are dropped.
 _LEAST_MOMENT = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Directions of a released moment, and what rows vary in them.
+    """Principal directions of a released second moment, and denoised moments in them.
 
-    Noise of deviation s on the diagonal, and ``sqrt(1/2)`` of it beside, has eigenvalues up to
-    ``e = s sqrt(2 d)``. In a direction found at ``v > e`` rows have ``sqrt(v^2 - e^2)``.
+    Noise with standard deviation s on the diagonal, and ``s sqrt(1/2)`` off it, has eigenvalues
+    up to ``e = s sqrt(2 d)``. A direction with the noisy eigenvalue ``v > e`` has the moment
+    ``sqrt(v^2 - e^2)``.
 
     Parameters
     ----------
     vectors : ndarray of shape (d, d)
-        Its columns are the directions, those of the largest moments first. Of each the entry of
-        largest size is positive, so that signs follow from what was released.
+        The columns are the directions, by decreasing moment. The entry of largest size in each
+        is positive, so that signs are determined by the released moment.
     found : ndarray of shape (d,)
         Second moments in those directions, 0 where noise hides them.
     edge : float
         ``e``.
     n_clear : int
-        How many stand clear of the noise, from 1 to 64.
+        Number of directions that stand out of the noise, from 1 to 64.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Rows of a network whose features have mean 0 and one size, where there is no noise."""
+"""Standardization of the rows of a network, in a fit without noise."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Standardizing"]
 
-#: Deviations below this share of a mean are what single precision leaves of a constant.
+#: A feature is constant if its deviation is below this share of its mean (single precision).
 _CONSTANT = 1e-6
 
 
 class Standardizing(Stage):
     """Subtract the exact means of features and divide by their deviations, without a budget.
 
-    Steps of one length serve no features of unlike sizes. The map is part of the layers, which
-    therefore predict for rows as they are. Constant features are left out.
+    No single learning rate suits features of very different scales. The map becomes part of the
+    layers, which therefore predict for the original rows. Constant features are left out.
     """
 
     attribute = "center_"
@@ -42,15 +42,15 @@ class Standardizing(Stage):
 
     @staticmethod
     def pays(problem: Problem) -> bool:
-        """Return whether rows are standardized by default: as many columns as are whitened."""
+        """Return whether rows are standardized by default; the limit is that for whitening."""
         return not (problem.is_private or are_many(problem.model.n_features + 1))
 
     def event(self, problem: Problem) -> Event:
-        """Return no event: only fits that are not private have it."""
+        """Return an empty event: only fits without privacy use this stage."""
         return Composed(())
 
     def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
-        """Return the problem of rows that are bounded already, and the standardized rows."""
+        """Return the problem, whose rows need no bound any more, and the standardized rows."""
         network, center = problem.model, np.zeros(rows.n_features)
         mean = rows.added(_powers, network, center)[0] / len(rows)
         center = mean.astype(np.float32)

@@ -1,4 +1,4 @@
-"""Targets less their noisy mean, from which a network starts."""
+"""Targets of a network, centered at their noisy mean."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ __all__ = ["TargetMean", "raised"]
 
 
 class TargetMean(Stage):
-    """Release a noisy mean of targets in [-1, 1], and fit what they are beside it.
+    """Release a noisy mean of targets in [-1, 1], and fit the targets less that mean.
 
-    A network starts from 0, which may be far from all targets where bounds on them are wide: the
-    steps that noise allows are few, and would go to the constant.
+    A network starts from 0, which may be far from all targets where their bounds are wide. The
+    few steps that noise allows would then be used up to fit the constant.
     """
 
     takes_groups: ClassVar[bool] = True
@@ -38,7 +38,7 @@ class TargetMean(Stage):
         return problem.delta > 0
 
     def event(self, problem: Problem) -> Any:
-        """Return what the release costs."""
+        """Return the event of the release."""
         return Gaussian(mu_of_share(problem, target_mean_share(problem)))
 
     def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
@@ -46,7 +46,7 @@ class TargetMean(Stage):
                          "noisy mean, in the unit of the fit")]
 
     def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
-        """Return the problem as it was, and the rows with what is left of their targets."""
+        """Return the unchanged problem, and the rows with centered targets."""
         mean, noise_std = noisy_target_mean(rows, self.event(problem).mu, session)
         self._mean = np.float32(np.clip(kept_of_mean(noise_std) * mean, -1.0, 1.0))
         return problem, rows.with_targets(partial(_less, self._mean))
@@ -56,7 +56,7 @@ class TargetMean(Stage):
 
 
 def raised(model: Any, theta: FloatArray, constant: float) -> FloatArray:
-    """Return the parameters of a network whose raw predictions are larger by a constant."""
+    """Return the parameters of the network with a constant added to its raw predictions."""
     theta = theta.copy()
     _, biases = model.layers(theta[:model.dimension])[-1]
     biases += constant

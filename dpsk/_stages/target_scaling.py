@@ -1,4 +1,4 @@
-"""Targets about their noisy median, in a unit that most of them are within."""
+"""Scaling of the targets of a network by their noisy median and spread."""
 
 from __future__ import annotations
 
@@ -30,21 +30,22 @@ if TYPE_CHECKING:
 
 __all__ = ["TargetScaling"]
 
-#: Least unit, so that targets in it stay in single precision.
+#: Least unit, so that scaled targets do not overflow single precision.
 _LEAST = 2.0**-30
 
 
 class TargetScaling(Stage):
-    """Release the median of targets, how they spread about it, and a quantile of their distances.
+    """Release the median of targets, their spread about it, and a quantile of their distances.
 
-    Targets that enter a network are less the median, over four standard deviations by that
-    quantile, where these are less than half the width of their bounds: a clip norm is in the unit
-    of residuals, and with bounds far wider than targets noise would be as large as they are. Where
-    the quantile is next to the median, on which many targets lie, it is over two spreads.
+    The median is subtracted from the targets of a network, and the rest is divided by a unit of
+    four standard deviations, estimated from that quantile. The unit is at most half the width of
+    the bounds. A clip norm is in the unit of residuals, so with bounds far wider than the targets,
+    noise would be as large as the targets. Where the quantile is next to the median, on which many
+    targets lie, the unit is two spreads.
     """
 
     def applies(self, problem: Problem, given: Any, solver: Any) -> bool:
-        """Return whether rows are enough for quantiles, from public facts."""
+        """Return whether there are enough rows for quantiles, from public facts."""
         try:
             _rule(problem)
         except ValueError:
@@ -52,20 +53,20 @@ class TargetScaling(Stage):
         return problem.delta > 0
 
     def event(self, problem: Problem) -> Event:
-        """Return what the releases cost."""
+        """Return the event of the releases."""
         return Composed((Repeated(_rule(problem)[0], 2), spread_rule(problem)[0]))
 
     def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
-        """Return the problem of targets in that unit, and the rows with these."""
+        """Return the problem in the new unit of targets, and the rows with scaled targets."""
         event, tail = _rule(problem)
         median = noisy_decimal(rows, _targets, 0.5, event, session)
         self._median = float(np.clip(median, -1.0, 1.0))
         distances = partial(_distances, self._median)
-        # An octave too far out does no harm, as no unit is above that of the bounds.
+        # An octave that is too large does no harm: the unit is at most that of the bounds.
         spread = released_spread(rows, distances, self._median, 0.0, spread_rule(problem)[0],
                                  session)
         away = noisy_quantile(rows, distances, 1.0 - tail, positive_grid(), event, session)
-        # As far out, by a normal law, whatever the share of rows beyond.
+        # For normal targets the unit does not depend on the tail.
         reach = SCALE_DEVIATIONS / -float(ndtri(0.5 * tail))
         _, unit = apart(0.0, spread, 0.0, reach * away)
         self._unit = float(np.clip(unit, _LEAST, 1.0))

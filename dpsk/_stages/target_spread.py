@@ -1,7 +1,7 @@
-"""How far from their median targets lie that are not the median itself, in octaves.
+"""Spread of targets about their median, in octaves, for targets that often are the median.
 
-Between the numbers of whole targets, ratings, or targets of which many are the same, lie most
-points that a quantile may be, and those beside the median outweigh all others.
+Where many targets are equal (integers, ratings), most candidate points for a quantile lie between
+two target values, and the candidates next to the median outweigh all others.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ if TYPE_CHECKING:
 
 __all__ = ["apart", "released_spread"]
 
-#: Of a median, what its nine digits and single precision leave of a target that is the median.
+#: Relative distance within which a target equals the median (nine digits, single precision).
 _SAME = 2.0**-22
-#: Bounds within this share of the spread hold no target but the median, and how many spreads from
-#: it they are then.
+#: Bounds closer to the median than this share of the spread hold no other target; they are then
+#: moved to this many spreads from it.
 _NARROW, _REACH = 0.5, 2.0
 
 
 def released_spread(rows: RowSource, away: Callable[..., FloatArray], median: float,
                     on_median: float, event: Elementary, session: Session) -> float:
-    """Return the end of the octave with most distances of targets from their median, a float.
+    """Return the end of the octave that holds most distances of targets from their median.
 
-    `away` gives the distances of a part of the rows. A target that is the median counts for the
-    least end, and so much.
+    `away` gives the distances for a part of the rows. A target equal to the median counts for
+    the smallest end, with weight `on_median`.
     """
     return noisy_octaves(rows, away_from(median, away), 1, (0, on_median), event, session)
 
 
 def away_from(median: float, away: Callable[..., FloatArray]) -> Callable[..., FloatArray]:
-    """Return what gives sizes of distances from a median, which are 0 of targets that are it."""
+    """Return a function for distances from a median, 0 for targets equal to the median."""
     return partial(sizes_above, _SAME * abs(median), away)
 
 
 def apart(median: float, spread: float, low: float, high: float) -> tuple[float, float]:
-    """Return bounds on targets, or wider ones where they hold none but those on the median."""
+    """Return bounds on targets, widened where only targets equal to the median lie within."""
     if max(high - median, median - low) < _NARROW * spread:
         return median - _REACH * spread, median + _REACH * spread
     return low, high

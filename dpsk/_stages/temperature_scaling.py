@@ -1,8 +1,8 @@
-"""When and how scores are rescaled after a fit whose clip made them too large.
+"""Rescaling of scores after a fit, whose gradient clipping made them too large.
 
-The optimum of clipped logistic gradients is that of a loss which forgives rows far on the wrong
-side, so its coefficients are longer. One factor, found from noisy slopes along the ray through
-them, undoes most of that and leaves every decision as it was.
+Clipping logistic gradients amounts to a loss that penalizes rows far on the wrong side less, so
+the fitted coefficients are longer. One factor, found from noisy slopes along the ray through
+them, undoes most of that and changes no decision.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ __all__ = [
     "temperature_pays",
 ]
 
-#: Logarithms of the factors at which slopes are asked for; what a clip does is to lengthen.
+#: Logarithms of the factors at which slopes are queried; at most 0, as clipping lengthens.
 _LOGS = np.linspace(np.log(0.4), 0.0, 4)
 #: The logarithm expected before the slopes are known, and its standard deviation.
 _USUAL, _SPREAD = float(_LOGS.mean()), 0.3
 
 
 class TemperatureScaling(Stage):
-    """Release noisy slopes along the ray through what was fitted, and rescale it.
+    """Release noisy slopes along the ray through the fitted parameters, and rescale them.
 
-    Where `wanted` is None: on whitened rows, where the clip, left at its default, makes scores
-    too large.
+    With `wanted` None it applies to whitened rows, where the clip norm is left at its default and
+    makes scores too large.
     """
 
     attribute = "temperature_"
@@ -61,7 +61,7 @@ class TemperatureScaling(Stage):
     def applies(self, problem: Problem, given: Any, solver: Any) -> bool:
         """Return whether scores are rescaled, from public facts.
 
-        A ValueError if that is wanted where it cannot be had.
+        Raise a ValueError if that is wanted but not possible.
         """
         possible = takes_temperature(problem, solver)
         if self._wanted and not possible:
@@ -73,7 +73,7 @@ class TemperatureScaling(Stage):
         return possible and (by_default if self._wanted is None else self._wanted)
 
     def event(self, problem: Problem) -> Event:
-        """Return what the release costs."""
+        """Return the event of the release."""
         return slopes_plan()(slopes_multiplier(problem))
 
     def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
@@ -82,10 +82,10 @@ class TemperatureScaling(Stage):
                          "by the largest possible score; larger ones are clipped")]
 
     def release(self, problem: Problem, oracle: Any, theta: FloatArray) -> Any:
-        """Return `theta` times the factor that suits it best."""
+        """Return `theta` times the factor that minimizes the objective."""
         length = float(np.linalg.norm(theta))
         factor = 1.0
-        # Elsewhere the products of scores and factors could overflow or vanish.
+        # Otherwise products of scores and factors could overflow or underflow.
         if 1e-50 < length * problem.model.radius < 1e50:
             ray = oracle.along(theta, slopes_plan(), slope_clip(problem),
                                slopes_multiplier(problem))
@@ -95,11 +95,11 @@ class TemperatureScaling(Stage):
 
 
 def temperature_pays(problem: Problem, solver: Any) -> bool:
-    """Return whether slopes are asked for by default, from public facts.
+    """Return whether slopes are released by default, from public facts.
 
-    Rows as they are may be far shorter than their bound, so that the clip cuts few gradients and
+    Rows without whitening may be far shorter than their bound: few gradients are clipped, and
     noise hides the slopes. Scores of more classes than columns would outweigh the rows. A clip
-    that leaves usual rows alone lengthens nothing.
+    norm beyond the gradients of usual rows lengthens nothing.
     """
     if problem.geometry is None:
         return False
@@ -109,24 +109,24 @@ def temperature_pays(problem: Problem, solver: Any) -> bool:
 
 
 def takes_temperature(problem: Problem, solver: Any) -> bool:
-    """Return whether there is something to undo, and a way to: from public facts."""
+    """Return whether scores can be rescaled, and clipping matters, from public facts."""
     return (solver.takes_temperature and problem.delta > 0 and problem.loss.is_likelihood
             and problem.penalty.is_smooth
             and solver.clip_norm < full_clip_norm(problem))
 
 
 def slope_clip(problem: Problem) -> float:
-    """Return the clip norm of a slope over the bound on scores."""
+    """Return the clip norm of a slope that is divided by the bound on scores."""
     return SLOPE_CLIP_SHARE * problem.usual_weight
 
 
 def slopes_plan() -> NoisySums:
-    """Return the declaration of the slopes."""
+    """Return the plan of the queries for slopes."""
     return NoisySums(FullBatch(), len(_LOGS))
 
 
 def slopes_multiplier(problem: Problem) -> float:
-    """Return the noise multiplier with which all slopes cost their share of the budget."""
+    """Return the noise multiplier at which all slopes together cost their budget share."""
     mu = mu_of_share(problem, SLOPES_SHARE)
     return float(2.0 * np.sqrt(len(_LOGS)) / mu)
 
@@ -134,15 +134,15 @@ def slopes_multiplier(problem: Problem) -> float:
 def best_factor(oracle: Any, penalty: Penalty, theta: FloatArray) -> float:
     """Return the factor at which the objective along `theta` is least, from noisy slopes.
 
-    The zero of a line through the slopes over the factors' logarithms, drawn to the usual factor
-    the more, the larger the noise is beside the line's rise. `oracle` is that of multiples of
-    `theta`.
+    It is the zero of a line fitted to the slopes over the logarithms of the factors. The zero is
+    shrunk to the usual factor, more so the larger the noise is relative to the rise of the line.
+    `oracle` is that of multiples of `theta`.
     """
     slopes = np.array([
         oracle.gradient(np.array([factor]))[0]
         + float(np.vdot(penalty.slope(factor * theta), theta)) for factor in np.exp(_LOGS)])
     error = oracle.noise_std / np.sqrt(len(_LOGS))
-    # A power of two, which leaves all digits: squares of the slopes of a vast penalty overflow.
+    # Squares of slopes of a huge penalty overflow: divide by a power of two, which is exact.
     size = 2.0 ** np.frexp(np.abs(slopes).max())[1]
     slopes, error = slopes / size, error / size
     offsets = _LOGS - _USUAL

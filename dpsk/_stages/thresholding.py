@@ -1,4 +1,4 @@
-"""A noisy second moment without what noise alone explains."""
+"""Denoising of a noisy second moment, by thresholds and shrinkage."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
 
 __all__ = ["Thresholded", "thresholded"]
 
-#: Standard deviations of noise above zero from which on covariances may be kept.
+#: Candidate thresholds for covariances, in standard deviations of the noise.
 _DEVIATIONS = np.linspace(2.0, 6.0, 81)
-#: Mean squares of constants count as no less.
+#: Lower limit for the noisy mean square of the constant.
 _LEAST_CONSTANT = 0.05
-#: Standard errors above zero from which on a mean of variances is one.
+#: A mean of variances is significant above this many standard errors.
 _SURE = 3.0
-#: Of the columns: where more are in pairs of a covariance, a moment is in no parts.
+#: With covariances in a larger share of the columns, a moment is not split into parts.
 _MOST_PAIRED = 0.125
 
 
 @dataclass(frozen=True, eq=False)
 class Thresholded:
-    """A noisy moment without what noise alone explains.
+    """A denoised second moment.
 
     Parameters
     ----------
     moment : ndarray of shape (p, p)
     covariance : ndarray of shape (n_features, n_features)
-        Of the features in it, but for what is kept by its directions.
+        Covariance of the features, without the directions that many columns share.
     entries : float
-        How many entries a row keeps on average.
+        Average number of entries kept in a row of the moment.
     noise_share : float
-        The noise that is left in these over that of as many entries.
+        Noise left in the kept entries, over the noise that they were released with.
     parts : DiagonalPlus or None
-        The moment again, where no covariance of a pair is kept.
+        The moment as diagonal plus low rank, where covariances of few columns are kept.
     """
 
     moment: FloatArray
@@ -54,14 +54,14 @@ class Thresholded:
 
 
 def thresholded(moment: FloatArray, noise_std: float, fit_intercept: bool) -> Thresholded:
-    """Return a noisy moment without what noise alone explains.
+    """Return a noisy moment without the part that noise alone explains.
 
-    Covariances that are no larger than noise are left out; what many columns share and no pair of
-    them shows is kept by its directions. Variances keep as much of their differences as is no
-    noise.
+    Covariances no larger than noise are set to 0. A direction that many columns share is kept,
+    even where no single covariance shows it. Variances are shrunk to their mean, as far as noise
+    explains their differences.
 
-    The moment, shape (p, p), is released and symmetric, its last row that of the constant if
-    there is one; `noise_std` is on the diagonal.
+    The moment, shape (p, p), is released and symmetric; its last row is that of the constant, if
+    there is one. `noise_std` is the standard deviation of the noise on the diagonal.
 
     References
     ----------
@@ -71,7 +71,7 @@ def thresholded(moment: FloatArray, noise_std: float, fit_intercept: bool) -> Th
     """
     features = len(moment) - fit_intercept
     means = moment[:features, -1] if fit_intercept else np.zeros(features)
-    # Constants that were scaled with their rows have a mean square below 1, and noisy.
+    # The constant is scaled down with long rows: its mean square is below 1, and noisy.
     constant = max(moment[-1, -1], _LEAST_CONSTANT)
     products = np.outer(means, means) / constant
     covariance = moment[:features, :features] - products
@@ -80,13 +80,13 @@ def thresholded(moment: FloatArray, noise_std: float, fit_intercept: bool) -> Th
     np.fill_diagonal(sizes, 0.0)
     kept = sizes > _cut(sizes, deviation)
     np.fill_diagonal(kept, True)
-    # Matrices are not copied more often than need be: room takes longer than what fills it.
+    # Buffers are reused: allocating a matrix takes longer than filling it.
     shared = _spikes(np.multiply(covariance, ~kept, out=sizes), deviation)
     covariance *= kept
     others = float(kept.sum() + len(moment) - 2 * features)
     variances, apart = _drawn_together(np.diag(covariance), noise_std)
     if apart < 1.0:
-        # No correlation is above 1, as far as variances are known.
+        # Covariances are clipped to correlations of at most 1, up to the error of variances.
         most = np.sqrt(variances + 2.0 * math.sqrt(apart) * noise_std)
         largest = np.multiply.outer(most, most, out=sizes)
         np.minimum(covariance, largest, out=covariance)
@@ -99,16 +99,17 @@ def thresholded(moment: FloatArray, noise_std: float, fit_intercept: bool) -> Th
     parts = None
     if not fit_intercept or moment[-1, -1] == constant:
         parts = _parts(covariance, kept, shared, np.append(means, constant)[:len(moment)])
-    # All variances together have the noise of one, where none keeps any of its own.
+    # Fully shrunk variances, all equal to their mean, count as the noise of one variance.
     noisy = others + apart * features + (1.0 - apart)
     return Thresholded(result, covariance, (others + features) / len(moment),
                        math.sqrt(noisy / (others + features)), parts)
 
 
 def _parts(covariance, kept, shared, means):
-    """Return the moment in parts, None where covariances of many pairs are kept, or none has them.
+    """Return the moment as a `DiagonalPlus`; None where too many columns have covariances.
 
-    `means` end with that of the constant, if there is one.
+    None also where a variance of the columns with covariances would be negative. `means` ends
+    with the mean of the constant, if there is one.
     """
     features, width = len(covariance), len(means)
     paired = np.count_nonzero(kept, axis=0) > 1
@@ -120,7 +121,7 @@ def _parts(covariance, kept, shared, means):
         values, vectors = np.linalg.eigh(covariance[np.ix_(paired, paired)])
         if values[0] < 0.0:
             return None
-        # What all directions of these columns have at least.
+        # The least variance of any direction of these columns stays on the diagonal.
         diagonal[:features][paired] = values[0]
         factors = np.zeros((width, len(values)))
         factors[:features][paired] = vectors * np.sqrt(values - values[0])
@@ -131,10 +132,10 @@ def _parts(covariance, kept, shared, means):
 
 
 def _drawn_together(variances, noise_std):
-    """Return variances as far from their mean as noise leaves them, and how far that is.
+    """Return variances shrunk to their mean, and the share of their differences that is kept.
 
-    Of columns that all vary alike noise would show that some do not at all. Not at all where
-    their mean is noise itself, as beside means that are far from 0.
+    Without shrinkage, noise would make some of equal variances look like 0. They are not shrunk
+    where their mean is not significant itself, as with features far from 0.
     """
     mean, square = variances.mean(), variances.var()
     apart = 1.0
@@ -144,13 +145,13 @@ def _drawn_together(variances, noise_std):
 
 
 def _cut(sizes, deviation):
-    """Return the least size at which few of the covariances that are as large are noise.
+    """Return the least threshold above which few covariances are noise (Benjamini-Hochberg).
 
-    `sizes`, (p, p), have a diagonal of 0.
+    `sizes` holds absolute covariances, shape (p, p), with a diagonal of 0.
     """
     cuts = _DEVIATIONS * deviation
     n_pairs = len(sizes) * (len(sizes) - 1) // 2
-    # Every pair stands in it twice.
+    # Every pair appears twice.
     sizes = np.sort(sizes[sizes > cuts[0]])
     found = (len(sizes) - np.searchsorted(sizes, cuts, side="right")) // 2
     by_chance = 2.0 * ndtr(-_DEVIATIONS) * n_pairs
@@ -159,19 +160,18 @@ def _cut(sizes, deviation):
 
 
 def _spikes(rest, deviation):
-    """Return columns, (p, k), whose outer products are the part of a symmetric matrix in
-    directions that stand out of noise beside it.
+    """Return columns V, (p, k), such that ``V V'`` is the part of a matrix that exceeds noise.
 
-    The eigenvalues of noise alone end at ``2 deviation sqrt(p)``, and less than one in a hundred
-    times a fluctuation above. One of size s shows as ``s + edge^2 / (4 s)``, in a direction whose
-    squared cosine with its own is ``1 - edge^2 / (4 s^2)``.
+    The eigenvalues of noise alone end at ``edge = 2 deviation sqrt(p)``; they exceed ``above``
+    with a probability of less than 1 %. A true eigenvalue s appears as ``s + edge^2 / (4 s)``. The
+    squared cosine between its found and its true direction is ``1 - edge^2 / (4 s^2)``.
     """
     size = len(rest)
     edge = 2.0 * deviation * math.sqrt(size)
     above = edge * (1.0 + size ** (-2.0 / 3.0))
     less = -rest
     less[np.diag_indices(size)] += above
-    # A Cholesky factor says sooner than eigenvalues that none of them is as large.
+    # A Cholesky factorization shows faster than eigenvalues that none exceeds `above`.
     if dpotrf(less.T, overwrite_a=True, clean=False)[1] == 0:
         return np.zeros((size, 0))
     values, vectors = eigh(rest, subset_by_value=(above, np.inf))

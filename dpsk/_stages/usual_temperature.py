@@ -1,4 +1,4 @@
-"""Scores divided by what clips, or noise, usually lengthen them by, at no price."""
+"""Rescaling of scores by a public constant, at no privacy cost."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ __all__ = ["FewRows", "UsualTemperature"]
 
 
 class UsualTemperature(Stage):
-    """Multiply the last layer, and what else enters the output, by a constant below 1.
+    """Multiply the scores of a model by a constant below 1.
 
-    Where the clip norm is left at its default. Decisions and order stay as they were, and nothing
-    is released.
+    The last layer, and all else that enters the output, is rescaled, to undo the usual effect of
+    clips or noise on scores. It applies where the clip norm is left at its default. Decisions and
+    ranks stay the same, and nothing is released.
 
     Parameters
     ----------
@@ -42,14 +43,14 @@ class UsualTemperature(Stage):
         return Composed(())
 
     def release(self, problem: Problem, oracle: Any, theta: FloatArray) -> Any:
-        """Return `theta` with scores of a constant part of their size."""
+        """Return `theta` with scores multiplied by the factor."""
         return problem.model.rescaled(theta, self._factor)
 
 
 class FewRows(UsualTemperature):
-    """The same of linear scores on few rows that are not whitened: noise is most of them.
+    """A `UsualTemperature` of linear scores on few rows without whitening.
 
-    Not beside a set, which they would leave.
+    Such scores are mostly noise. It does not apply with a nonsmooth penalty, such as a set.
     """
 
     def __init__(self) -> None:

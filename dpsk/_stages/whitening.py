@@ -1,4 +1,4 @@
-"""Rows mapped by the inverse root of their noisy second moment."""
+"""Whitening of rows by the inverse root of their noisy second moment."""
 
 from __future__ import annotations
 
@@ -41,41 +41,41 @@ if TYPE_CHECKING:
 
 __all__ = ["InverseRoot", "Spectrum", "UnitNorm", "Whitening", "ampleness", "moment_budget"]
 
-#: Part of a mean square norm from which on the mean row is far from 0, the least norm of that row
-#: over the bound, and deviations of its noise above that.
+#: The mean row is far from 0 if it has the first share of the mean squared norm, and a norm of at
+#: least the second share of the bound, beyond the third number of standard deviations of noise.
 _FAR, _LEAST_MEAN, _SURE = 0.8, 0.5, 3.0
-#: Of the floor: what eigenvalues of noise alone come to.
+#: The largest eigenvalue of noise alone, over the floor.
 _NOISE_OF_FLOOR = 0.4
-#: Of the largest entry of the map.
+#: Bits of the largest entry of the map.
 _MATRIX_BITS = 22
-#: Of the directions: where as many are lengthened alike, only the others take products.
+#: With a larger share of equal eigenvalues, only the other directions take matrix products.
 _MOST_ALIKE = 0.5
-#: Of a system with the map, each from what the ones before leave; and what is little enough.
+#: Most rounds of iterative refinement of a system with the map, and its relative tolerance.
 _MOST_SOLUTIONS, _SOLVED = 5, 1e-12
-#: Up to so many directions all eigenvalues are found as fast as the largest.
+#: Up to this size, computing all eigenvalues is as fast as the largest alone.
 _FEW_DIRECTIONS = 128
 
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Spectrum of mapped rows, as a released moment shows it.
+    """Spectrum of whitened rows, from the released moment.
 
     Parameters
     ----------
     directions : ndarray of shape (p, p)
         Orthonormal columns.
     moments : ndarray of shape (p,)
-        Mean squares along these.
+        Mean squares of whitened rows along the directions.
     sizes : ndarray of shape (p,)
-        By how much the map lengthens these, all but its rounding.
+        Eigenvalues of the map along the directions, up to its rounding.
     matrix : ndarray of shape (p, p)
-        What mapped the rows.
+        The map that whitened the rows.
     covariance : ndarray of shape (n_features, n_features)
-        Of features before the map, as far as pairs of them show it.
+        Thresholded covariance of the features before the map.
     mean : ndarray of shape (p,) or None
         The mean row before the map; None without an intercept.
     mean_noise : ndarray of shape (p,) or None
-        Standard deviations of the noise on it.
+        Standard deviations of the noise on `mean`.
     """
 
     directions: FloatArray
@@ -87,10 +87,10 @@ class Spectrum:
     mean_noise: FloatArray | None = None
 
     def moved(self, change: FloatArray) -> FloatArray:
-        """Return by how much parameters change with coefficients before the map.
+        """Return the change of parameters for a change of coefficients before the map.
 
-        The mean prediction stays, unless the mean of constants is noise itself: those of rows
-        that were scaled with them may be near 0.
+        The mean prediction stays, unless the mean of the constant is mostly noise. The constant
+        is scaled down with long rows, so its mean may be near 0.
         """
         if self.mean is not None:
             size = max(self.mean[-1], 0.0)
@@ -98,7 +98,7 @@ class Spectrum:
             constant = -share * (self.mean[:-1] @ change)
             change = np.concatenate([change, np.expand_dims(constant, 0)])
         found, left = np.zeros_like(change), change
-        # What the map was rounded by is left of a first solution, and less of the next ones.
+        # Iterative refinement: `directions` and `sizes` give the map before its rounding.
         for _ in range(_MOST_SOLUTIONS):
             found += self.directions @ ((self.directions.T @ left).T / self.sizes).T
             left = change - self.matrix @ found
@@ -111,23 +111,23 @@ class Spectrum:
 
 
 class Whitening(RowStage):
-    """Release a noisy second moment and map the rows by its inverse root, in training.
+    """Release a noisy second moment, and whiten rows by its inverse root in training.
 
-    The constant becomes a coordinate of the whitened rows. Rows longer than 1 are shortened to
-    it, for solvers that clip at twice the usual norm: parameters of whitened rows are, times the
-    matrix, those of the rows as they are.
+    The constant becomes a coordinate of the whitened rows. Whitened rows longer than 1 are scaled
+    down to 1, for solvers that clip at twice the usual norm. The matrix times the parameters for
+    whitened rows gives the parameters for the original rows.
     """
 
     attribute = "preconditioner_"
     takes_groups = True
-    #: Of the noise on a mean square, and on a mean, of rows in the unit of their bound; public.
+    #: Public noise on a mean square and on a mean, of rows in the unit of their bound.
     noise_stds: tuple[float, float] | None = None
     words = "; then rows are whitened by the released preconditioner and scaled down to norm 1"
-    #: The square of the map in parts, where the moment is in such.
+    #: The square of the map as diagonal minus low rank, where the moment has that structure.
     _inverse: Any = None
 
     def __init__(self, model, dtype, descends=False):
-        # In the unit of their bound rows are as long as the constant.
+        # In the unit of their bound, rows are as long as the constant.
         self._unit = unit = model.data_norm
         inner = None if model.data_norm_inf is None else model.data_norm_inf / unit
         model = replace(model, data_norm=1.0, data_norm_inf=inner, unit=unit,
@@ -145,11 +145,11 @@ class Whitening(RowStage):
         return replace(problem, model=model, geometry=self._geometry(problem, columns))
 
     def event(self, problem: Problem) -> Any:
-        """Return what the release costs."""
+        """Return the event of the release."""
         return Gaussian(moment_budget(problem))
 
     def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
-        """Return the problem with what is known of whitened rows, and the rows."""
+        """Return the problem of the whitened rows, and the rows."""
         model, mu = self._model, self.event(problem).mu
         noisy = noisy_second_moment(model, rows, mu, session)
         noise_std = second_moment_noise(model, rows.n_units, mu)
@@ -174,14 +174,14 @@ class Whitening(RowStage):
         self.noise_stds = noise_std, float(means[1][0]) if means else 0.0
         self.value = self._of_rows(self._matrix).astype(self._dtype)
         geometry = self._geometry(problem, effective_rank, max(1.0, left))
-        # A squared penalty stays on the coefficients of the rows as they came.
+        # A squared penalty stays on the coefficients of the original rows.
         if self._descends:
             coefficients = self._matrix[:model.n_features] / model.unit
             problem = replace(problem, penalty=problem.penalty.mapped(coefficients))
         return self._mapped(replace(problem, geometry=geometry), rows)
 
     def _warn_of_far_rows(self, moment: FloatArray, floor: float, noise: float) -> None:
-        """Warn if the mean row has most of the norm, and noise hides the usual variance."""
+        """Warn if the mean row has most of the norm and noise hides the usual variance."""
         constant = max(float(moment[-1, -1]), np.finfo(float).tiny)
         squares = np.trace(moment) / constant - 1.0
         width = len(moment) - 1
@@ -201,14 +201,14 @@ class Whitening(RowStage):
         return self._of_rows(self._matrix @ theta)
 
     def _of_rows(self, theta):
-        """Return parameters of rows in the unit of their bound as those of rows in none."""
+        """Return parameters for rows in their own unit, from those in the unit of the bound."""
         result = theta.copy()
         result[:self._model.n_features] /= self._unit
         return result
 
     def _longest(self, problem):
-        """Return the bound on rows over the length of a usual one."""
-        # Where the longest row sets the noise a clip does not help.
+        """Return the bound on whitened rows over the length of a usual row."""
+        # Where the longest row determines the noise, clipping does not help.
         longest = loss_defaults(problem.loss).longest if self._descends else 1.0
         return longest * math.sqrt(ampleness(problem.signal_to_noise))
 
@@ -217,14 +217,14 @@ class Whitening(RowStage):
         return Geometry(effective_rank * longest**2, unevenness, 1.0 / longest)
 
     def _mapped(self, problem, rows):
-        """Return the problem and the rows after the map, which products with them make."""
+        """Return the problem with the map in its model, and the rows, which are not copied."""
         norms = None if self._inverse is None else ImageNorms.of(self._matrix, *self._inverse)
         return replace(problem, model=WhitenedModel.of(self._model, self._matrix, self._sizes,
                                                        norms)), rows
 
 
 class UnitNorm(Whitening):
-    """Whitened rows of one length, in training and in prediction: a slightly curved score."""
+    """Whitening with rows scaled to norm 1 in training and prediction: scores are not linear."""
 
     words = "; then rows are whitened by the released preconditioner and scaled to norm 1"
     normalizes: ClassVar[bool] = True
@@ -238,55 +238,54 @@ class UnitNorm(Whitening):
 
 
 def _on_grid(matrix, sizes):
-    """Bring a matrix to so few bits that its products with rows on a grid are exact; return it.
+    """Round a matrix so that its products with rows on a grid are exact; return it.
 
-    And what its eigenvalues, which were `sizes`, are at least.
+    Return also lower bounds on its eigenvalues, which were `sizes` before.
     """
     largest = max(matrix.max(), -matrix.min())
     unit = 2.0 ** (math.ceil(math.log2(largest)) - _MATRIX_BITS)
     matrix /= unit
     np.rint(matrix, out=matrix)
     matrix *= unit
-    # Half a unit an entry, and as much for the rounding of what was given.
+    # Half a unit per entry for this rounding, and as much for that of the given matrix.
     return matrix, sizes - len(sizes) * unit
 
 
 def _largest(matrix, moment):
-    """Return the largest eigenvalue of a moment after a map on both sides, as well as steps ask.
-    """
+    """Return the largest eigenvalue of ``matrix @ moment @ matrix``, to 1 %."""
     size = len(matrix)
     if size <= _FEW_DIRECTIONS or not moment.any():
         return float(np.linalg.eigvalsh(matrix @ moment @ matrix)[-1])
     mapped = LinearOperator((size, size), lambda x: matrix @ (moment @ (matrix @ x)), dtype=float)
-    # A start of its own would be random.
+    # A fixed start vector; the default of `eigsh` is random.
     start = 1.0 + np.linspace(0.0, 1.0, size)
     return float(eigsh(mapped, 1, which="LA", v0=start, tol=0.01, return_eigenvectors=False)[0])
 
 
 def moment_budget(problem: Problem) -> float:
-    """Return the mu that the second moment may cost."""
+    """Return the budget mu of the second moment."""
     return mu_of_share(problem, MOMENT_SHARE)
 
 
 def ampleness(signal: float) -> float:
-    """Return the signal over that from which on bias matters more than noise; 1 or more."""
+    """Return the signal over the level at which bias matters more than noise; at least 1."""
     return max(1.0, signal / AMPLE_SIGNAL)
 
 
 @dataclass(frozen=True, eq=False)
 class InverseRoot:
-    """The inverse root of a noisy moment with a public floor under its eigenvalues.
+    """The inverse root of a noisy moment with a public floor added to its eigenvalues.
 
     Parameters
     ----------
     vectors : ndarray of shape (p, p)
         Eigenvectors, as columns.
     values : ndarray of shape (p,)
-        Eigenvalues, negative ones raised to 0.
+        Eigenvalues, with negative ones raised to 0.
     floor : float
-        What is added to them.
+        The number that is added to the eigenvalues.
     noise : float
-        What stands no higher than this is taken for noise.
+        Eigenvalues up to this count as noise.
     """
 
     vectors: FloatArray
@@ -297,9 +296,9 @@ class InverseRoot:
     @classmethod
     def of(cls, moment: FloatArray, floor: float, noise_share: float = 1.0,
            parts: DiagonalPlus | None = None) -> InverseRoot:
-        """Return that of a symmetric matrix, of whose noise as it came a share is left.
+        """Return the inverse root of a symmetric matrix.
 
-        `parts` are that matrix again.
+        `noise_share` is the share of noise left by thresholding; `parts` is the same matrix.
         """
         found = None if parts is None else parts.eigen()
         values, vectors = np.linalg.eigh(moment) if found is None else found
@@ -307,12 +306,12 @@ class InverseRoot:
 
     @cached_property
     def sizes(self) -> FloatArray:
-        """ndarray of shape (p,) : its eigenvalues."""
+        """ndarray of shape (p,) : eigenvalues of the inverse root."""
         return 1.0 / np.sqrt(self.values + self.floor)
 
     @cached_property
     def matrix(self) -> FloatArray:
-        """ndarray of shape (p, p) : the map itself."""
+        """ndarray of shape (p, p) : the inverse root itself."""
         sizes, counts = np.unique(self.sizes, return_counts=True)
         usual = sizes[counts.argmax()] if counts.max() > _MOST_ALIKE * len(self.sizes) else 0.0
         others = self.sizes != usual
@@ -323,11 +322,11 @@ class InverseRoot:
 
     @property
     def moments(self) -> FloatArray:
-        """ndarray of shape (p,) : the moments of mapped rows along the vectors."""
+        """ndarray of shape (p,) : mean squares of whitened rows along the eigenvectors."""
         return self.values / (self.values + self.floor)
 
     @property
     def effective_rank(self) -> float:
-        """float : how many directions the map makes alike, those well above noise."""
+        """float : effective number of whitened directions, those well above noise."""
         shares = np.maximum(self.values - self.noise, 0.0) / (self.values + self.floor)
         return max(1.0, float(shares.sum()))

@@ -1,4 +1,4 @@
-"""Base of additive models: from a table to features of its columns, and back to curves."""
+"""Base of additive models: features of table columns, and their shape functions."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ __all__ = ["AdditiveModel"]
 
 
 class AdditiveModel(DPEstimator):
-    """Base of models that are a sum of curves: linear in hat functions and indicators.
+    """Base of models that are a sum of shape functions, linear in B-splines and indicators.
 
-    Knots and categories are released first; what is left of the budget goes to a linear model of
-    their features, `_linear`.
+    Knots and categories are released first. The remaining budget goes to `_linear`, a linear
+    model of their features.
     """
 
     _solvers: ClassVar[dict] = {}
     _auto_is_gaussian: ClassVar[bool] = True
     _disclosed_share: ClassVar[float] = DISCLOSURE_SHARE
-    #: Whether buckets without rows are left out: features that no row has mislead least squares.
+    #: Whether empty buckets are left out: features that no row has mislead least squares.
     _spares: ClassVar[bool] = True
-    #: How pairs are chosen.
+    #: Rule for the choice of pairs.
     _pair_rule: ClassVar[PairRule]
     _constraints: ClassVar[dict] = {
         **TABLE_CONSTRAINTS,
@@ -74,37 +74,38 @@ class AdditiveModel(DPEstimator):
 
     @abstractmethod
     def _linear(self, **params):
-        """Return the linear model of features; `params` are its bound on rows and its budget."""
+        """Return the linear model of features; `params` has its bound on rows and its budget."""
 
     def _last_linear(self, budget, code, **params):
-        """Return the linear model of features, which descends from the odds of a rare class."""
+        """Return the final linear model; descent starts from the odds of a rare class, if any."""
         model = self._linear(data_norm=code.norm, alpha=curve_penalty(budget), **params)
         if not isinstance(getattr(self, "class_weight", None), dict):
             model._log_odds = odds_of_rare(budget, code.width, code.log_odds)
         return model
 
     def _first_linear(self, **params):
-        """Return the linear model that pairs of columns are chosen by."""
+        """Return the linear model whose residuals determine the pairs of columns."""
         return self._linear(**params)
 
     @abstractmethod
     def _check_fit(self, n_samples, y):
-        """Return targets as numbers; a ValueError where a linear model would refuse them, before
-        any release.
+        """Return targets as numbers.
+
+        Raise a ValueError for invalid targets, before any release.
         """
 
     def _n_classes(self, y):
-        """Return how many classes the rows are of, 1 where they are of none."""
+        """Return the number of classes; 1 for regression."""
         return 1
 
     @abstractmethod
     def _residuals(self, model, features, y):
-        """Return what a model leaves, shape (n, n_outputs)."""
+        """Return the residuals of a model, shape (n, n_outputs)."""
 
     def _fit_table(self, X, y, sample_weight, groups):
         """Fit to a table and return the linear model of its features.
 
-        Of groups one row each is what knots, categories and pairs are chosen by.
+        With groups, knots, categories and pairs are chosen by one row of each group.
         """
         self._check_params()
         table = read_table(self, X, self.columns)
@@ -143,15 +144,15 @@ class AdditiveModel(DPEstimator):
                                "are made of any one column or pair of columns")],
             public=[*facts, *(each for each in model.privacy_.public[2:] if each not in facts)],
             released=["terms_", *self._released])
-        # What is kept of it for its noise states what all of the fit costs.
+        # The linear model, kept to estimate noise, states the privacy cost of the whole fit.
         model.privacy_ = self.privacy_
         return model
 
     def _planned(self, table, y, members=None):
-        """Return budget, table and plan of a fit, its steps and what is public.
+        """Return the budget, table, plan, steps and public facts of a fit.
 
-        A ValueError where one of them would be refused, before any release. `table` has one row
-        for each of some groups, if there are any; `y` the targets of all rows.
+        Raise a ValueError for invalid parameters before any release. With groups, `table` has one
+        row of each group; `y` has the targets of all rows.
         """
         self._described = table.columns
         budget = self._table_budget(table.values.shape, members)
@@ -171,30 +172,29 @@ class AdditiveModel(DPEstimator):
         self._check_columns(read_table(self, X, self.columns).columns)
 
     def _check_share(self, n_samples, y, epsilon, delta):
-        """Raise a ValueError where a model at a part of the budget would, before any release."""
+        """Raise the ValueError of a model with this part of the budget, before any release."""
 
     def _check_grouped(self, told, epsilon, delta):
-        """Raise what a model of groups of rows would at a part of the budget, whatever the rows.
-        """
+        """Raise the error of a model of groups with this part of the budget, for any rows."""
         if told.members is not None:
             model = self._linear(epsilon=epsilon, delta=delta, data_norm=1.0)
             rehearse(model, np.zeros((len(told.y), 1)), **told.of_fit)
 
     def _shares(self, budget, left):
-        """Return the shares of mu^2 of the models that may be fitted, the last one last."""
+        """Return the shares of mu^2 of the models that may be fitted, in order."""
         if self._count(budget):
             return FIRST_SHARE, left - FIRST_SHARE - self._pair_rule.share
         return (left,)
 
     def _count(self, budget):
-        """Return how many pairs are chosen."""
+        """Return the number of pairs to choose."""
         given = self.interactions
         if given == "auto":
             return self._pair_rule.count(budget)
         return given if isinstance(given, Integral) else 0
 
     def _with_pairs(self, code, columns, values, told, budget, steps, left):
-        """Return a code with pairs of columns, its features, and the share that is left."""
+        """Return the code with pairs of columns, its features, and the remaining share."""
         pairs = self._declared_pairs(columns)
         if pairs is not None:
             code = replace(code, pairs=pairs)
@@ -211,7 +211,7 @@ class AdditiveModel(DPEstimator):
                       for one, beside in free[:place] if beside * width <= largest]
         if self.interactions == "auto" and not rule.pays(budget, class_scarcity(code.log_odds)):
             candidates = []
-        # Prices do not depend on what was released, as candidates do.
+        # The privacy cost must not depend on released values, unlike the candidates.
         left -= FIRST_SHARE + rule.share
         if not candidates:
             return code, features, left
@@ -230,7 +230,7 @@ class AdditiveModel(DPEstimator):
         return code, features, left
 
     def _check_columns(self, columns):
-        """Raise a ValueError where parameters name columns that there are not."""
+        """Raise a ValueError for missing columns, or monotonic columns in pairs."""
         signs = constrained(self.monotonic_cst, columns)
         for pair in self._declared_pairs(columns) or ():
             if signs[list(pair)].any():
@@ -238,27 +238,26 @@ class AdditiveModel(DPEstimator):
                                  "no products; leave it out of one of them.")
 
     def _declared_pairs(self, columns):
-        """Return the places of pairs of columns that are named, or None."""
+        """Return the indices of declared pairs of columns, or None."""
         given = self.interactions
         return None if isinstance(given, (str, Integral)) else _places(given, columns)
 
     def _method(self):
-        """Return what names this method; repeated noise must not meet other features."""
+        """Return the method's name with columns: repeated noise must not meet other features."""
         return super()._method().with_columns(self._described)
 
     @property
     def terms_(self) -> list[Term]:
-        """list of Term : the shape function of every column and chosen pair of columns.
-        """
+        """list of Term : the shape function of every column and chosen pair of columns."""
         check_is_fitted(self, "privacy_")
         coef = self._columns_of_coef()
         return terms(self._code, self._columns, coef, self._centered, self._noise)
 
     @property
     def term_importances_(self) -> FloatArray:
-        """ndarray of shape (n_terms,) : how far each of `terms_` moves predictions.
+        """ndarray of shape (n_terms,) : the effect of each of `terms_` on predictions.
 
-        Root mean squares of `centered`, by the shares of rows that `Term` counts.
+        It is the root mean square of `centered`, with the shares of rows that `Term` uses.
         """
         check_is_fitted(self, "privacy_")
         return importances(self._code, self._row_shares, self._centered)
@@ -300,7 +299,7 @@ class AdditiveModel(DPEstimator):
         """Return features to predict by, float64."""
         if not self._signs.any():
             return self._code.compact(values).astype(np.float64)
-        # Curves that are monotonic stay so where the weights of knots have all their digits.
+        # Monotonic functions need the weights of knots at full precision.
         features = np.empty((len(values), self._code.width))
         self._code.dense(values, features)
         return features
@@ -316,7 +315,7 @@ class _Told:
     weights : ndarray of shape (n,) or None
     members : Groups or None
     rows : slice or ndarray of int
-        Those that columns are learnt from: all, or one of every group.
+        The rows that columns are learnt from: all, or one of every group.
     """
 
     y: np.ndarray
@@ -326,17 +325,17 @@ class _Told:
 
     @property
     def of_fit(self):
-        """dict : what a linear model is told."""
+        """dict : the arguments of the linear model's fit."""
         groups = {} if self.members is None else {"groups": self.members.codes}
         return {"y": self.y, "sample_weight": self.weights, **groups}
 
     def chosen(self, values):
-        """Return those of values that go with these rows, None for None."""
+        """Return the values of these rows, None for None."""
         return values if values is None or self.members is None else values[self.rows]
 
 
 def _directions(model, code):
-    """Return the noisy means of every column's features that a model released, or even ones."""
+    """Return the released noisy means of every column's features, or ones without them."""
     if model.preconditioner_ is None:
         return [np.ones(part.width) for part in code.parts]
     means = feature_moment(model)[-1]
@@ -344,7 +343,7 @@ def _directions(model, code):
 
 
 def _places(pairs, columns):
-    """Return the places of named pairs of columns; a ValueError if there is no such column."""
+    """Return the indices of named pairs of columns; raise ValueError for a missing column."""
     names = [column.name for column in columns]
     found = []
     for pair in pairs:

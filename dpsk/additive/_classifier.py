@@ -149,7 +149,7 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
             "class_weight": self.class_weight, "classes": self.classes, **params}))
 
     def _first_linear(self, **params):
-        # It is to leave residuals of the classes as they are.
+        # With balanced classes, residuals are those of unweighted classes.
         return self._linear(**params, **({"class_weight": None} if self._is_balanced() else {}))
 
     def _check_fit(self, n_samples, y):
@@ -166,5 +166,5 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
         _, codes = encode_labels(y, model.classes_, type(self).__name__)
         labels = np.eye(len(model.classes_))[codes]
         left = labels - model.predict_proba(features)
-        # Of two classes the second one's is all there is.
+        # Two classes have one residual, that of the second class.
         return left[:, 1:] if left.shape[1] == 2 else left

@@ -1,10 +1,9 @@
-r"""The noise of shape functions, by fits to synthetic rows of a table's features.
+r"""The noise of shape functions, estimated by fits to synthetic features of a table.
 
-As for linear models (`dpsk.linear_model._noise`), with rows that are features of a table: weights
-of knots and indicators. Levels of a column are as frequent as the released second moment says,
-columns are drawn apart, and rows are then mapped to that moment, so that columns that tell of one
-another do so here. Normal rows of the moment would be shorter where a level is rare, and steps
-clip long ones.
+The method is that of linear models (`dpsk.linear_model._noise`), with rows of knot weights and
+indicators. Each column is drawn independently, with the level frequencies of the released second
+moment. Rows are then mapped to that moment, so that columns have their correlations. Normal rows
+with that moment would be shorter at rare levels, and steps clip long rows.
 """
 
 from __future__ import annotations
@@ -34,37 +33,37 @@ if TYPE_CHECKING:
 
 __all__ = ["ShapeNoise", "centered_values"]
 
-#: Fits that show the noise.
+#: Number of fits that the noise is estimated from.
 _DRAWS = 16
-#: A table that stands for a larger one has so many rows: targets of fewer follow features by
-#: chance more than those of the data, and noise varies less beside what they follow.
+#: Least number of rows of a table that replaces a larger one. With fewer rows, targets correlate
+#: with features by chance, which reduces the relative size of the noise.
 _FEWEST_ROWS = 20_000
-#: Standard deviations of noise above 0 from which on the share of rows at a level is known.
+#: The share of rows at a level is known above this many standard deviations of its noise.
 _KNOWN = 5.0
-#: The same of a share of missing cells, and of a difference between moments.
+#: The same for the share of missing cells, and for a difference between moments.
 _MISSING, _DIFFERENT = 3.0, 1.2
-#: Variances in some direction over those of columns that are drawn apart are no less; below so
-#: many deviations of noise, and so large a ratio, columns may be collinear in it.
+#: Ratio of the variance in a direction to that of independent columns: its least value, and the
+#: limits, in deviations of noise and absolute, below which columns may be collinear.
 _LEAST_VARIANCE, _COLLINEAR = 0.001, (2.0, 0.3)
-#: A ratio that is known to be below that is none.
+#: A ratio that is known to be smaller counts as 0.
 _NEARLY_NONE = 0.1
-#: The share of a value in such directions up to which its noise is known.
+#: The noise on a value is known if at most this share of it is in such directions.
 _MOST_HIDDEN = 0.15
-#: Variances below that share of the largest are none.
+#: Variances below this share of the largest count as 0.
 _NO_VARIANCE = 1e-6
 
 
 class ShapeNoise:
-    """The noise of a model's shape functions, found when it is first asked for.
+    """The noise of a model's shape functions, computed on first use.
 
     Parameters
     ----------
     model : LinearEstimator
-        Of features, fitted.
+        The fitted linear model of the features.
     code : TableCode
-        What made them, for next rows.
+        The map from tables to features, for new rows.
     signs : ndarray of int
-        Of every column, how its curve is constrained.
+        Monotonic constraint of every column.
     """
 
     def __init__(self, model: Any, code: Any, signs: Any) -> None:
@@ -72,16 +71,16 @@ class ShapeNoise:
 
     @property
     def unknown(self) -> str | None:
-        """str or None : why nothing is known of it."""
+        """str or None : the reason why the noise is unknown."""
         return self._found if isinstance(self._found, str) else None
 
     @property
     def n_draws(self) -> int:
-        """int : fits that deviations are found from, 0 where they are not known."""
+        """int : number of fits that deviations are computed from; 0 if they are unknown."""
         return 0 if self.unknown else _DRAWS
 
     def std(self, where: slice) -> FloatArray | float:
-        """Return the deviations of centered values at some features, NaN where not known."""
+        """Return the standard deviations of centered values at some features, NaN if unknown."""
         return np.nan if isinstance(self._found, str) else self._found[where]
 
     @cached_property
@@ -92,9 +91,9 @@ class ShapeNoise:
 
 def centered_values(model: Any, code: Any,
                     signs: Any) -> tuple[list[FloatArray], FloatArray]:
-    """Return the shares of rows at levels as a model has them, and its centered values.
+    """Return the shares of rows at levels, and the centered values of a model.
 
-    The coefficients of the model are brought to what constraints allow.
+    The coefficients of the model are projected to the monotonic constraints, in place.
     """
     means = None
     if model.preconditioner_ is not None:
@@ -117,9 +116,9 @@ def _why_unknown(model):
 
 
 def _deviations(model, code, signs):
-    """Return the standard deviations of centered values over fits, or why they are not known.
+    """Return the standard deviations of centered values over fits, or why they are unknown.
 
-    NaN at levels of which noise hides how many rows are there, or whether they are collinear.
+    They are NaN at levels where noise hides the number of rows or a possible collinearity.
     """
     draws = PublicDraws(None)
     n_rows, epsilon = stand_in(model._noise_facts, code.width, _FEWEST_ROWS)
@@ -143,7 +142,7 @@ def _deviations(model, code, signs):
 
 
 def _drawn_apart(code, moment, stds, n_rows, draws):
-    """Return features of rows whose columns have nothing to do with one another."""
+    """Return features of synthetic rows with independent columns."""
     columns = []
     for part, where in zip(code.parts, code.slices, strict=False):
         means, products = moment[-1, where], moment[where, where]
@@ -173,10 +172,10 @@ def _numbers(part, means, products, stds, n_rows, draws):
 
 
 def _masses(means, products, square_std, mean_std):
-    """Return the shares of rows on knots and between them that explain moments of weights best.
+    """Return the shares of rows on knots and between them that fit the moments of weights best.
 
-    Numbers that are even between two knots have half of either's weight, a third of its square
-    and a sixth of the product.
+    Numbers uniform between two knots have mean weights of 1/2, mean squares of 1/3 and a mean
+    product of 1/6.
     """
     n_knots = len(means)
     at, between = np.eye(n_knots), np.zeros((n_knots, n_knots - 1))
@@ -199,11 +198,11 @@ def _places(weights, n_rows, draws):
 
 
 def _with_moment(rows, moment, square_std):
-    """Return rows mapped to the mean and the covariance of a released moment, and directions.
+    """Return rows mapped to the mean and covariance of a released moment, and directions.
 
-    As far as it stands out of its noise, of which `square_std` is that on the diagonal. Directions
-    are of coefficients, shape (n_features, n_directions), each with as much effect on predictions;
-    and whether columns may be collinear in each.
+    The covariance is used as far as it stands out of its noise; `square_std` is the noise on its
+    diagonal. Directions of coefficients, shape (n_features, n_directions), have equal effects on
+    predictions. Return also whether columns may be collinear in each direction.
     """
     mean, wanted = rows.mean(axis=0), moment[-1, :-1]
     values, vectors = np.linalg.eigh(np.cov(rows, rowvar=False, bias=True).reshape(
@@ -216,12 +215,11 @@ def _with_moment(rows, moment, square_std):
     directions = maps @ turns
     noise = _DIFFERENT * square_std * np.square(directions).sum(axis=0)
     hidden = measured < np.minimum(_COLLINEAR[0] * noise, _COLLINEAR[1])
-    # Noise moves ratios apart, and hardly those that are far from 1: of what columns share as
-    # much must be left as there is.
+    # Noise spreads ratios, and hardly changes those far from 1; true correlations must be kept.
     change = measured - 1.0
     ratios = 1.0 + np.sign(change) * np.sqrt(np.maximum(change**2 - noise**2, 0.0))
     ratios = _shared_where_small(measured, ratios, noise / _DIFFERENT)
-    # Columns that are collinear as far as the moment can tell are so here.
+    # Columns that the moment shows as collinear stay collinear.
     ratios[hidden & (_COLLINEAR[0] * noise < _NEARLY_NONE)] = 0.0
     stretch = turns * np.sqrt(np.maximum(ratios, _LEAST_VARIANCE))
     mapped = (rows - mean) @ maps @ stretch @ turns.T @ (vectors * roots).T + wanted
@@ -229,11 +227,12 @@ def _with_moment(rows, moment, square_std):
 
 
 def _shared_where_small(measured, ratios, noise):
-    """Return ratios, those alike of which noise of some deviations may be all that was measured.
+    """Return ratios, where those that noise alone may explain share one value.
 
-    Noise alone spreads k of them up to ``sqrt(2 k)`` deviations about 0 (Wigner's semicircle), and
-    moves their mean by a share ``1 / sqrt(k)`` of one. Of the mean Stein's positive part is left.
-    Where that reaches ratios that are not small, noise tells them as little from 1: they stay.
+    Noise alone spreads k ratios up to ``sqrt(2 k)`` deviations about 0 (Wigner's semicircle), and
+    moves their mean by ``1 / sqrt(k)`` deviations. The mean is shrunk by Stein's positive part.
+    Where that spread includes ratios that are not small, noise hides their difference from 1 as
+    well, and they stay.
     """
     for count in range(len(measured), 0, -1):
         edges = np.sqrt(2.0 * count) * noise

@@ -1,4 +1,4 @@
-"""The curves of an additive model, without what columns could pass on to one another."""
+"""Shape functions of an additive model, centered so that they are unique."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,21 +13,21 @@ __all__ = ["Axis", "Term", "centering", "importances", "level_shares", "terms"]
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """Where the values of a term are, of one column.
+    """The levels of one column at which a term has its values.
 
     Attributes
     ----------
     column : str or int
     knots : ndarray of float64, or None
-        Where a curve bends; between them it is straight on `scale`, beyond the ends constant.
+        Knots of the shape function, which is linear on `scale` between them and constant beyond.
     categories : list or None
-        Of a column of categories, buckets of several at the end, which products do not tell
-        apart; one more value follows, that of any other.
+        Categories of a column, then hash buckets of several categories, which pairs treat as one.
+        One more value follows, that of any other category.
     n_named : int
-        How many of these are categories that buckets follow; all, where none do.
+        Number of `categories` before the buckets; all, without buckets.
     scale : ShiftedLog or None
-        Of a skewed column of numbers: a function, with its `inverse`, that evens it out about its
-        median. None: numbers as they are.
+        A function, with its `inverse`, that makes a skewed numeric column symmetric about its
+        median. None: the column is not transformed.
     """
 
     column: object
@@ -37,7 +37,7 @@ class Axis:
     scale: object = None
 
     def interpolate(self, numbers, values):
-        """Return a curve at some numbers, of its values at the knots.
+        """Interpolate a shape function between its values at the knots.
 
         Parameters
         ----------
@@ -62,24 +62,24 @@ class Term:
     ----------
     axes : tuple of Axis
     values : ndarray
-        One axis a column, and one more with several outputs. With the intercept they add up to
+        One axis per column, and one more with several outputs. With the intercept they add up to
         the raw prediction.
     centered : ndarray
-        The same curves, each less its mean over rows, and those of pairs less what is one
-        column's, which goes to its curve: what does not depend on how the fit divided a constant
-        among columns. Rows are counted by the noisy shares of levels that were released with
-        their second moment, or evenly where none was.
+        The same shape functions, each less its mean over rows. The part of a pair that depends on
+        one column only is moved to the function of that column. The result does not depend on how
+        the fit divided constants among columns. Means use the noisy shares of levels that were
+        released with the second moment, or equal shares where none was.
     std : ndarray, shaped like `values`
-        Standard deviation of `centered` over fits to the same rows, given knots, categories and
-        pairs: what the noise of privacy does. It is found when it is first read, by 16 fits to
-        synthetic rows that have the released second moment, and costs no budget. Where noise
-        explains all that the model predicts, it is that of fits without any signal. NaN where it
-        is not known: of levels with so few rows that the noise of the moment may be all of them,
-        of columns that may be collinear by it, and wherever `unknown` says why.
+        Standard deviation of `centered` due to privacy noise, over fits to the same rows with the
+        same knots, categories and pairs. It is computed when first read, from 16 fits to
+        synthetic data with the released second moment, at no privacy cost. Where noise explains
+        all that the model predicts, it is that of fits without any signal. It is NaN where
+        unknown: for levels whose rows may all be noise of the moment, for columns that may be
+        collinear, and wherever `unknown` gives a reason.
     unknown : str or None
-        Why the noise is not known of any level, where it is not.
+        Reason why the noise is unknown at all levels, or None.
     n_draws : int
-        Fits that `std` is found from, 0 where the noise is not known.
+        Number of fits that `std` is computed from; 0 if the noise is unknown.
     """
 
     axes: tuple
@@ -134,7 +134,7 @@ class Term:
 
 
 def level_shares(code, means):
-    """Return the shares of rows at every level of every column, from noisy ones or from None."""
+    """Return the share of rows at every level of every column; equal shares if `means` is None."""
     shares = []
     for place, part in enumerate(code.parts):
         noisy = np.zeros(part.width) if means is None else np.maximum(means[place], 0.0)
@@ -144,7 +144,7 @@ def level_shares(code, means):
 
 
 def centering(code, shares, columns):
-    """Return coefficients of a `TableCode`, shape (width,) or (width, k), as centered values."""
+    """Return centered values of `TableCode` coefficients, shape (width,) or (width, k)."""
     slices, result = code.slices, np.array(columns, np.float64)
     for share, where in zip(shares, slices, strict=False):
         result[where] = _contrasts(share, result[where])
@@ -167,9 +167,10 @@ def _contrasts(share, values):
 
 
 def importances(code, shares, centered):
-    """Return the root mean squares over rows of centered values, one a term.
+    """Return the root mean square over rows of the centered values of each term.
 
-    Of several outputs the root mean square over these; columns count as independent in pairs.
+    With several outputs, the mean is also over outputs. The columns of a pair count as
+    independent.
     """
     weights = [np.asarray(share) for share in shares]
     narrow = [share @ _spread(part) for share, part in zip(shares, code.parts, strict=True)]
@@ -180,7 +181,7 @@ def importances(code, shares, centered):
 
 
 def _spread(part):
-    """Return the matrix from levels that products tell apart to all levels of a column."""
+    """Return the matrix that maps the levels of a column in pairs to all its levels."""
     matrix = np.zeros((part.width, part.narrow))
     places = np.arange(part.width)
     matrix[places, np.minimum(places, part.narrow - 1)] = 1.0
@@ -203,7 +204,7 @@ def terms(code, columns, coef, centered, noise):
 
 
 def _axis(name, part, width):
-    """Return the axis of a column of which so many levels are told apart."""
+    """Return the axis of a column with `width` levels."""
     categories = getattr(part, "categories", None)
     if categories is not None:
         categories = categories[:width - 1]

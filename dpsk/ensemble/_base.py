@@ -64,11 +64,11 @@ class BoostedTrees(TableTrees):
 
     @abstractmethod
     def _start(self, values, n_outputs):
-        """Return raw predictions before the trees of rows of a read table, shape (n, k)."""
+        """Return raw predictions before the trees, for rows of a read table, shape (n, k)."""
 
     @abstractmethod
     def _keep(self, init):
-        """Keep what a fitted additive model, or None, says of targets."""
+        """Store facts on the targets from a fitted additive model, or None."""
 
     def _check_combination(self):
         if self.init is None and self.max_iter == 0:
@@ -84,9 +84,9 @@ class BoostedTrees(TableTrees):
         share *= 1.0 - balance
         left = 1.0 - share - balance
         if not self.init:
-            # Bins know nothing of weights.
+            # Bins do not use weights.
             told = {name: each for name, each in told.items() if name == "groups"}
-        # What would refuse targets does so before budgets are charged.
+        # Invalid targets must raise before the budget is charged.
         epsilon, delta = steps.budget(left)
         rehearse(self._first(epsilon=epsilon, delta=delta), *data, **told)
         init = steps.fit(left, self._first, *data, **told)
@@ -115,7 +115,7 @@ class BoostedTrees(TableTrees):
 
     def _fit_table(self, X, y, sample_weight, groups=None):
         super()._fit_table(X, y, sample_weight, groups)
-        # A part of this fit states what all of it costs.
+        # The certificate of a part states the privacy cost of the whole fit.
         state_as_whole(self.init_, self.privacy_, ())
         return self
 
@@ -123,7 +123,7 @@ class BoostedTrees(TableTrees):
         self.feature_importances_ = self._importances(n_columns)
 
     def _balance_share(self):
-        """Return the share of mu^2 of the shares of classes."""
+        """Return the share of mu^2 of the class shares."""
         return 0.0
 
     def _shared(self, budget):
@@ -135,23 +135,22 @@ class BoostedTrees(TableTrees):
         return (share, count) if share and count else (0.0, 0)
 
     def _first(self, **params):
-        """Return what is fitted before the trees."""
+        """Return the model that is fitted before the trees."""
         if self.init is None:
             return self._vectorizer(**params)
         params = {**params, "columns": self.columns, "max_categories": self.max_categories,
                   "monotonic_cst": self.monotonic_cst}
         if self.interaction_cst is not None:
-            # What columns may do together is left to the trees.
+            # Interactions are left to the trees.
             params["interactions"] = 0
         return self._additive(**params)
 
     def _order(self, n_columns):
-        """Return the order of categories of every column: by released scores, where there are any.
-        """
+        """Return the order of categories of every column, by released scores if there are any."""
         if not self.init:
             return [np.arange(part.width) for part in self.init_._code.parts]
         coef = self.init_._columns_of_coef().reshape(self.init_._code.width, -1)
-        # Of several classes by the direction in which scores spread most.
+        # With several classes, use the direction in which scores vary most.
         found = []
         for where in self.init_._code.slices[:n_columns]:
             own = coef[where] - coef[where].mean(axis=0)
@@ -159,7 +158,7 @@ class BoostedTrees(TableTrees):
         return found
 
     def _spreads(self, n_columns):
-        """Return the variance of what every column adds to an additive model, released."""
+        """Return the variance of each column's contribution to the released additive model."""
         spreads = np.zeros(n_columns)
         if self.init:
             names = [column.name for column in self._columns]
@@ -175,7 +174,7 @@ class BoostedTrees(TableTrees):
         return spreads * self._unit**-2
 
     def _importances(self, n_columns):
-        """Return the share of the variance of raw predictions that columns stand for."""
+        """Return the share of the variance of raw predictions due to each column."""
         found = self._spreads(n_columns)
         for tree in self._trees:
             for (column, _), bits in zip(tree.cuts, along(tree.values), strict=True):
@@ -186,7 +185,7 @@ class BoostedTrees(TableTrees):
 
     @property
     def _unit(self):
-        """float : raw predictions of the additive model over those that trees add to."""
+        """float : the unit of the additive model's raw predictions, over that of the trees'."""
         return 1.0
 
     def _scaled(self, numbers):
@@ -195,9 +194,9 @@ class BoostedTrees(TableTrees):
 
     @quietly
     def _staged_raw(self, X) -> Iterator[FloatArray]:
-        """Yield raw predictions, shape (n, k), of an additive model, and after every tree.
+        """Yield raw predictions, shape (n, k), of the additive model and after every tree.
 
-        The array is one, which the next step overwrites.
+        The same array is yielded each time; the next step overwrites it.
         """
         check_is_fitted(self, "privacy_")
         values = read_next_table(self, X, self._columns)
@@ -213,7 +212,7 @@ class BoostedTrees(TableTrees):
         return last
 
     def _known_sets(self, columns):
-        """Return the places of columns that trees may ask for together, None: all."""
+        """Return the indices of columns that trees may combine; None: all."""
         given, every = self.interaction_cst, range(len(columns))
         if given is None:
             return None
@@ -223,7 +222,7 @@ class BoostedTrees(TableTrees):
         sets = tuple(tuple(sorted({place_of("interaction_cst", columns, name)
                                   for name in each}))
                      for each in given)
-        # As scikit-learn has it: columns that are in no set are one by themselves.
+        # As in scikit-learn, columns in no set form one more set.
         left = tuple(place for place in every if not any(place in each for each in sets))
         return (*sets, left) if left else sets
 

@@ -158,7 +158,7 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
         return map(probabilities, self.staged_decision_function(X))
 
     def staged_predict(self, X: Table) -> Iterator[AnyArray]:
-        """Return the class of highest score of an additive model, and after every tree.
+        """Return the predicted class of the additive model, and after every tree.
 
         Parameters
         ----------
@@ -181,13 +181,13 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
 
     def _scores(self, raw):
         """Return raw predictions as scores of classes."""
-        # As it was fitted, whatever parameters have been set since.
+        # Use the fitted state, whatever parameters have been set since.
         shares = getattr(self, "class_shares_", None)
         scores = raw.copy() if shares is None else raw - log_odds(shares)
         return scores[:, 0] if raw.shape[1] == 1 else scores
 
     def _additive(self, **params):
-        # Trees start from classes as they are.
+        # Trees start from a model of unbalanced classes.
         weights = None if self._is_balanced() else self.class_weight
         return DPAdditiveClassifier(class_weight=weights, classes=self.classes, **params)
 

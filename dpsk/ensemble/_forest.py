@@ -66,7 +66,7 @@ class Forest(SumTrees):
         depth = self._depth(forest_levels(budget, n_classes, count, chosen))
         given, bag = self.max_features, 1.0
         if not budget.is_private:
-            # As in scikit-learn, where there are no classes all columns are tried.
+            # As in scikit-learn, regression tries all columns.
             given, bag = "sqrt" if given is None and n_classes > 1 else given, BAG
         return NodeSums(count, depth, self._scales(budget), chosen, self._n_tried(given),
                         averaged=True, bag=bag)
@@ -153,7 +153,7 @@ class DPRandomForestClassifier(TreeLabels, Forest):
     (178, 3)
     """
 
-    # Sums of what trees say may be beyond 0 or 1.
+    # Sums over trees may be below 0 or above 1.
     _least = LEAST_SHARE
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,

@@ -1,4 +1,4 @@
-"""The releases of boosted trees: what they cost, in which order, and what follows from them."""
+"""Growth of boosted trees: their private releases, and the trees computed from them."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from dpsk.tree._growth import Ready
 
 __all__ = ["Growth"]
 
-#: The least root of a mean square, and the largest step of a tree in units of raw predictions.
+#: Least root mean square, and the largest step of a tree in units of raw predictions.
 _LEAST_ROOT, _MOST_STEP = 0.03, 1.0
-#: The least share of draws of a column, over that of the best one.
+#: Least weight of a column in draws, over that of the best column.
 _LEAST_DRAWN = 0.02
-#: Trees after which gains count fully for draws.
+#: Number of trees after which gains count fully in draws.
 _KNOWN = 10
 
 
 @dataclass(frozen=True)
 class Growth(Composite):
-    """Trees one after another: mean squares of what is left, cuts, and sums over leaves.
+    """Grow trees one after another: release mean squares of residuals, cuts, and leaf sums.
 
     Parameters
     ----------
@@ -51,13 +51,14 @@ class Growth(Composite):
     depth : int
     learning_rate : float
     loss : Loss
-        Pointwise in raw predictions.
+        A pointwise loss of raw predictions.
     counts : bool
-        Whether the curvature of a row is its weight, as that of squares is; else its slope says.
+        Whether the curvature of a row is its weight, as for squared loss; if not, it is estimated
+        from the size of its slope.
     together : tuple of tuple of int, or None
-        Columns that a tree may ask for together; None: all.
+        Sets of columns that a tree may combine; None: all.
     signs : tuple of int
-        Of every column, 1 or -1 where values must not fall, or not rise, along it.
+        Monotonic constraint of every column: 1 for increasing, -1 for decreasing, 0 for none.
     """
 
     count: int
@@ -66,7 +67,7 @@ class Growth(Composite):
     loss: object
     counts: bool
     together: tuple | None
-    # The same cuts are drawn with any.
+    # Cuts are drawn independently of the signs.
     signs: tuple = field(repr=False)
 
     @property
@@ -119,13 +120,13 @@ class Growth(Composite):
         return trees
 
     def _slopes(self, y, raw):
-        """Return what is left of the targets of rows, like raw predictions."""
+        """Return the residuals (negative gradients) of rows, shaped like raw predictions."""
         several = raw.shape[1] > 1
         found = self.loss.gradient(y, raw.copy() if several else raw[:, 0].copy())
         return -found.reshape(raw.shape)
 
     def _weighed(self, slopes, weights, clip):
-        """Return slopes and sizes of rows, at their weights."""
+        """Return the weighted slopes and sizes of rows."""
         if self.counts:
             slopes = np.clip(slopes, -clip, clip)
             sizes = np.full_like(slopes, clip)
@@ -136,7 +137,7 @@ class Growth(Composite):
         return slopes, sizes
 
     def _values(self, sums, sized, clip, noise, asked):
-        """Return what every leaf adds, from noisy sums: a damped Newton step."""
+        """Return the values of the leaves from noisy sums: a damped Newton step."""
         # A slope y - p has size 2 p (1 - p) on average, twice the curvature.
         scale = clip if self.counts else 2.0
         likeness = (1.0 + LIKENESS**2) ** (0.5 * self.depth)
@@ -148,23 +149,23 @@ class Growth(Composite):
         return monotone_leaves(values, curvature, asked, np.array(self.signs)) * self.learning_rate
 
     def _fading(self, place):
-        """Return what the values of a tree count for."""
+        """Return the factor of the values of a tree, below 1 for the last trees."""
         last = math.ceil(FADING * self.count)
         return min(1.0, (self.count - place) / (last + 1.0))
 
 
 def _lengths(slopes, weights):
-    """Return the lengths of rows' slopes."""
+    """Return the weighted norms of the slopes of rows."""
     lengths = np.sqrt(np.einsum("ij,ij->i", slopes, slopes))
     return lengths if weights is None else lengths * weights
 
 
 class _Draws:
-    """Public draws of cuts, of columns more often that were worth more by what was released."""
+    """Public draws of cuts, which prefer columns with larger released gains."""
 
     def __init__(self, sizes, weights, together, draws):
         self._sizes, self._draws, self._gains = sizes, draws, np.zeros(len(sizes))
-        # A column of one bin tells nothing apart.
+        # A column with one bin has no cut.
         floor = _LEAST_DRAWN * weights.max() if weights.any() else 1.0
         self._base = (weights + floor) * (sizes > 1)
         if not self._base.any():
@@ -184,12 +185,12 @@ class _Draws:
         return self._base + min(1.0, self._n_trees / _KNOWN) * self._gains / total
 
     def start(self):
-        """Draw the columns that the next tree may ask for."""
+        """Draw the columns that the next tree may use."""
         shares = self._masks @ self._weights
         self._mask = self._masks[self._draws.choices(shares[None], np.zeros(1, int))[0]]
 
     def candidates(self, count, depth):
-        """Return so many candidates of so many cuts, an array of shape (count, depth, 2)."""
+        """Return `count` candidates of `depth` cuts each, shape (count, depth, 2)."""
         allowed = self._weights * self._mask
         if not allowed.any():
             allowed = self._mask
@@ -199,7 +200,7 @@ class _Draws:
         return np.stack([columns, cuts], axis=1).reshape(count, depth, 2)
 
     def gained(self, asked, sums, noise):
-        """Note how far noisy sums differ by the answers of every level, beyond their noise."""
+        """Add to each column's gain the squared difference of sums at its cuts, less noise."""
         for (column, _), bits in zip(asked, along(sums), strict=True):
             differences = bits[:, 1] - bits[:, 0]
             energy = np.square(differences).sum() - 2.0 * differences.size * noise**2

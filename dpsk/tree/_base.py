@@ -32,8 +32,7 @@ __all__ = ["TableTrees", "weighed_labels"]
 
 
 class TableTrees(DPEstimator):
-    """Base of trees on released bins; a subclass says what comes before them, and how they grow.
-    """
+    """Base of trees on released bins; subclasses define the first model and the growth."""
 
     _solvers: ClassVar[dict] = {}
     _auto_is_gaussian: ClassVar[bool] = True
@@ -47,51 +46,50 @@ class TableTrees(DPEstimator):
 
     @abstractmethod
     def _read_targets(self, n_samples, y, weights):
-        """Return targets as trees take them, the number of outputs, weights of at most 1, and
-        attributes, such as the classes.
+        """Return targets for trees, the number of outputs, weights of at most 1, and attributes.
 
-        A ValueError where they are refused, before any release.
+        Raise a ValueError for invalid targets, before any release.
         """
 
     @abstractmethod
     def _start_fit(self, steps, budget, plan, data, targets, told):
-        """Fit what comes before the trees; return it, and the trees' share of mu^2.
+        """Fit the model before the trees; return it, and the trees' share of mu^2.
 
-        `data` are a table and targets, `plan` is that of its bins, `targets` are rows of what was
-        read of targets, and `told` has weights and groups by name, where there are any.
+        `data` holds the table and its targets, `plan` is the plan of its bins, `targets` holds
+        rows with the targets that were read, and `told` has weights and groups by name, if given.
         """
 
     @abstractmethod
     def _growth(self, budget):
-        """Return how trees grow on the bins that are known, a mechanism."""
+        """Return the mechanism that grows trees on the released bins."""
 
     def _pure(self, growth):
-        """Return the same at a pure epsilon, where there is such; else None."""
+        """Return the same mechanism at a pure epsilon, or None if there is none."""
         return None
 
     @abstractmethod
     def _grown_from(self, growth, rows, n_outputs, weights):
-        """Return what trees grow from: rows of a read table, and weights of at most 1."""
+        """Return the data of the growth mechanism, from table rows and weights of at most 1."""
 
     @abstractmethod
     def _told(self, start, count):
-        """Return how all of it is called, after what comes before so many trees."""
+        """Return the name of the whole method: the first model, then `count` trees."""
 
     _released: ClassVar[Sequence[str]]
 
     @property
     def _declared(self):
-        """dict or None : what is public of columns."""
+        """dict or None : the public facts about columns."""
         return self.columns
 
     def _check_table(self, X, y):
         self._check_columns(read_table(self, X, self._declared).columns)
 
     def _check_columns(self, columns):
-        """Raise a ValueError where parameters name columns that there are not."""
+        """Raise a ValueError where parameters name missing columns."""
 
     def _fit_table(self, X, y, sample_weight, groups=None):
-        """Fit to a table; of groups one row each is what bins are chosen by."""
+        """Fit to a table; with groups, bins are chosen by one row of each group."""
         self._check_params()
         table = read_table(self, X, self._declared)
         n_samples, n_columns = table.values.shape
@@ -113,7 +111,7 @@ class TableTrees(DPEstimator):
         told = {} if sample_weight is None else {"sample_weight": sample_weight}
         if members is not None:
             told["groups"] = members.codes
-        # What transformers return is not asked for, so no container has to be there.
+        # The output of transformers is not used, so no DataFrame library is needed.
         with config_context(transform_output="default"):
             start, share = self._start_fit(steps, budget, plan, (X, y), Rows(
                 np.broadcast_to(np.int8(0), (n_samples, 1)), numbers, groups=members), told)
@@ -121,8 +119,8 @@ class TableTrees(DPEstimator):
         self._columns = start._columns
         self._bins = TableBins.of(start._code, self._order(n_columns))
         self._trees: list = []
-        # Noise that repeats must not meet other sums: what trees start from may follow from more
-        # of the rows than their bins, and from all of a weight.
+        # Repeated noise must not be added to different sums. The data of trees may depend on more
+        # than bins, and on whole weights.
         rows = Rows(read_next_table(self, X, self._columns), numbers, weights, groups=members)
         self._release_more(steps, rows)
         if share:
@@ -130,7 +128,7 @@ class TableTrees(DPEstimator):
             alone = self._pure(growth) if share == 1.0 and steps.may_be_pure else None
             growth = alone or growth
             data = self._grown_from(growth, rows, n_outputs, at_most_one)
-            # Bins follow from words as they were, and rows have those alone that were found.
+            # Bins depend on the original categories, but rows hold only those that were found.
             had_words = any(found is not None for found in table.found)
             known = (_digest(data),) if had_words else ()
             self._trees = steps.release("trees", Share(growth, share), rows, data, known,
@@ -148,24 +146,24 @@ class TableTrees(DPEstimator):
         return [np.arange(len(column.categories or ()) + 1) for column in self._columns]
 
     def _release_more(self, steps, rows):
-        """Release what trees do not start from, and have no share of."""
+        """Release what trees do not depend on, outside their share of the budget."""
 
     def _note_trees(self, n_columns):
-        """Keep what follows from the trees."""
+        """Set attributes computed from the trees."""
 
     def _vectorizer(self, **params):
-        """Return what releases bins alone."""
+        """Return the transformer that releases bins alone."""
         return DPTableVectorizer(columns=self._declared, max_categories=self.max_categories,
                                  **params)
 
     def _binned(self, X):
-        """Return the bins of next rows, shape (n_columns, n)."""
+        """Return the bins of new rows, shape (n_columns, n)."""
         check_is_fitted(self, "privacy_")
         return self._bins.dense(read_next_table(self, X, self._columns))
 
 
 def _digest(data):
-    """Return a digest of the arrays among what trees grow from."""
+    """Return a digest of the arrays in the data that trees grow from."""
     digest = hashlib.sha256()
     for each in data:
         if isinstance(each, np.ndarray):
@@ -174,8 +172,7 @@ def _digest(data):
 
 
 def weighed_labels(model, y, weights):
-    """Return the classes, the place of every label, and the rows' weights of at most 1, or None.
-    """
+    """Return the classes, the class index of each row, and weights of at most 1, or None."""
     classes, codes = encode_labels(y, model.classes, type(model).__name__)
     if weights is not None:
         weights = np.minimum(weights, 1.0)

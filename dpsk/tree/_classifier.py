@@ -33,7 +33,7 @@ class TreeLabels(Probabilities, ScoreClassifier):
     """Mixin of classifiers by the shares of classes in leaves."""
 
     _scaled = False
-    #: Shares of classes are at least this.
+    #: Least class share.
     _least = 1e-9
 
     def _predict_raw(self, X):

@@ -1,4 +1,4 @@
-"""Trees of few rows: one of many drawn publicly, chosen with the classes of its leaves."""
+"""Classification trees for few rows, chosen among publicly drawn trees."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ __all__ = ["DrawnTree"]
 
 @dataclass(frozen=True)
 class DrawnTree(Mechanism):
-    """One choice among drawn trees of every depth and the classes of their leaves, then counts.
+    """Choose a tree and the classes of its leaves among drawn trees, then release leaf counts.
 
     Parameters
     ----------
     depth : int
-        Of the deepest.
+        Largest depth of a drawn tree.
     pure : bool
-        Whether its price is a pure epsilon, of one over the noise multiplier.
+        Whether the privacy cost is a pure epsilon, one over the noise multiplier.
     """
 
     depth: int
     pure: bool = False
 
     def prices(self, noise_multiplier):
-        """Return what the choice and the counts cost."""
+        """Return the events of the choice and of the counts."""
         mu = mu_of(noise_multiplier)
         if self.pure:
             return Pure(PURE_LABEL_SHARE * mu), Pure((1.0 - PURE_LABEL_SHARE) * mu)
         return tuple(gaussian(math.sqrt(each) * mu) for each in (LABEL_SHARE, 1.0 - LABEL_SHARE))
 
     def event(self, noise_multiplier):
-        """Return what both cost."""
+        """Return the composed event of both."""
         return Composed(self.prices(noise_multiplier))
 
     def run(self, data, session, noise_multiplier):
@@ -67,14 +67,14 @@ class DrawnTree(Mechanism):
         levels.append((np.concatenate([sums, whole], axis=1), noise))
         means, counts, noise = estimated(levels, likely=_likely(classes, targets.shape[1]))
         agreed = _agreed(classes)
-        # The choice tells far more of the classes of leaves than counts do.
+        # The choice of leaf classes is far more accurate than the counts.
         _say(means, np.concatenate(agreed))
         kept = tuple(each < 0 for each in agreed[:-1])
         return [SplitTree(splits, kept, means, counts, noise)]
 
 
 def _candidates(asked, draws, depth):
-    """Return drawn trees of up to so many levels, the splits of every level of each."""
+    """Return drawn trees of up to `depth` levels, each as the splits of every level."""
     drawn, found = DrawnSplits(asked, draws, anywhere=True), []
     for own in range(1, depth + 1):
         splits = drawn.of(CANDIDATES * (2**own - 1)).reshape(CANDIDATES, -1, 3)
@@ -91,7 +91,7 @@ def _leaves(bins, splits):
 
 
 def _likely(classes, n_outputs):
-    """Return by level what classes of leaves say of means of nodes: of inner ones on average."""
+    """Return by level the means that chosen leaf classes imply; for inner nodes the average."""
     if n_outputs == 1:
         found = [LABEL_TRUST * (2.0 * classes[:, None] - 1.0)]
     else:
@@ -102,7 +102,7 @@ def _likely(classes, n_outputs):
 
 
 def _agreed(classes):
-    """Return by level the class of all leaves below a node, -1 where they differ."""
+    """Return by level the common class of all leaves below a node, -1 where they differ."""
     found = [classes]
     while len(found[0]) > 1:
         left, right = found[0][::2], found[0][1::2]
@@ -111,8 +111,7 @@ def _agreed(classes):
 
 
 def _say(means, classes):
-    """Exchange means, in place, so that the largest one is that of a node's class, if it has one.
-    """
+    """Swap means in place, so that the class of a node, if it has one, has the largest mean."""
     own = np.flatnonzero(classes >= 0)
     if means.shape[1] == 1:
         means[own, 0] = np.abs(means[own, 0]) * (2.0 * classes[own] - 1.0)

@@ -1,4 +1,4 @@
-"""A private tree as text and as a picture, with the noise on what its nodes say."""
+"""Text and plots of a private tree, with the noise on its predictions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["export_text", "plot_tree"]
 
-#: Deviations of a normal on either side of a 95 % band.
+#: Half-width of a 95 % band, in standard deviations of a normal distribution.
 _BAND = 1.96
 
 
@@ -132,7 +132,7 @@ def plot_tree(decision_tree: OneTree, *, max_depth: int | None = None, decimals:
 
 
 def _nodes(model, decimals):
-    """Return of every node what it says, and the conditions of both its sides, None at a leaf."""
+    """Return the label of every node, and the conditions of both its sides, None at a leaf."""
     if not isinstance(model, OneTree):
         raise TypeError(f"decision_tree of type {type(model).__name__}: must be a "
                         "DPDecisionTreeClassifier or a DPDecisionTreeRegressor.")
@@ -155,7 +155,7 @@ def _nodes(model, decimals):
 
 
 def _conditions(model, split):
-    """Return the conditions of both sides of a split: what stays, and what is asked for."""
+    """Return the conditions of the left and of the right side of a split."""
     column, low, _ = split
     described = model._columns[column]
     name = described.name if isinstance(described.name, str) else f"feature_{described.name}"

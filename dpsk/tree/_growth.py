@@ -1,4 +1,4 @@
-"""The releases of trees whose nodes are sums of targets: what they cost, and what follows."""
+"""Growth of trees from noisy sums of targets: the releases, and estimates from them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LEAST_REACH = 0.03
 
 @dataclass(frozen=True)
 class Ready:
-    """Makes releases of one price, as they are asked for."""
+    """Binds a query to its event and session."""
 
     ask: object
 
@@ -46,7 +46,7 @@ class Ready:
 
 @dataclass(frozen=True)
 class NodeSums(Composite):
-    """Trees one after another: for every level sums of its nodes, then a split of each.
+    """Grow trees one after another: release sums of nodes for each level, then their splits.
 
     Parameters
     ----------
@@ -54,16 +54,16 @@ class NodeSums(Composite):
         The number of trees.
     depth : int
     scales : float
-        The share of the mean and the spread of targets that are numbers, and are clipped by
-        these; 0 of classes.
+        Share of the mean and spread of numeric targets, which determine the clipping; 0 for
+        classes.
     chosen : bool
-        Whether splits are chosen under noise; else drawn publicly.
+        Whether splits are chosen privately; if not, they are drawn publicly.
     n_tried : int or None
-        The number of columns, drawn publicly, that a split is chosen among.
+        Number of publicly drawn columns that a split is chosen among; None: all.
     averaged : bool
-        Whether predictions of all trees are averaged, and noise with them.
+        Whether predictions of all trees are averaged, which averages their noise.
     bag : float
-        The share of rows, drawn publicly, that a tree grows from.
+        Share of publicly drawn rows that a tree grows from.
     """
 
     count: int
@@ -119,7 +119,7 @@ class NodeSums(Composite):
             at, splits, levels = np.zeros(bins.shape[1], np.uint8), [], []
             for level in range(self.depth):
                 if drawn is not None:
-                    # All trees have one root; of nodes below it the leaves alone tell.
+                    # All trees share one root; other inner nodes have no sums of their own.
                     levels.append((np.zeros((2**level, targets.shape[1] + 1)), math.inf)
                                   if level else root)
                     splits.append(drawn.of(2**level))
@@ -137,14 +137,14 @@ class NodeSums(Composite):
             means, counts, noise = estimated([*levels, leaves.of(at, self.depth)], self.averaged)
             kept = _kept(means, noise, self.depth)
             if drawn is not None and not self.scales:
-                # Drawn splits tell classes apart by what all trees add up to, not on average.
+                # With drawn splits, the deviations of all trees are added up, not averaged.
                 means, noise = means[0] + self.count * (means - means[0]), self.count * noise
             trees.append(SplitTree(tuple(splits), kept, middle + unit * means, counts,
                                    unit * noise))
         return trees
 
     def _tried(self, asked, draws, n_nodes):
-        """Return which splits every node may have, shape (n_nodes, n_splits); None: all."""
+        """Return a mask of the splits allowed at each node, (n_nodes, n_splits); None: all."""
         columns, places = np.unique(asked[:, 0], return_inverse=True)
         if self.n_tried is None or self.n_tried >= len(columns):
             return None
@@ -152,7 +152,7 @@ class NodeSums(Composite):
         return (order.argsort(axis=1) < self.n_tried)[:, places]
 
     def _reach(self, means):
-        """Return the most that a target is from the mean of each node."""
+        """Return the largest distance of a target from the mean of each node."""
         if self.scales:
             return np.full(len(means), REACH)
         if means.shape[1] == 1:
@@ -161,7 +161,7 @@ class NodeSums(Composite):
 
 
 def _center(bins, targets, weights, members, mean, spread):
-    """Return the released mean of targets, and how far from it they are clipped."""
+    """Return the released mean of targets, and the distance from it at which they are clipped."""
     (ask, event), (ask_octave, _) = mean, spread
     own = Slopes(targets * weights[:, None], weights[:, None], 1.0, event, members)
     sums, counts = ask(own.at(np.zeros(bins.shape[1], np.uint8)), 1, 1.0, own.unit)
@@ -172,9 +172,9 @@ def _center(bins, targets, weights, members, mean, spread):
 
 
 class DrawnSplits:
-    """Splits by public draws: columns in turn, and numbers near the middle of their bins.
+    """Publicly drawn splits: columns in turn, and numeric thresholds near the middle bin.
 
-    With `anywhere` every other one is at any bin.
+    With `anywhere`, every other threshold is at a uniformly drawn bin.
     """
 
     def __init__(self, asked, draws, anywhere=False):
@@ -186,7 +186,7 @@ class DrawnSplits:
         self._words = first[:, 2] == first[:, 1] + 1
 
     def of(self, count):
-        """Return the next splits."""
+        """Return the next `count` splits."""
         while len(self._turns) < count:
             order = np.argsort(self._draws.uniforms(len(self._starts)))
             self._turns = np.append(self._turns, order)
@@ -199,7 +199,7 @@ class DrawnSplits:
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Noisy sums of nodes, and their counts, as they are asked for."""
+    """Query for noisy sums and counts of nodes."""
 
     slopes: Slopes
     ask: object
@@ -211,17 +211,17 @@ class _Sums:
         sums, sizes = self.ask(self.slopes.at(at), 2**level, 1.0, self.slopes.unit)
         if not self.classes:
             return np.concatenate([sums, sizes], axis=1), self.noise
-        # The same counts twice.
+        # Sums and sizes are two noisy copies of the same counts.
         counts = 0.5 * (sums + sizes)
         return np.concatenate([counts, counts.sum(axis=1, keepdims=True)], axis=1), (
             self.noise / math.sqrt(2.0))
 
 
 def _sums_of(targets, weights, members, given):
-    """Return what asks for sums of inner nodes and of leaves, None where they have no share."""
+    """Return the queries for sums of inner nodes and of leaves, None for those without a share."""
     classes = targets.shape[1] > 1
     weighed = targets * weights[:, None]
-    # One of signs counts as one row; of several classes the indicators are counts themselves.
+    # The size of a row is its weight; with several classes the indicators are counts themselves.
     sizes = weighed if classes else weights[:, None]
     return [None if ask is None else _Sums(Slopes(weighed, sizes, 1.0, event, members), ask,
                                            derived_scale(event, REPLACE_ONE), classes)
@@ -229,11 +229,11 @@ def _sums_of(targets, weights, members, given):
 
 
 def estimated(levels, averaged=False, likely=None):
-    """Return means, counts and the noise on means of all nodes, by sums of some first levels.
+    """Return means, counts and the noise on means of all nodes, from sums of the first levels.
 
-    Sums of a node and of those below it tell of each other: the best unbiased estimates first
-    (Hay, Rastogi, Miklau, Suciu 2010), then each mean drawn to its parent's by its noise, or to
-    what is `likely` of the nodes of every level.
+    First, the sums of nodes and of their children are combined into best unbiased estimates (Hay,
+    Rastogi, Miklau, Suciu 2010). Then each mean is shrunk, by its noise, to that of its parent, or
+    to the `likely` mean of the node if given.
     """
     upward, (sums, noise) = [], levels[-1]
     variance = noise**2
@@ -257,7 +257,7 @@ def estimated(levels, averaged=False, likely=None):
 
 
 def _drawn(sums, parents, variance, several, _):
-    """Return means of nodes drawn to their parents', counts, and the noise on means."""
+    """Return means of nodes shrunk to those of their parents, counts, and noise on means."""
     counts, noise = sums[:, -1], math.sqrt(variance)
     weight = RIDGE[0] + RIDGE[1] * noise
     inside = np.maximum(counts, 0.0)[:, None]
@@ -267,7 +267,7 @@ def _drawn(sums, parents, variance, several, _):
 
 
 def _linear(sums, parents, variance, several, above):
-    """Return the same, means linear in sums of targets, so that noise averages out over trees."""
+    """Return the same with means linear in the sums, so that noise averages out over trees."""
     counts, noise = sums[:, -1], math.sqrt(variance)
     of_counts = variance * (sums.shape[1] - 1 if several else 1.0)
     if above is not None:
@@ -281,7 +281,7 @@ def _linear(sums, parents, variance, several, above):
 
 
 def _kept(means, noise, depth):
-    """Return by level which nodes are split: where what is below differs beyond its noise."""
+    """Return by level which nodes stay split: those with a difference below beyond noise."""
     found, after = [], np.zeros(2**depth, bool)
     for level in reversed(range(depth)):
         pairs = slice(2 ** (level + 1) - 1, 2 ** (level + 2) - 1)

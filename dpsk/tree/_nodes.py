@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NODE_CONSTRAINTS", "OneTree", "SumTrees"]
 
-#: What parameters of trees of sums must be.
+#: Parameter constraints of trees of sums.
 NODE_CONSTRAINTS = {
     **TableTrees._constraints,
     "max_depth": optional(lambda name, value: check_integer(
@@ -45,20 +45,20 @@ class SumTrees(TableTrees):
     _scaled: ClassVar[bool]
 
     def _scales(self, budget):
-        """Return the share of the mean and the spread of targets that are numbers."""
+        """Return the share of the mean and spread of numeric targets; 0 for classes."""
         return scale_share(budget) if self._scaled else 0.0
 
     @property
     def _declared(self):
         if self.epsilon == math.inf:
             return self.columns
-        # Between public bounds even bins are public, and cost nothing.
+        # Even bins between public bounds are public, and have no privacy cost.
         return {name: _even_bins(*given) if isinstance(given, tuple) and len(given) == 2 else given
                 for name, given in self.columns.items()} if self.columns else self.columns
 
     def _start_fit(self, steps, budget, plan, data, targets, told):
         before = BINS_SHARE if plan.share else 0.0
-        # Bins know nothing of weights.
+        # Bins do not use weights.
         told = {name: each for name, each in told.items() if name == "groups"}
         fine = {} if budget.is_private else {"n_knots": NOISELESS_KNOTS}
         start = steps.fit(before, partial(self._vectorizer, **fine), data[0], **told)
@@ -89,14 +89,14 @@ class SumTrees(TableTrees):
         self.feature_importances_ = gains / gains.sum() if gains.sum() > 0.0 else gains
 
     def _averages(self, X):
-        """Return the means that trees have for rows, averaged, shape (n, k)."""
+        """Return the predicted means of rows, averaged over trees, shape (n, k)."""
         bins = self._binned(X)
         found = sum(tree.means[tree.leaves(bins)] for tree in self._trees)
         return found / len(self._trees)
 
 
 def _even_bins(low, high):
-    """Return edges of even bins, fewer where doubles tell no more apart; else the bounds."""
+    """Return edges of even bins, or only the bounds where double precision is too coarse."""
     edges = np.unique(np.linspace(low, high, EVEN_BINS + 1))
     return tuple(edges.tolist()) if np.diff(edges).min() > 2.0 * LEAST_WIDTH else (low, high)
 
@@ -117,7 +117,7 @@ class OneTree(SumTrees):
         Returns
         -------
         depth : int
-            Of its deepest leaf.
+            Depth of the deepest leaf.
         """
         return self._fitted_tree().depth
 
@@ -127,7 +127,7 @@ class OneTree(SumTrees):
         Returns
         -------
         n_leaves : int
-            Of nodes that are not split.
+            Number of nodes that are not split.
         """
         return self._fitted_tree().n_leaves
 
@@ -150,7 +150,7 @@ class OneTree(SumTrees):
 
     @quietly
     def decision_path(self, X: Table) -> Any:
-        """Return the nodes that each sample goes through.
+        """Return the nodes that each sample passes through.
 
         Parameters
         ----------
@@ -160,16 +160,16 @@ class OneTree(SumTrees):
         Returns
         -------
         indicator : sparse array of shape (n, n_nodes), CSR
-            1 where a sample goes through a node, numbered as in `apply`.
+            1 where a sample passes through a node, numbered as in `apply`.
         """
         bins = self._binned(X)
         return self.tree_.indicator(bins)
 
     def _fitted_tree(self):
-        """Return the tree; an error where there is none yet."""
+        """Return the tree; raise NotFittedError if there is none yet."""
         check_is_fitted(self, "privacy_")
         return self.tree_
 
     def _node_values(self) -> tuple[FloatArray, FloatArray]:
-        """Return what nodes predict, shape (n_nodes, k), and its noise, shape (n_nodes,)."""
+        """Return predictions of nodes, shape (n_nodes, k), and their noise, shape (n_nodes,)."""
         raise NotImplementedError
