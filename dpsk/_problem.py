@@ -114,7 +114,7 @@ class Problem:
     delta: float
     geometry: Geometry | None = None
     weight_bound: float = 1.0
-    # Not in the repr: the key of the noise includes the groups and the rows that odds follow from.
+    # Not in the repr: the key of the noise includes the groups, and odds that are not 0.
     grouped: bool = field(default=False, repr=False)
     log_odds: float = field(default=0.0, repr=False)
 

@@ -205,8 +205,10 @@ def _moments(name, X, options, *more, squares=True):
     summed = noisy_column_sums if columns.parts is None else partial(
         noisy_part_moments, n_parts=len(columns.parts.names), squares=squares)
     plan, data = within(columns, summed)
+    # Noise on parts is larger with squares: two multiples of the same would give sums away.
     (ranges, sums, mu), certificate = columns.released(
-        "moments", plan, data, enforced=[entry_bound()])
+        "moments", plan, data, enforced=[entry_bound()],
+        settings=() if columns.parts is None else squares)
     noise = moment_noise(len(ranges), mu) if columns.parts is None else part_moment_noise(
         len(ranges), squares, mu)
     return Moments(columns, ranges, sums, noise, certificate)

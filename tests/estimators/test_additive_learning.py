@@ -16,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, SplineTran
 from dpsk import DPAdditiveClassifier, DPAdditiveRegressor
 from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
+from tests.contracts.tapes import taped
 from tests.estimators.raw_tables import LEVELS, TOWNS, curves, fitted, make, table, targets
 from tests.events import tally, total_mu
 from tests.registry import every_additive_model
@@ -229,3 +230,20 @@ def test_a_rare_class_is_learnt_from_its_odds_at_the_price_of_any_other():
         costs.append([total_mu(each) for each in model.privacy_.event.events])
     assert np.mean(areas[:-1]) > 0.765
     np.testing.assert_allclose(costs[1:], costs[:-1], rtol=1e-5)
+
+
+def test_descent_from_other_odds_has_other_noise():
+    """Of two starts on one table the same noise would give away how gradients differ."""
+    rng = np.random.default_rng(0)
+    X, y = rng.random((20_000, 2)), (rng.random(20_000) < 0.006).astype(int)
+    steps = []
+    for constrained in (None, {0: 1}):
+        with taped() as tape:
+            DPAdditiveClassifier(3.0, delta=1e-6, columns=dict.fromkeys(
+                range(2), tuple(np.linspace(0.0, 1.0, 5))), classes=[0, 1], interactions=0,
+                monotonic_cst=constrained, random_state=NoiseSeed(7)).fit(X, y)
+        # After counts of classes and second moments.
+        steps.append((tape.totals[2][0], tape.noise[2]))
+    (totals, noise), (others, other_noise) = steps
+    assert totals.shape == others.shape and not np.array_equal(totals, others)
+    assert not np.any(noise == other_noise)

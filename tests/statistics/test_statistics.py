@@ -1,6 +1,7 @@
 """Statistics: their values, intervals, certificates, and what is refused."""
 
 import inspect
+import math
 import warnings
 from functools import partial
 
@@ -26,6 +27,7 @@ from dpsk.statistics import (
     dp_var,
 )
 from dpsk.testing import NoiseSeed
+from tests.contracts.tapes import taped
 from tests.events import GROUP_RELATION
 
 N = 4000
@@ -347,6 +349,19 @@ def test_other_parts_add_no_noise_and_users_count_once():
                     groups=np.arange(N) // 2, random_state=NoiseSeed(0))
     assert GROUP_RELATION in str(found.privacy_.relation)
     assert np.abs(found.value - [X[::2].mean(), X[1::2].mean()]).max() < 2.0
+
+
+def test_two_scales_of_noise_on_the_same_parts_are_no_multiples_of_each_other():
+    """With squares noise was sqrt(2) as large, and of one seed the same: that gave counts away."""
+    found = []
+    for population in (False, True):
+        with taped() as tape:
+            dp_mean(X, bounds=BOUNDS, by=np.arange(N) % 2, categories=[0, 1],
+                    population=population, random_state=NoiseSeed(0))
+        found.append(np.ravel(tape.answers[0][0] if population else tape.answers[0]))
+    once, twice = found
+    told = (math.sqrt(2.0) * once - twice)[:2] / (math.sqrt(2.0) - 1.0)
+    assert (np.abs(told - N / 2) > 1.0).all()
 
 
 @pytest.mark.parametrize("options, message", [
