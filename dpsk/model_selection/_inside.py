@@ -80,7 +80,7 @@ def is_foreign(value: Any) -> bool:
 def _is_as_written(kind: type) -> bool:
     """Return whether the methods of a known class are unmodified.
 
-    Packages may add methods to pandas classes, because no known code calls these.
+    Other packages may add methods to pandas classes; no known code calls them.
     """
     return is_intact(kind) or (is_of(kind, "pandas") and is_only_added_to(kind))
 

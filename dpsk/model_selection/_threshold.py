@@ -187,7 +187,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
             Labels of two classes, numbers or strings.
         groups : array-like of shape (n,) or None, default=None
             The group, such as the person, of each row, for user-level privacy. Each group is in
-            one part only. The threshold is chosen on one row of each, drawn at random in public.
+            one part only. The threshold is chosen on one row of each, by public randomness.
 
         Returns
         -------
