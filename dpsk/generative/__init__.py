@@ -1,4 +1,4 @@
-"""Samplers, which draw rows like those that they were fitted to."""
+"""Samplers of synthetic data."""
 
 from dpsk.generative._gaussian import DPGaussianSampler
 from dpsk.generative._tree import DPTreeSampler

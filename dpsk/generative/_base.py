@@ -1,4 +1,4 @@
-"""Base of samplers: rows and labels on their way in, and synthetic rows."""
+"""Base of samplers of synthetic data."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ __all__ = ["Sampler"]
 
 @documented
 class Sampler(DPEstimator):
-    """Base of what is fitted to rows, with their labels or without, and draws others like them.
+    """Base of samplers, fitted to rows with or without labels, that draw synthetic data.
 
-    A subclass gives `_fitted_to`, and `_draw`, which makes rows of classes from public draws.
+    Subclasses define `_fitted_to`, and `_draw`, which makes rows of classes from public draws.
     """
 
     _solvers: ClassVar[dict] = {}
@@ -77,30 +77,30 @@ class Sampler(DPEstimator):
     @quietly
     def sample(self, n_samples: int = 1, y: Table | None = None,
                random_state: RandomState | None = None) -> Any:
-        """Draw rows from what was released; this costs nothing, however many there are.
+        """Draw synthetic rows; any number of them has no further privacy cost.
 
         Parameters
         ----------
         n_samples : int, default=1
-            How many, >= 1.
+            Number of rows, >= 1.
         y : label or array-like of shape (n_samples,), default=None
-            The class of all rows, or of every row. None: classes are drawn in proportion to
+            One class for all rows, or one per row. None: classes are drawn in proportion to
             `class_prior_`.
         random_state : int, NoiseSeed or None, default=None
-            Either of the first two repeats the draws, which are public.
+            An int or a NoiseSeed repeats the draws, which are public.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features), or DataFrame
-            In the dtype of the rows fitted to; a DataFrame with its columns if pandas brought
-            them.
+            Synthetic rows in the dtype of the training rows; a DataFrame with the same columns
+            if `fit` got one of pandas.
         y : ndarray of shape (n_samples,)
-            Their classes; only where the sampler was fitted with labels.
+            Their classes; only if the sampler was fitted with labels.
 
         Raises
         ------
         ValueError
-            If `n_samples` is no int >= 1, or `y` holds what is no class.
+            If `n_samples` is not an int >= 1, or `y` holds an unknown class.
         """
         check_is_fitted(self, "privacy_")
         check_integer("n_samples", n_samples, low=1, remedy="an int >= 1")
@@ -131,7 +131,7 @@ class Sampler(DPEstimator):
                              "leave y=None.") from None
 
     def _labeled(self, X, y):
-        """Return validated rows, the classes and the index of every label; None without any."""
+        """Return validated rows, the classes (None without labels) and label indices."""
         if y is None:
             if self.classes is not None:
                 raise ValueError(f"classes={self.classes!r}: there are none without labels; pass "
@@ -143,12 +143,12 @@ class Sampler(DPEstimator):
         return X, classes, codes
 
     def _check_rows(self, X, *y):
-        """Validate training rows, and labels if there are; no message carries a data value."""
+        """Validate training rows, and labels if given; no message carries a data value."""
         check = partial(check_rows, y=y[0]) if y else check_unlabeled_rows
         return check(self, X, dtype=FLOATS)
 
     def _public_facts(self, n_classes):
-        """Return what is taken as public of every fit."""
+        """Return the public facts of a fit."""
         facts = ["number of rows and of features, feature names, types of numbers and table",
                  "all parameters"]
         if n_classes > 1:
@@ -156,7 +156,7 @@ class Sampler(DPEstimator):
         return facts
 
     def _release(self, name, budget, mechanism, rows, data, **facts):
-        """Run the mechanism of a fit; return what follows from it, and the certificate."""
+        """Run the mechanism of a fit; return its result and the certificate."""
         return run_private(
             self._method(), name, budget, mechanism, rows, data, random_state=self.random_state,
             verbose=self.verbose, **facts)

@@ -1,4 +1,4 @@
-"""Declared columns of samplers of tables, on their way in and out."""
+"""Base of samplers of tables, with declared columns."""
 
 from dataclasses import replace
 from typing import ClassVar
@@ -12,22 +12,22 @@ from dpsk.generative._base import Sampler
 
 __all__ = ["PLAIN_BOUNDS", "ColumnSampler", "enforced_bounds"]
 
-#: Bounds of numbers that stand where none are declared or learnt.
+#: Bounds of numeric columns if none are declared or learnt.
 PLAIN_BOUNDS = (-1.0, 1.0)
-#: So many columns of the same bounds are named one by one.
+#: Up to this many columns with the same bounds are named one by one.
 _NAMED = 4
 
 
 class ColumnSampler(Sampler):
-    """Base of samplers that know what may occur in a column.
+    """Base of samplers that know the possible values of columns.
 
-    A subclass sets `_columns`, the `Column` of every column, and `_dtype`, of validated rows.
+    Subclasses set `_columns`, a `Column` for each, and `_dtype`, the dtype of validated rows.
     """
 
     _constraints: ClassVar[dict] = {**Sampler._constraints, "columns": check_columns}
 
     def _check_rows(self, X, *y):
-        """Validate training rows with the positions of categories in their place."""
+        """Validate training rows, with categories replaced by their positions."""
         if self.columns and is_polars(X):
             raise TypeError(f"X is a DataFrame of polars; {type(self).__name__} knows columns "
                             "of pandas by name, and others by position. Use '.to_pandas()'.")
@@ -35,17 +35,17 @@ class ColumnSampler(Sampler):
         return super()._check_rows(encoded(X, columns), *y)
 
     def _column_facts(self, columns, n_classes):
-        """Return what is taken as public of a fit to columns."""
+        """Return the public facts of a fit to columns."""
         return [*self._public_facts(n_classes), *_categories_fact(columns)]
 
     def _method(self):
-        """Return what names this method; repeated noise must not meet other cells or bins."""
+        """Return the method, with the columns: other bins must not get the same noise."""
         method = super()._method()
-        # What is known of columns may come from their dtypes, which no parameter shows.
+        # Facts about columns may come from their dtypes, which are not parameters.
         return replace(method, settings=f"{method.settings} {self._described!r}")
 
     def _table(self, drawn):
-        """Return columns of numbers, or positions of categories, as rows like those fitted to."""
+        """Return drawn numbers and category positions as rows in the format of `fit`."""
         drawn = [values if column.categories is not None else np.clip(values, *column.limits)
                  for column, values in zip(self._columns, drawn, strict=True)]
         if self._names is None:
@@ -57,7 +57,7 @@ class ColumnSampler(Sampler):
         return table
 
     def _array(self, drawn):
-        """Return columns in one array: of the dtype fitted to, or of objects if some are words."""
+        """Return columns in one array, of the dtype of `fit`, or object if some are strings."""
         parts = [values if column.categories is None else column.choices[values]
                  for column, values in zip(self._columns, drawn, strict=True)]
         kind = self._columns[0].dtype
@@ -67,7 +67,7 @@ class ColumnSampler(Sampler):
 
 
 def _series(pd, column, values):
-    """Return what was drawn for a column in the column's own dtype."""
+    """Return the drawn values of a column in its own dtype."""
     if column.categories is None:
         return pd.Series(values).astype(column.dtype)
     if hasattr(column.dtype, "categories"):
@@ -76,7 +76,7 @@ def _series(pd, column, values):
 
 
 def enforced_bounds(columns):
-    """Return what is declared of columns of numbers, for the certificate, a line for bounds."""
+    """Return the bounds of numeric columns for the certificate; equal bounds share a line."""
     named = {}
     for column in columns:
         if column.edges is not None:
@@ -90,7 +90,7 @@ def enforced_bounds(columns):
 
 
 def _categories_fact(columns):
-    """Yield what is taken as public of the categories."""
+    """Yield the public facts about the categories."""
     for declared, origin in ((True, "declared"), (False, "taken from the dtype")):
         count = sum(column.categories is not None and column.declared is declared
                     for column in columns)

@@ -1,4 +1,4 @@
-"""A normal law for every class, released at once."""
+"""Sampler from a normal distribution of every class."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ _BLOCK = 1 << 12
 
 @documented
 class DPGaussianSampler(Ranged, Sampler):
-    r"""Rows drawn from a normal law for every class, fitted with differential privacy.
+    r"""Synthetic data from a normal distribution per class, with differential privacy.
 
-    Every class c has a share, a mean and a covariance in the subspace of the main directions V of
-    all rows about their mean m. A row is
+    Every class c has a proportion, a mean and a covariance in the subspace of the principal
+    directions V of all rows about their mean m. A row is
 
     .. math:: x = m + V z + r, \qquad z \sim N(\mu_c, \Sigma_c), \qquad r_j \sim N(0, \tau_j)
 
-    with :math:`\tau` what the columns vary beside the subspace, and then clipped to the ranges
-    of the columns. All of it comes from sums over the rows, each released once.
+    with :math:`\tau` the variances of columns outside the subspace. It is then clipped to the
+    ranges of the columns. All statistics come from sums over the rows, each released once.
 
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
     n_components : int or None, default=None
-        Dimension of the subspace. None: as many directions as stand clear of the noise, 64 at
-        most; all of them for up to 64 features.
+        Dimension of the subspace. None: as many directions as exceed the noise, at most 64; all
+        of them for up to 64 features.
     %(feature_range)s %(data_norm_ranged)s
     %(classes)s
     %(random_state_sampler)s
@@ -53,23 +53,23 @@ class DPGaussianSampler(Ranged, Sampler):
     Attributes
     ----------
     center_ : ndarray of shape (n_features_in_,)
-        The mean of all rows, in the rows' own units, as far as noise lets it be told.
+        Noisy mean of all rows, in the rows' own units.
     components_ : ndarray of shape (n_components_, n_features_in_)
-        The main directions, of rows in half ranges where there are ranges.
+        Principal directions; with ranges, of rows in units of half a range.
     n_components_ : int
     means_ : ndarray of shape (n_classes, n_components_)
-        Of the classes in the subspace; one row where there are no labels.
+        Means of the classes in the subspace; one row without labels.
     covariances_ : ndarray of shape (n_classes, n_components_, n_components_)
     noise_variance_ : ndarray of shape (n_features_in_,)
-        What the columns vary beside the subspace.
+        Variances of the columns outside the subspace.
     class_prior_ : ndarray of shape (n_classes,)
-        Shares of the classes; only where there are labels.
+        Proportions of the classes; only with labels.
     data_norm_ : float
-        The bound that held, as declared or as released.
+        The bound on rows, as declared or as released.
     feature_range_ : ndarray of shape (2, n_features_in_), or None
-        Lower and upper ends of the ranges, as declared or as released; None without.
+        Lower and upper ends of the ranges, as declared or as released; None without ranges.
     %(classes_)s
-        Only where there are labels.
+        Only with labels.
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     Raises
@@ -80,8 +80,8 @@ class DPGaussianSampler(Ranged, Sampler):
 
     See Also
     --------
-    DPTreeSampler : For columns of any kind, words included.
-    DPWGAN : By a network, for images.
+    DPTreeSampler : For columns of any kind, categorical ones included.
+    DPWGAN : Uses a neural network, for images.
 
     Notes
     -----
@@ -92,8 +92,8 @@ class DPGaussianSampler(Ranged, Sampler):
     what the second moment of one class would. The number of rows and features, the set of labels
     and all parameters are public.
 
-    A row that is drawn is no row of the table with something changed, but a table drawn here
-    knows nothing that means and covariances do not say.
+    A synthetic row is not a modified training row. Synthetic data reflect nothing but means and
+    covariances.
 
     References
     ----------
@@ -132,7 +132,7 @@ class DPGaussianSampler(Ranged, Sampler):
         self.verbose = verbose
 
     def _fitted_to(self, X, codes, n_classes):
-        """Release what is fitted to validated rows, and return the fitted attributes by name."""
+        """Fit to validated rows, and return the fitted attributes by name."""
         width = X.shape[1]
         if self.n_components is not None and self.n_components > width:
             raise ValueError(f"n_components={self.n_components!r}: must be at most the number of "
@@ -175,7 +175,7 @@ class DPGaussianSampler(Ranged, Sampler):
         return self._named(out)
 
     def _named(self, rows):
-        """Return rows as a DataFrame where the sampler was fitted to one."""
+        """Return rows as a DataFrame if the sampler was fitted to one."""
         if self._names is None:
             return rows
         import pandas as pd

@@ -1,4 +1,4 @@
-"""Shares, a forest of columns and conditionals, from noisy counts."""
+"""Probabilities, and a forest of pairs of columns, from noisy counts."""
 
 import math
 
@@ -7,14 +7,14 @@ import numpy as np
 __all__ = ["conditional", "grown_forest", "least_distance", "nearest", "pooled",
            "shares_of"]
 
-#: Of the noise that a pair's table would have: what its distance must exceed to be worth it.
+#: Fraction of the noise of a pair's table that its distance from independence must exceed.
 _WORTH = 0.5
-#: Sweeps that fit a table to its margins.
+#: Number of sweeps that fit a table to its margins.
 _SWEEPS = 20
 
 
 def nearest(counts, totals):
-    """Return the nearest counts that are not negative and have given totals, row by row.
+    """Return the nearest nonnegative counts with given totals, row by row.
 
     Parameters
     ----------
@@ -38,16 +38,16 @@ def nearest(counts, totals):
 
 
 def shares_of(counts, totals):
-    """Return the shares of counts in given totals, row by row; even ones of a total of 0."""
+    """Return counts divided by totals, row by row; equal shares if a total is 0."""
     shares = counts / np.maximum(totals, _TINY)[:, None]
     shares[totals <= 0] = 1.0 / counts.shape[1]
     return shares
 
 
 def pooled(tables, noises):
-    """Return the mean of noisy tables of the same counts, each weighed by its noise.
+    """Return the mean of noisy tables of the same counts, weighted by inverse variance.
 
-    `noises` are standard deviations of a cell; where there is no noise the first table is exact.
+    `noises` are the standard deviations of cells. Without noise the first table is exact.
     """
     if not noises[0]:
         return tables[0]
@@ -56,9 +56,9 @@ def pooled(tables, noises):
 
 
 def least_distance(sizes, n_classes, pair, cell_noise):
-    """Return how far from independent a pair of columns must be to be worth a noisy table.
+    """Return the least distance from independence for which a pair gets a noisy table.
 
-    Half of what noise of deviation `cell_noise` on its cells would add, in absolute value.
+    It is half of the expected absolute noise, of deviation `cell_noise`, summed over its cells.
 
     References
     ----------
@@ -71,22 +71,22 @@ def least_distance(sizes, n_classes, pair, cell_noise):
 
 
 def grown_forest(n_columns, pairs, best):
-    """Return the pairs of columns of a forest, each from parent to child, by Prim's algorithm.
+    """Return the (parent, child) pairs of a forest of columns, by Prim's algorithm.
 
-    Every choice brings one more column: the child of one that the forest has, or, where no pair
-    is worth it, the first that is left, as the root of another tree.
+    Every choice adds one column as a child of a column in the forest. If no pair is worth it, the
+    first remaining column becomes the root of another tree.
 
     Parameters
     ----------
     n_columns : int
     pairs : sequence of (int, int)
     best : callable, ndarray of bool -> int or None
-        The place of the best of some pairs; asked ``n_columns - 1`` times.
+        Returns the index of the best of the marked pairs; called ``n_columns - 1`` times.
 
     Returns
     -------
     found : list of (int, int)
-        No parent occurs as a child after it has been one.
+        No column occurs as a child after it has been a parent.
     """
     ends = np.array(pairs, dtype=np.intp).reshape(-1, 2)
     reached, found = np.zeros(n_columns, bool), []
@@ -104,10 +104,10 @@ def grown_forest(n_columns, pairs, best):
 
 
 def conditional(table, parent, child, cell_noise):
-    """Return the shares of a child's bins given its parent's, by class, from a noisy table.
+    """Return the probabilities of a child's bins given its parent's bins, by class.
 
-    Cells are brought to counts, a parent's row is drawn to the child's own shares the more, the
-    more of it is noise, and the table is fitted to both margins.
+    Noisy cells are projected to nonnegative counts. Each parent bin's row is shrunk toward the
+    child's margin, more so where noise is larger. Then the table is fitted to both margins.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def conditional(table, parent, child, cell_noise):
     parent : ndarray of shape (n_classes, a)
         Counts of the parent's bins, not negative.
     child : ndarray of shape (n_classes, b)
-        Of the same totals.
+        Counts of the child's bins, with the same totals.
     cell_noise : float
 
     Returns
@@ -137,5 +137,5 @@ def conditional(table, parent, child, cell_noise):
     return np.where(sums > 0, joint / np.maximum(sums, _TINY), rows)
 
 
-#: Beside counts it is nothing.
+#: Negligible next to counts; avoids division by 0.
 _TINY = 1e-9

@@ -1,4 +1,4 @@
-"""Normal laws of the classes, released before a generator is trained, as its start."""
+"""Normal distributions of the classes, released as the start of a generator."""
 
 from dataclasses import replace
 
@@ -20,9 +20,9 @@ __all__ = ["Starting", "starting_pays"]
 
 
 class Starting(Stage):
-    """Release what a Gaussian sampler does, of rows in [-1, 1], and hand the laws to the loss.
+    """Release a Gaussian sampler's statistics of rows in [-1, 1], and pass them to the loss.
 
-    The shares of the classes are among it. Rows are not mapped for what follows.
+    They include class proportions. Later stages get the rows unchanged.
     """
 
     without_noise = True
@@ -33,7 +33,7 @@ class Starting(Stage):
             self.attribute = "class_prior_"
 
     def event(self, problem):
-        """Return what the release costs."""
+        """Return the event of the release."""
         return self._plan(problem).event(self._multiplier(problem))
 
     def enforced_bounds(self, problem):
@@ -45,7 +45,7 @@ class Starting(Stage):
                            "released mean; longer ones are scaled down")] * bool(plan.spread)]
 
     def release(self, problem, rows, session):
-        """Return the problem whose loss has the classes' shares and laws, and the rows."""
+        """Return the problem, with the released distributions in its loss, and the rows."""
         plan = self._plan(problem)
         found = plan.run((rows, (), None, None), session, self._multiplier(problem))
         self._bounds = session.enforced
@@ -56,7 +56,7 @@ class Starting(Stage):
         return replace(problem, loss=CriticScore(given, laws=laws)), rows
 
     def _plan(self, problem):
-        """Return the mechanism; the bound on centered rows is learnt where rows suffice."""
+        """Return the mechanism; it learns a bound on centered rows if rows suffice."""
         width = problem.model.n_features
         budget = Budget(problem.n_samples, width, problem.epsilon, problem.delta)
         longest = float(np.sqrt(width))
@@ -68,5 +68,5 @@ class Starting(Stage):
 
 
 def starting_pays(width):
-    """Return whether second moments of so many network columns are worth their time."""
+    """Return whether second moments of `width` network columns are worth their time."""
     return width <= MOST_COLUMNS

@@ -1,4 +1,4 @@
-"""Rows of tables by a forest of columns, released as noisy tables of counts."""
+"""Sampler of tables from a forest of pairs of columns, released as noisy counts."""
 
 from __future__ import annotations
 
@@ -29,31 +29,30 @@ __all__ = ["DPTreeSampler"]
 class DPTreeSampler(ColumnSampler):
     r"""Synthetic data from a forest of pairs of columns, with differential privacy.
 
-    Columns are brought to bins. With the parent p(j) of column j in the forest, a row of class c
-    is drawn from
+    Columns are divided into bins. With the parent p(j) of column j in the forest, a row of class
+    c is drawn from
 
     .. math:: P(x \mid c) = \prod_j P(x_j \mid x_{p(j)}, c)
 
-    and a number is drawn evenly within its bin. The forest joins the columns that depend most on
-    each other within classes, chosen under noise; shares come from noisy tables of one column and
-    of two.
+    and a number is drawn uniformly within its bin. The forest joins the columns that depend most
+    on each other within classes, chosen under noise. Probabilities come from noisy tables of one
+    column and of two.
 
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
     columns : dict or None, default=None
-        What may occur in columns, public, by name in a DataFrame or position in an array: a list
-        of categories, or a tuple of increasing numbers: bounds, or with more than two of them
-        the edges of bins. Numbers outside count as in the bins at the ends; another category is
-        refused. Where nothing is said, categories are those of a categorical or boolean dtype,
-        which are then *taken as public*, as the certificate says; other columns of words are
-        refused. Bounds of other columns of numbers come from two quantiles each, chosen under
-        noise: a fiftieth of the budget each and at most a fifth for all, up to a tenth and two
-        fifths where rows are few; where they are too few for that, bounds are (-1, 1), with a
-        `dpsk.exceptions.PrivacyWarning`.
+        Public possible values of columns, by name in a DataFrame or position in an array: a list
+        of categories, or a tuple of increasing numbers, which are two bounds or the edges of
+        bins. Numbers outside count in the bins at the ends; other categories are refused. By
+        default, categories are those of a categorical or boolean dtype, which are *taken as
+        public*, as the certificate says; other string columns are refused. Bounds of other
+        numeric columns come from two quantiles each, chosen under noise: a fiftieth of the budget
+        each and at most a fifth for all, up to a tenth and two fifths if rows are few. If rows
+        are too few for that, bounds are (-1, 1), with a `dpsk.exceptions.PrivacyWarning`.
     n_bins : int or None, default=None
-        The number of even bins of columns of numbers. None: 2 to 32, .4 times the root of ``n mu``
-        over the number of columns.
+        Number of equal bins of numeric columns. None: 2 to 32, .4 times the root of ``n mu`` over
+        the number of columns.
     %(classes)s
     %(random_state_sampler)s
     %(verbose)s
@@ -61,16 +60,16 @@ class DPTreeSampler(ColumnSampler):
     Attributes
     ----------
     parents_ : ndarray of int, shape (n_features_in_,)
-        The parent of every column in the forest, -1 of one that has none.
+        The parent of every column in the forest; -1 if it has none.
     bins_ : list of ndarray
-        Of every column the edges of its bins, or its categories.
+        The edges of every column's bins, or its categories.
     tables_ : list of ndarray
-        Of every column the shares of its bins, shape (n_classes, n_bins), or with a parent
+        Probabilities of every column's bins, shape (n_classes, n_bins), or with a parent
         (n_classes, n_bins of the parent, n_bins).
     class_prior_ : ndarray of shape (n_classes,)
-        Shares of the classes; only where there are labels.
+        Proportions of the classes; only with labels.
     %(classes_)s
-        Only where there are labels.
+        Only with labels.
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises_columns)s
@@ -78,19 +77,19 @@ class DPTreeSampler(ColumnSampler):
     See Also
     --------
     DPGaussianSampler : Normal rows of each class.
-    DPWGAN : By a network, for images.
+    DPWGAN : Uses a neural network, for images.
 
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, its label
     included, the fitted attributes are (epsilon, delta)-differentially private, and so is all that
-    is ever drawn. Released: bounds that are learnt, noisy tables of all columns by class, which
-    pairs of columns are chosen under noise by how far they are from independent, and noisy tables
-    of those pairs. The number of rows and columns, names, dtypes, categories, the set of labels
-    and all parameters are public.
+    is ever drawn. Released: bounds that are learnt, noisy tables of all columns by class, the
+    pairs of columns, chosen under noise by their distance from independence, and noisy tables of
+    those pairs. The number of rows and columns, names, dtypes, categories, the set of labels and
+    all parameters are public.
 
-    Numbers of integer columns are whole again. All pairs of columns are looked at, so time grows
-    with the square of their number.
+    Integer columns get whole numbers. All pairs of columns are compared, so time grows with the
+    square of their number.
 
     References
     ----------
@@ -129,7 +128,7 @@ class DPTreeSampler(ColumnSampler):
         self.verbose = verbose
 
     def _fitted_to(self, X, codes, n_classes):
-        """Release what is fitted to validated rows, and return the fitted attributes by name."""
+        """Fit to validated rows, and return the fitted attributes by name."""
         epsilon, delta = self._budget(len(X))
         budget = Budget(len(X), X.shape[1], epsilon, delta)
         columns = self._bounded(budget, self._described)
@@ -151,7 +150,7 @@ class DPTreeSampler(ColumnSampler):
                 "_dtype": X.dtype}
 
     def _bounded(self, budget, columns):
-        """Return the columns, those that nothing is known of with plain bounds if need be."""
+        """Return the columns; unknown ones get default bounds if none can be learnt."""
         n_learnt = sum(column.is_unknown for column in columns)
         if not (n_learnt and budget.is_private):
             return columns
@@ -172,7 +171,7 @@ class DPTreeSampler(ColumnSampler):
         return self._table(drawn)
 
     def _values(self, place, bins, draws):
-        """Return values of one column in some of its bins."""
+        """Return values of one column, given the bins of rows."""
         column, known = self._columns[place], self.bins_[place]
         if column.categories is not None:
             return bins
@@ -186,6 +185,6 @@ def _parents_first(parents):
     """Return the columns in an order in which every one follows its parent."""
     order = np.flatnonzero(parents < 0).tolist()
     for column in order:
-        # What is appended is looked at in its turn.
+        # The loop also visits the columns that it appends.
         order += np.flatnonzero(parents == column).tolist()
     return order

@@ -1,4 +1,4 @@
-"""The releases of a sampler of tables: what they cost, in which order, on which rows."""
+"""Mechanism of the sampler of tables: its parts, their costs and their order."""
 
 import itertools
 import math
@@ -27,23 +27,23 @@ from dpsk.generative._margins import (
 
 __all__ = ["TableFit", "TablePlan", "usual_bins"]
 
-#: The least and the largest number of bins by default, and the root of the signal over one.
+#: Least and largest default number of bins, and the divisor of the signal's square root.
 _BINS, _SIGNAL_BINS = (2, 32), 2.5
 
 
 @dataclass(frozen=True, eq=False)
 class TableFit:
-    """Consequences of the releases.
+    """Results that are computed from the mechanism outputs.
 
     Parameters
     ----------
     edges : list of ndarray or None
-        Of the bins of every column of numbers.
+        Edges of the bins of every numeric column; None for other columns.
     pairs : list of (int, int)
         Parent and child, in an order in which parents come first.
     shares : ndarray of shape (n_classes,)
     tables : list of ndarray
-        Of every column the shares of its bins by class, and by its parent's bins if it has one.
+        Probabilities of every column's bins by class, and by its parent's bins if it has one.
     """
 
     edges: list
@@ -54,14 +54,14 @@ class TableFit:
 
 @dataclass(frozen=True)
 class TablePlan(Composite):
-    """Tables of columns, the choice of pairs, and their tables, after learnt bounds.
+    """Learnt bounds, then tables of columns, the choice of pairs, and tables of pairs.
 
     Parameters
     ----------
     budget : Budget
     n_classes : int
     unknown : tuple of int
-        The places of columns whose bounds are learnt, two quantiles each.
+        Indices of columns whose bounds are learnt, two quantiles each.
     """
 
     budget: Budget
@@ -82,7 +82,7 @@ class TablePlan(Composite):
     def run(self, data, session, noise_multiplier):
         """Return the `TableFit` of rows of numbers and positions of categories.
 
-        `data` are rows, the columns of the table, a list of `Column`, and a number of bins.
+        `data` is a tuple of rows, a list of `Column`, and a number of bins.
         """
         (rows, columns, n_bins), given = data, (session, noise_multiplier)
         ends, choices, of_columns, of_pairs = self.parts
@@ -111,7 +111,7 @@ class TablePlan(Composite):
         return TableFit(edges, pairs, totals / self.budget.n_samples, results)
 
     def _edges(self, ends, columns, n_bins, session):
-        """Return the edges of the bins of columns of numbers, from learnt ends where need be."""
+        """Return the bin edges of numeric columns, from learnt ends if none are declared."""
         learnt, found = dict(zip(self.unknown, ends, strict=True)), []
         for place, column in enumerate(columns):
             known = column.edges
@@ -130,16 +130,14 @@ class TablePlan(Composite):
         return found
 
     def _totals(self, singles, sizes):
-        """Return the number of rows in every class, from all tables of one column."""
+        """Return the number of rows in every class, from all single-column tables."""
         weights = 1.0 / np.array(sizes)
         counts = sum(weight * table.sum(axis=1)
                      for weight, table in zip(weights / weights.sum(), singles, strict=True))
         return self.budget.n_samples * class_shares(counts, self.budget.n_samples)
 
     def _candidates(self, sizes, singles, totals, pair_mu):
-        """Return pairs of columns, what their tables would be by themselves, and what they are
-        worth at least.
-        """
+        """Return pairs of columns, their tables under independence, and least distances."""
         margins = [nearest(table, totals) for table in singles]
         over = 1.0 / np.maximum(totals, 1e-9)
 
@@ -150,13 +148,13 @@ class TablePlan(Composite):
         cell_noise = table_noise(len(sizes) - 1, pair_mu)
         worth = {pair: least_distance(sizes, self.n_classes, pair, cell_noise)
                  for pair in itertools.combinations(range(len(sizes)), 2)}
-        # No table is farther from another of as many rows: larger ones are never made.
+        # Two tables of n rows are at most 2 n apart, so pairs that need more are left out.
         pairs = [pair for pair, least in worth.items() if least < 2.0 * self.budget.n_samples]
         return pairs, independent, np.array([worth[pair] for pair in pairs])
 
 
 def usual_bins(budget):
-    """Return a number of bins for columns of numbers, from public facts."""
+    """Return the default number of bins of numeric columns, from public facts."""
     least, most = _BINS
     return int(min(most, max(least, math.sqrt(budget.signal_to_noise) / _SIGNAL_BINS)))
 

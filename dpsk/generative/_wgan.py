@@ -1,4 +1,4 @@
-"""Rows from a generator that a private critic trains."""
+"""Sampler from a generator that is trained against a private critic."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _BLOCK = 1 << 12
 
 @documented
 class DPWGAN(ColumnSampler):
-    r"""Rows drawn from a Wasserstein GAN, trained with differential privacy.
+    r"""Synthetic data from a Wasserstein GAN, trained with differential privacy.
 
     A critic D and a generator G, both fully connected, play
 
@@ -47,39 +47,39 @@ class DPWGAN(ColumnSampler):
               - \frac{\alpha}{2} \|D\|^2
 
     with an output of the critic and a head of the generator for every class. The generator starts
-    from normal laws of the classes, which are released first, as by `DPGaussianSampler`: its heads
-    are fitted to rows that those laws make. Then only the critic sees rows of the table, so only
-    its gradient is clipped and noised; what the generator learns it learns from the critic. On
-    digits that is little beside what the start gives: see ``docs/results/synthetic_data.md``.
+    from normal distributions of the classes, which are released first, as by `DPGaussianSampler`:
+    its heads are fitted to rows drawn from them. Then only the critic sees rows of the table, so
+    only its gradient is clipped and noised, and the generator learns from the critic. On digits,
+    this adds little to the start: see ``docs/results/synthetic_data.md``.
 
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
     hidden_layer_sizes : int or sequence of int, default=(256,)
-        Of the critic.
+        Sizes of the hidden layers of the critic.
     generator_hidden_layer_sizes : int or sequence of int, default=(256,)
-        Of the generator.
+        Sizes of the hidden layers of the generator.
     n_noise : int, default=64
-        Number of normals that a row is made of.
+        Number of normal variables from which a row is generated.
     columns : dict or None, default=None
-        What may occur in columns, public, by name in a DataFrame or position in an array: a list
+        Public possible values of columns, by name in a DataFrame or position in an array: a list
         of categories, or a tuple of bounds of numbers. Categories of a categorical or boolean
         dtype need not be declared, and are *taken as public*.
     feature_range : (float, float) or None, default=None
-        Public bounds of columns of numbers that `columns` does not speak of; numbers outside are
-        clipped. None: (-1, 1), with a `dpsk.exceptions.PrivacyWarning` where it is asked for.
+        Public bounds of numeric columns that `columns` does not name; numbers outside are
+        clipped. None: (-1, 1), with a `dpsk.exceptions.PrivacyWarning` if there are such columns.
     alpha : float, default=0.1
         Strength of the l2 penalty on the weights of the critic.
     init : {"auto", "moments", "random"}, default="auto"
-        What the generator starts from: normal laws of the classes, for half of the budget (of
-        ``mu^2``), or normal weights alone. "auto": the first up to 2000 columns of the network.
+        Start of the generator. "moments": normal distributions of the classes, for half of
+        ``mu^2``. "random": normal weights. "auto": "moments" for up to 2000 network columns.
     solver : {"auto", "sgda", "privatediff"}, default="auto"
         "auto" is "sgda".
     max_iter : int or None, default=None
-        Rounds of two steps of the critic and one of the generator. None: ``10 mu`` within
-        [10, 100], from normal weights ``85 mu`` within [50, 1000].
+        Number of rounds of two steps of the critic and one of the generator. None: ``10 mu``
+        within [10, 100], or from normal weights ``85 mu`` within [50, 1000].
     learning_rate : float or None, default=None
-        Of the critic's steps by Adam. None: 2e-3.
+        Learning rate of the critic's Adam steps. None: 2e-3.
     batch_size : int or None, default=None
         Expected number of rows of a Poisson batch. None: a 15th of the rows,
         within [256, 8192].
@@ -90,9 +90,9 @@ class DPWGAN(ColumnSampler):
         ``critic_steps``, ``generator_learning_rate``, ``momentum`` and ``averaging``; for
         "privatediff" also ``period``; see "Solvers" in the documentation.
     random_state : int, NoiseSeed or None, default=None
-        An int repeats the start and the noise that rows are made of in training, which are
-        public; the noise of privacy is fresh in every fit, unless a `dpsk.testing.NoiseSeed`
-        repeats it, for tests: not private for anyone who knows the seed.
+        An int repeats the start and the inputs of the generator in training, which are public.
+        Privacy noise is fresh in every fit, unless a `dpsk.testing.NoiseSeed` repeats it, for
+        tests: not private for anyone who knows the seed.
     %(verbose)s
 
     Attributes
@@ -100,13 +100,13 @@ class DPWGAN(ColumnSampler):
     coefs_ : list of ndarray
         Weights of the layers of the critic.
     intercepts_ : list of ndarray
-        Their biases.
+        Biases of the layers of the critic.
     generator_ : ndarray of shape (n_weights,)
         All weights of the generator.
     class_prior_ : ndarray of shape (n_classes,)
-        Shares of the classes, released; only where there are labels.
+        Released proportions of the classes; only with labels.
     %(classes_)s
-        Only where there are labels.
+        Only with labels.
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises_columns)s
@@ -114,7 +114,7 @@ class DPWGAN(ColumnSampler):
     See Also
     --------
     DPGaussianSampler : Normal rows of each class.
-    DPTreeSampler : For columns of any kind, words included.
+    DPTreeSampler : For columns of any kind, categorical ones included.
 
     Notes
     -----
@@ -216,18 +216,18 @@ class DPWGAN(ColumnSampler):
                 "class_prior_": self.class_prior_ if n_classes > 1 else np.ones(1)}
 
     def _stages(self, width, n_classes):
-        """Return what is released before the critic sees rows: laws or counts, if anything."""
+        """Return the stages before the critic sees rows: distributions, counts or none."""
         if self._follows(width):
             return [Starting(n_classes)]
         return [Counting(n_classes, CriticScore, "class_prior_", np.array)] * (
             n_classes > 1)
 
     def _follows(self, width):
-        """Return whether the generator starts from released laws, by how many columns it makes."""
+        """Return whether a generator of `width` columns starts from released moments."""
         return self.init == "moments" or (self.init == "auto" and starting_pays(width))
 
     def _named_solver(self):
-        # What it trains follows from the columns.
+        # The default solver is built later, because its generator depends on the columns.
         return None if self.solver == "auto" else super()._build_solver(self.solver)
 
     def _build_solver(self, name):
@@ -238,7 +238,7 @@ class DPWGAN(ColumnSampler):
         return check_layers(name, getattr(self, name))
 
     def _bounded(self, columns):
-        """Return the columns, those that nothing is known of with the bounds of numbers."""
+        """Return the columns; numeric ones without bounds get `feature_range`."""
         bounds = self.feature_range
         if bounds is None and any(column.is_unknown for column in columns):
             bounds = PLAIN_BOUNDS
@@ -263,7 +263,7 @@ class DPWGAN(ColumnSampler):
 
 
 def _code(columns):
-    """Return how a network sees the columns."""
+    """Return the encoding of columns as inputs of a network."""
     return ColumnCode(
         tuple(None if column.categories is not None else (column.edges[0], column.edges[-1])
               for column in columns),

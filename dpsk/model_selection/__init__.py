@@ -1,4 +1,4 @@
-"""Choice of hyper-parameters and thresholds under one budget: nothing is shown but the best."""
+"""Hyperparameter search and threshold tuning under one privacy budget."""
 
 from dpsk.model_selection._grid import DPGridSearchCV
 from dpsk.model_selection._randomized import DPRandomizedSearchCV

@@ -1,4 +1,4 @@
-"""Candidates that follow from what one training run released, and cost no other training."""
+"""Candidates computed from one training run, without training again."""
 
 from __future__ import annotations
 
@@ -42,25 +42,25 @@ class Candidates(ABC):
     values: tuple
 
     def trained(self, model, plan, admission, part):
-        """Return the models of one run, of which candidates are made."""
+        """Return the trained models of one run, from which candidates are made."""
         return [trained(model, plan, admission, part)]
 
     @abstractmethod
     def losses(self, models, scorer, X, targets):
-        """Yield for every candidate the losses of rows in [0, 1], shape (n,)."""
+        """Yield, for every candidate, the losses of the rows in [0, 1], shape (n,)."""
 
     @abstractmethod
     def made(self, models, place):
-        """Return a fitted estimator: the candidate at a place."""
+        """Return the candidate at index `place`, as a fitted estimator."""
 
 
 @dataclass(frozen=True)
 class Thresholds(Candidates):
-    """Thresholds of the probability, or of the score, from which on the second class is said."""
+    """Decision thresholds on the probability, or score, of the second class."""
 
     def losses(self, models, scorer, X, targets):
         (model,) = models
-        # As the wrapper that is made chooses by itself.
+        # FixedThresholdClassifier makes the same choice.
         method = "predict_proba" if hasattr(model, "predict_proba") else "decision_function"
         scores = responses(model, X, method)
         positive = np.asarray(targets) == model.classes_[1]
@@ -68,12 +68,12 @@ class Thresholds(Candidates):
             yield (scores >= value) != positive
 
     def made(self, models, place):
-        # Its package imports all metrics, which nobody else needs to wait for.
+        # Imported late, because the package imports all metrics.
         from sklearn.model_selection import FixedThresholdClassifier
 
         (model,) = models
         made = FixedThresholdClassifier(model, threshold=self.values[place])
-        # As its own fit would leave it.
+        # Set the attributes that its own fit would set.
         made.estimator_ = model
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(model, name):
@@ -83,7 +83,7 @@ class Thresholds(Candidates):
 
 @dataclass(frozen=True)
 class Temperatures(Candidates):
-    """Temperatures that log-probabilities are divided by."""
+    """Temperatures by which log-probabilities are divided."""
 
     def losses(self, models, scorer, X, targets):
         (model,) = models
@@ -97,7 +97,7 @@ class Temperatures(Candidates):
 
 @dataclass(frozen=True)
 class Alphas(Candidates):
-    """Strengths of a penalty that is set after the release; a refit is from kept answers alone."""
+    """Penalty strengths that are set after the release; refits replay its outputs."""
 
     def trained(self, model, plan, admission, part):
         first, *others = self.values
@@ -122,16 +122,16 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     estimator : classifier
-        With `predict_log_proba`. One that is fitted already needs no `fit`.
+        A classifier with `predict_log_proba`. If it is already fitted, `fit` is not needed.
     temperature : float
-        Above 1 probabilities are less sure, below 1 more; which class is likeliest stays.
+        Above 1, probabilities are less confident; below 1, more. The order of classes stays.
 
     Attributes
     ----------
     estimator_ : fitted classifier
-        A clone, after `fit`.
+        The clone that `fit` has trained.
     privacy_ : Certificate
-        Of the classifier.
+        The certificate of the classifier.
     """
 
     def __init__(self, estimator: Any, temperature: float = 1.0) -> None:
@@ -139,14 +139,14 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):
         self.temperature = temperature
 
     def fit(self, X: Table, y: Any = None, **params: Any) -> Self:
-        """Fit a clone of the estimator, which is charged as any fit; the temperature stays.
+        """Fit a clone of the estimator, at its own privacy cost.
 
         Parameters
         ----------
         X, y
-            As the estimator takes them.
+            Passed to `fit` of the estimator.
         **params : dict
-            Of its `fit`.
+            Further parameters of `fit` of the estimator.
 
         Returns
         -------
@@ -170,17 +170,17 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def classes_(self) -> AnyArray:
-        """ndarray of shape (n_classes,) : those of the estimator."""
+        """ndarray of shape (n_classes,) : the classes of the estimator."""
         return self._inner.classes_
 
     @property
     def n_features_in_(self) -> int:
-        """int : that of the estimator."""
+        """int : the number of features of the estimator."""
         return self._inner.n_features_in_
 
     @property
     def feature_names_in_(self) -> AnyArray:
-        """ndarray of str : those of the estimator."""
+        """ndarray of str : the feature names of the estimator."""
         return self._inner.feature_names_in_
 
     def predict(self, X: Table) -> AnyArray:
@@ -202,7 +202,7 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):
 
 @dataclass(frozen=True, eq=False)
 class _Logs:
-    """Log-probabilities of known rows, in the place of a classifier."""
+    """Precomputed log-probabilities that stand in for a classifier."""
 
     classes_: np.ndarray
     logs: np.ndarray
@@ -212,7 +212,7 @@ class _Logs:
 
 
 def responses(model, X, method):
-    """Return what a fitted classifier says of the second of two classes, shape (n,)."""
+    """Return the probability or score of the second of two classes, shape (n,)."""
     found = getattr(model, method)(X)
     return np.asarray(found[:, 1] if method == "predict_proba" else found)
 
@@ -270,7 +270,7 @@ def post_candidates(post_params, estimator, scorer, classes=None):
     Raises
     ------
     ValueError
-        Where they do not follow from one training run, or change nothing.
+        If candidates cannot be computed from one training run, or do not change the score.
     """
     if post_params is None:
         return None, None

@@ -1,4 +1,4 @@
-"""Search among the settings of a grid."""
+"""Hyperparameter search over a grid of settings."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class DPGridSearchCV(BaseSearch):
         if not isinstance(grid, Mapping) and not (isinstance(grid, (list, tuple)) and grid):
             raise ValueError(f"param_grid of type {type(grid).__name__}: must be a dict from "
                              "names to lists of values, or a list of such.")
-        # Its package imports all metrics, which nobody else needs to wait for.
+        # Imported late, because the package imports all metrics.
         from sklearn.model_selection import ParameterGrid
 
         return ParameterGrid(grid)
@@ -195,7 +195,7 @@ class DPGridSearchCV(BaseSearch):
         return place, settings[place]
 
     def _places(self):
-        """Return the places of the settings that are drawn from."""
+        """Return the indices of the settings from which candidates are drawn."""
         settings = self._settings()
         if self.error_score == "raise":
             return range(len(settings))

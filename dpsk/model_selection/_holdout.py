@@ -1,4 +1,4 @@
-"""Evaluation on held-out rows: a split by index, runs at a budget, one certificate."""
+"""Models chosen on held-out rows: split by index, budgets of runs, one certificate."""
 
 from __future__ import annotations
 
@@ -48,12 +48,13 @@ _SEEDS = 1 << 63
 
 
 class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
-    """Base of what trains on some rows and chooses by others, apart by their index.
+    """Base of estimators that train on some rows and choose on held-out rows.
 
-    A row is in one part of the two, so that both cost it no more than the dearer one.
+    Rows are split by index. Each row is in one part only, so the two parts together cost no more
+    than the more expensive one.
     """
 
-    #: The attribute that holds the model that was chosen, and what the fit is called.
+    #: The attribute that holds the chosen model, and the name of the procedure in messages.
     _chosen: ClassVar[str]
     _kind: ClassVar[str]
     _constraints: ClassVar[dict] = {
@@ -84,33 +85,33 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
         self._key()
 
     def _key(self) -> str:
-        """Return the text of all parameters where it keys noise, else none."""
+        """Return the text of all parameters if it keys the noise, else ""."""
         return settings_text(self) if isinstance(self.random_state, NoiseSeed) else ""
 
     def _sizes(self, n_samples: int) -> tuple[int, int]:
-        """Return how many rows are trained on, and how many are held out."""
+        """Return the numbers of training and of held-out rows."""
         held_out = holdout_size(n_samples, float(self.test_size))
         return n_samples - held_out, held_out
 
     def _allowed(self, n_samples: int) -> tuple[float, float]:
-        """Return epsilon and delta, by default of the public number of rows."""
+        """Return epsilon and delta; delta defaults to 1 / n_samples**2."""
         delta = 1.0 / n_samples**2 if self.delta is None else self.delta
         return float(self.epsilon), float(delta)
 
     def _most_chance(self) -> float:
-        """Return the largest chance to tell all that finds room in the budgets that are open."""
+        """Return the largest probability of full disclosure that open budgets allow."""
         return min((RUNS_CHANCE * account.terms["disclosure"]
                     for account in open_budgets(self._carried)
                     if account.terms.get("disclosure")), default=1.0)
 
     def _at_budget(self, model, session, classes, plan):
-        """Set what a run may cost; return a model that can be trained."""
+        """Return the model with the budget of one run, and a seed if noise repeats."""
         if isinstance(self.random_state, NoiseSeed):
             model.set_params(random_state=NoiseSeed(session.index(_SEEDS)))
         return self._priced(model, classes, plan)
 
     def _priced(self, model, classes, plan):
-        """Return a model at what a run may cost, which knows all classes and prints nothing."""
+        """Return the model with the budget of one run, all classes and verbose=0."""
         if getattr(model, "refit", True) is False:
             raise ValueError(f"estimator={type(model).__name__}: with refit=False it keeps no "
                              "model that could be scored; leave refit=True.")
@@ -119,7 +120,7 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
             if key.split("__")[-1] == "verbose":
                 model.set_params(**{key: 0})
         last = last_step(model)
-        # Labels are public as in any fit: all of them, as the training part may lack some.
+        # The label set is public, as in any fit. The training part may lack some labels.
         if classes is not None and getattr(last, "classes", classes) is None:
             last.set_params(classes=classes.tolist())
         return model
@@ -142,15 +143,15 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
         return y, encode_labels(y, last.classes, name)[0]
 
     def _checked_plan(self, models, plan, table):
-        """Raise what a run would of rows, all of them, before it is charged for.
+        """Check all rows as a run would, before any charge, and return the plan.
 
-        And return the plan, with less for the training where a run would else cost too much.
+        The returned plan trains with less if a run would exceed its budget otherwise.
         """
         for model in models if plan.grouped else ():
             if "groups" not in signature(model.fit).parameters:
                 raise ValueError(f"groups: {type(model).__name__} protects rows, and not groups "
                                  "of them; use another estimator, or groups=None.")
-        # Settings may have other steps, or another model, which take other rows.
+        # Candidates with other steps, or another model, may accept other rows.
         kinds = {f"{model.steps[:-1] if hasattr(model, 'steps') else ''} "
                  f"{type(last_step(model))}": model for model in models}
         for model in kinds.values():
@@ -158,7 +159,7 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
         classes = None
         if is_classifier(self.estimator):
             classes, _ = encode_labels(table.y, last_step(self.estimator).classes, "")
-        # As many as are trained on; which of them, by index, is of no consequence.
+        # Rehearse on as many rows as are trained on; any of them will do.
         few = table.units(slice(0, plan.n_train))
         for model in models:
             for share in PARTS:
@@ -179,15 +180,15 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
         return self._trusted_of([self.estimator])
 
     def _trusted_of(self, models: Any) -> list[str]:
-        """Return what is taken on trust where these models are trained."""
+        """Return the unverified assumptions of training these models."""
         return list(dict.fromkeys(
             fact for model in models for fact in asked(model)._trusted_facts()))
 
     def _opened_session(self, plan, table, models, parts=()):
-        """Charge open budgets; return what names the fit, its releases and their stream.
+        """Charge the open budgets; return the method, its session and its noise stream.
 
-        `models` stand for all that may be trained, and `parts` are those of a split that follows
-        from no parameter.
+        `models` represent all models that may be trained. `parts` are the two parts of a split
+        that was passed as `cv`; they also key repeatable noise.
         """
         warn_of_weak_budget(plan.budget)
         method = Method(type(self).__name__, f"{type(self).__module__}.{type(self).__qualname__}",
@@ -201,25 +202,25 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
         return method, session, stream
 
     def _label_facts(self, y: Any, n_samples: int) -> list[str]:
-        """Return what is taken as public of the labels of a classifier."""
+        """Return the public facts about the labels of a classifier."""
         classes = self._checked_targets(y, n_samples)[1]
         return [] if classes is None else [
             labels_fact(classes, last_step(self.estimator).classes)]
 
     def _parts(self, plan, table):
-        """Return training rows and held-out ones, each with their targets."""
+        """Return the training part and the held-out part."""
         return table.split(plan.budget.n_samples, plan.n_holdout, self.random_state)
 
     def _split_fact(self, plan):
-        """Return what is taken as public of the split."""
+        """Return the public fact about the split."""
         return _GROUP_SPLIT if plan.grouped else _SPLIT
 
     def _certificate(self, method, plan, stream, own, classes, *, enforced, released,
                      trusted=()):
-        """Return the certificate of all that is shown; what a run enforced is that of the best."""
+        """Return the certificate of all outputs, with the bounds of the best run."""
         public = own.public
         if classes is not None and last_step(self.estimator).classes is None:
-            # Runs were told what was taken from all rows.
+            # Runs were given the classes, which were inferred from all rows.
             public = [fact.replace(labels_fact(classes, classes), labels_fact(classes, None))
                       for fact in public]
         size = "number of groups of rows, and not that of rows" if plan.grouped else (
@@ -240,7 +241,7 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
         try:
             inner = get_tags(self.estimator)
         except (TypeError, ValueError, AttributeError):
-            # Whatever is no estimator is refused by `fit`.
+            # `fit` refuses anything that is not an estimator.
             return tags
         for name in ("estimator_type", "target_tags", "classifier_tags", "regressor_tags",
                      "input_tags"):
@@ -281,12 +282,12 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
 
 
 def trained(model, plan, admission, part, answers=None):
-    """Return a model that is trained; a RuntimeError if that cost more than the plan says.
+    """Train a model; raise RuntimeError if it costs more than the plan allows.
 
-    What was admitted pays for one fit of the model, and for nothing else that its code fits;
-    `answers` are kept of it, or given again.
+    The admission pays for one fit of the model, and for no other fit that its code makes.
+    `answers` records the mechanism outputs of the fit, or replays recorded ones.
     """
-    # How many runs there are, and which of them lost, is secret.
+    # No callbacks: the number of runs, and which of them lost, is secret.
     model, prepaid = without_callbacks(model), admission.pays_for(plan.covers, answers)
     with paid_for(model, prepaid):
         certificate = model.fit(part.X, part.y, **part.told).privacy_
@@ -299,7 +300,7 @@ def trained(model, plan, admission, part, answers=None):
 
 
 def last_step(estimator):
-    """Return what predicts: of a search what it fits, and of a pipeline its last step."""
+    """Return the final predictor inside any searches and pipelines."""
     while hasattr(estimator, "steps") or isinstance(estimator, HoldoutModel):
         estimator = (estimator.steps[-1][1] if hasattr(estimator, "steps")
                      else estimator.estimator)
@@ -307,12 +308,15 @@ def last_step(estimator):
 
 
 def _has_price(estimator):
-    """Return whether an estimator says what a fit costs."""
+    """Return whether an estimator states the privacy cost of a fit."""
     return isinstance(estimator, Budgeted)
 
 
 def _key_rows(random_state, *tables):
-    """Return what keys noise that repeats: a row that digests all rows, if any does."""
+    """Return one row that keys the noise: a digest of all rows, or zeros.
+
+    Only the noise of a `NoiseSeed`, which repeats, depends on the rows.
+    """
     digest = np.zeros(32)
     if isinstance(random_state, NoiseSeed):
         text = joblib.hash(tuple(part for table in tables for part in _plain(table))).encode()
@@ -321,13 +325,13 @@ def _key_rows(random_state, *tables):
 
 
 def _plain(table):
-    """Return what a table holds: whatever holds the same numbers keys the same noise.
+    """Return the content of a table; equal content keys equal noise.
 
-    By the names and types of its columns parameters may mean others.
+    Column names and dtypes are included, because parameters may refer to columns by them.
     """
     plain = table.X if hasattr(table.X, "tocsr") else np.ascontiguousarray(table.X)
     groups = () if table.members is None else (table.members.codes,)
-    # Each by itself: which of them are one object makes no difference.
+    # Hashed one by one, because joblib.hash depends on which objects are identical.
     named = [joblib.hash(part) for each in ("columns", "dtypes")
              for part in getattr(table.X, each, ())]
     return plain, np.ascontiguousarray(table.y), *groups, *named

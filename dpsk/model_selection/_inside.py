@@ -1,4 +1,4 @@
-"""Code of other packages in a candidate."""
+"""Detection of code of unknown packages in a candidate."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["holds_objects", "is_foreign", "runs_foreign_code"]
 
-#: Packages of which it is known that they make no private fits by themselves.
+#: Packages that are known to make no private fits of their own accord.
 _KNOWN = {"dpsk", "sklearn", "numpy", "scipy", "pandas", "polars", "pyarrow",
           *sys.stdlib_module_names} - {"__main__"}
 _STANDARD = {os.path.realpath(sysconfig.get_path(name)) + os.sep
@@ -35,9 +35,9 @@ _STANDARD = {os.path.realpath(sysconfig.get_path(name)) + os.sep
 
 
 def runs_foreign_code(model: Any) -> bool:
-    """Return whether a model has classes or functions of other packages, which may do anything."""
+    """Return whether a model holds classes or functions of unknown packages."""
     found = list(reachable(model))
-    # scipy writes some methods of each of its distributions when it makes that.
+    # scipy generates some methods when it creates a distribution.
     written = {id(part.__func__) for each in found if is_of(type(each), "scipy")
                for name, part in getattr(each, "__dict__", {}).items()
                if name.startswith("_parse_args") and isinstance(part, MethodType)}
@@ -45,22 +45,21 @@ def runs_foreign_code(model: Any) -> bool:
 
 
 def is_foreign(value: Any) -> bool:
-    """Return whether a class, a function, or the class of an object is of another package.
+    """Return whether a class, a function or an object's class is of an unknown package.
 
-    What may be called or read to its end, and of which it is not seen what it calls, counts as of
-    another.
+    A callable or iterator whose code cannot be inspected counts as of an unknown package.
     """
     if isinstance(value, FunctionType):
-        # Whatever name it has borrowed, it sees the names of the module that it was written in.
+        # A function may borrow a name, but its globals are those of its own module.
         home = home_of(value)
         return home is None or not _is_known(home.__name__)
     if isinstance(value, np.ufunc):
         return not is_known_ufunc(value)
     if type(value) in ProxyTypes:
-        # It calls what it stands for, and answers as that does.
+        # A weak proxy calls the object that it stands for.
         return True
     if type(value) is ReferenceType:
-        # It answers with what is looked at as well.
+        # The object that it refers to is inspected as well.
         return False
     kind = value if isinstance(value, type) else type(value)
     if not _is_known(kind.__module__) or (
@@ -73,26 +72,26 @@ def is_foreign(value: Any) -> bool:
         return True
     if shows or not (callable(value) or hasattr(kind, "__next__")):
         return False
-    # Built-in functions say by which module; so do those of foreign extensions.
+    # Built-in functions name their module, as do those of third-party extensions.
     module = str(getattr(value, "__module__", None))
     return not (_is_known(module) and is_of(value, module))
 
 
 def _is_as_written(kind: type) -> bool:
-    """Return whether the methods of a known class are its own.
+    """Return whether the methods of a known class are unmodified.
 
-    Packages add methods to tables of pandas, which nothing calls that is known.
+    Other packages may add methods to pandas classes; no known code calls them.
     """
     return is_intact(kind) or (is_of(kind, "pandas") and is_only_added_to(kind))
 
 
 def _is_known(module: Any) -> bool:
-    """Return whether a module, by its name, is of a known package."""
+    """Return whether a module name belongs to a known package."""
     if type(module) is not str or (name := module.partition(".")[0]) not in _KNOWN:
         return False
     if name not in sys.stdlib_module_names:
         return True
-    # A file beside a script hides what has its name in the standard library.
+    # A file in a script's folder can shadow a module of the standard library.
     origin = getattr(getattr(sys.modules.get(name), "__spec__", None), "origin", None)
     return origin in ("built-in", "frozen") or (origin is not None and any(
         os.path.realpath(origin).startswith(folder) for folder in _STANDARD) and (
@@ -100,10 +99,10 @@ def _is_known(module: Any) -> bool:
 
 
 def holds_objects(rows: Any) -> bool:
-    """Return whether entries of rows may be objects of any class, whose code may be called.
+    """Return whether entries of rows may be objects of any class, whose code may run.
 
-    So they may be in all that is no array or sparse matrix of numbers, and no table of pandas with
-    columns of these or of its own types. Labels and notes of a table may be of any class as well.
+    They cannot be in numeric arrays, in numeric sparse matrices, or in pandas tables whose columns
+    are numeric or of pandas' own dtypes. The index and `attrs` of a table are checked as well.
     """
     if rows is None:
         return False
@@ -114,7 +113,7 @@ def holds_objects(rows: Any) -> bool:
     if not is_of(type(rows), "pandas") or not hasattr(rows, "iloc"):
         return True
     columns = [rows] if rows.ndim == 1 else [rows.iloc[:, i] for i in range(rows.shape[1])]
-    # A type may hold a time zone, or a type of another package.
+    # A dtype may hold a time zone, or a dtype of another package.
     types = {id(each.dtype): each.dtype for each in columns}
     if runs_foreign_code([rows.attrs, *rows.axes, *types.values()]):
         return True
@@ -123,7 +122,7 @@ def holds_objects(rows: Any) -> bool:
 
 
 def _is_of_objects(dtype: Any) -> bool:
-    """Return whether a type of a column may hold objects of any class."""
+    """Return whether a column of a dtype may hold objects of any class."""
     if isinstance(dtype, np.dtype):
         return dtype.hasobject
     categories = getattr(dtype, "categories", None)

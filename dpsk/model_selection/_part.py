@@ -1,4 +1,4 @@
-"""Rows of one part of a table, whose groups, if any, are whole."""
+"""Rows of one part of a table; groups, if any, are never divided."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Part"]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Rows, their targets and whose they are.
+    """Rows, their targets and their groups.
 
     Attributes
     ----------
@@ -38,39 +38,39 @@ class Part:
 
     @classmethod
     def of(cls, X: Any, y: AnyArray, groups: ArrayLike | None, n_samples: int) -> Part:
-        """Return all rows of a table, so many."""
+        """Return the part that holds all `n_samples` rows of a table."""
         return cls(X, y, groups_of(groups, n_samples))
 
     def n_units(self, n_samples: int) -> int:
-        """Return how many are protected, of so many rows."""
+        """Return the number of units of privacy: groups, or rows without groups."""
         return n_samples if self.members is None else self.members.count
 
     @property
     def told(self) -> dict[str, Any]:
-        """dict : what a `fit` is told beside rows and targets."""
+        """dict : keyword arguments of `fit` in addition to rows and targets."""
         return {} if self.members is None else {"groups": self.members.codes}
 
     def split(self, n_units: int, n_holdout: int, random_state: Any) -> list[Part]:
-        """Return training rows and held-out ones, by the index of rows, or of groups."""
+        """Return training and held-out parts, split by the index of rows or groups."""
         return [self.units(each) for each in split_rows(n_units, n_holdout, random_state)]
 
     def units(self, units: Any) -> Part:
-        """Return the rows of some groups, in their order, or of some indices."""
+        """Return the rows of the given groups, or, without groups, of given indices."""
         if self.members is None:
             return self._rows(units, None)
         return self._rows(*self.members.subset(units))
 
     def one_each(self, random_state: Any) -> Part:
-        """Return one row of every group, drawn by public randomness; all rows without groups."""
+        """Return one row per group, by public randomness; all rows without groups."""
         if self.members is None:
             return self
         return self._rows(self.members.one_each(random_state), None)
 
     def total(self, values: FloatArray) -> float:
-        """Return the sum of numbers in [-1/2, 1/2], one a row, or of their averages in groups."""
+        """Return the sum of the values of rows in [-1/2, 1/2], or of group averages."""
         if self.members is None:
             return values.sum()
-        # A sum over a group adds its own rows alone, in their order.
+        # The sum of a group adds only its own rows, in their order.
         sums = np.bincount(self.members.codes, values, self.members.count)
         return np.clip(sums / np.bincount(self.members.codes), -0.5, 0.5).sum()
 

@@ -1,4 +1,4 @@
-"""Privacy cost of a search, from public numbers, before it looks at a row."""
+"""Privacy cost of a search, computed from public numbers before any row is read."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -17,38 +17,38 @@ from dpsk._steps import OTHER_KINDS
 
 __all__ = ["SearchPlan", "search_plan"]
 
-#: What is solved for is rounded up, so runs are asked for a little less.
+#: Solved values are rounded up, so runs get a slightly smaller mu.
 _MARGIN = 1.0 - 1e-9
-#: The share of delta of chances to tell all, in all runs together, and that of a run which it may
-#: spend on them at most.
+#: Fraction of delta for the probability of full disclosure in all runs together, and the largest
+#: part of a run's share that a run of other than Gaussian mechanisms may use itself.
 _CHANCE, _OWN_CHANCE = 0.01, 0.5
 
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """Declaration of a search before it starts; all of it is public.
+    """Public plan of a search, declared before it starts.
 
     Attributes
     ----------
     epsilon, delta : float
-        Of the search, all runs together.
+        Budget of the search, all runs together.
     event : Event
-        The best of a secret number of runs; of one that is made for sure, that run.
+        Event of the best of a secret number of runs, or of the run if there is exactly one.
     mean_runs : float
-        The number of runs to expect; how many there are stays secret. 1: one for sure.
+        Expected number of runs; the actual number stays secret. 1: exactly one run.
     run_epsilon, run_delta : float
-        The budget that every run is trained with.
+        Training budget of every run.
     n_train, n_holdout : int
     choices : int
-        How many candidates of a run follow from what its training released; one of them is
-        chosen on the held-out rows, under noise.
+        Number of candidates that are computed from one training. A run chooses one of them on
+        the held-out rows, under noise.
     score_mu, choice_mu, count_mu : float
-        What a run asks of the held-out rows, each as a mu: its score, the choice and the count
-        of a class; 0 for what is not asked.
+        mu of the queries of a run on held-out rows: its score, the choice and the count of a
+        class; 0 for a query that is not made.
     score_shares : tuple of float
-        Of the mu^2 of the score, of all sums that scores follow from.
+        Fractions of the mu^2 of the score, one for each sum from which scores are computed.
     grouped : bool
-        Whether rows are those of groups, and sizes numbers of these.
+        Whether groups of rows are protected; sizes are then numbers of groups.
     """
 
     epsilon: float
@@ -63,23 +63,23 @@ class SearchPlan:
     score_mu: float
     choice_mu: float
     count_mu: float
-    # What scores are asked, and who is whose, is in the key of the noise already.
+    # Not in the text: scoring and groups already key the noise.
     score_shares: tuple[float, ...] = field(default=(1.0,), repr=False)
     grouped: bool = field(default=False, repr=False)
 
     @property
     def budget(self):
-        """Budget : of the search, on the size of the table."""
+        """Budget : budget of the search on the whole table."""
         return Budget(self.n_train + self.n_holdout, 1, self.epsilon, self.delta, self.grouped)
 
     @property
     def run_event(self):
-        """Event : what a run costs: a row is trained on or scored, and never both."""
+        """Event : cost of a run. A row is trained on or scored, never both."""
         return self.event.event if isinstance(self.event, BestOf) else self.event
 
     @property
     def holdout_event(self):
-        """Event : what a run costs a row that is held out."""
+        """Event : cost of a run for a held-out row."""
         parts = list(self.score_events)
         if self.choices > 1:
             parts.insert(0, self.choice)
@@ -94,23 +94,21 @@ class SearchPlan:
 
     @property
     def score_events(self):
-        """list of Event : the sums that scores follow from."""
+        """list of Event : the noisy sums from which scores are computed."""
         return [Gaussian(self.score_mu * math.sqrt(share)) for share in self.score_shares]
 
     @property
     def score_noise(self):
-        """float : standard deviation of the noise on the score of a run, a mean of numbers in
-        [0, 1], before its unit.
-        """
+        """float : noise standard deviation of a run's score, as a mean over [0, 1]."""
         return 1.0 / (self.n_holdout * self.score_mu)
 
     def covers(self, event):
-        """Return whether a run may cost an event."""
+        """Return whether the budget of a run covers an event."""
         allowed = accountant.merge(self.run_event)
         return is_covered(event, allowed.rest.mu, allowed.chance * (1 + 1e-9))
 
     def with_less(self, share):
-        """Return the plan with a part of the mu for the training of runs."""
+        """Return the plan in which runs train with a fraction of their mu."""
         mu = accountant.merge(self.run_event).rest.mu * _MARGIN * share
         epsilon, delta = _budget(mu, self.run_delta)
         return replace(self, run_epsilon=epsilon, run_delta=delta)
@@ -134,8 +132,8 @@ def search_plan(epsilon, delta, mean_runs, n_train, n_holdout, *, gaussian, disc
                 counts=False, most_chance=1.0, score_shares=(1.0,)):
     """Return the `SearchPlan` of a budget.
 
-    Training rows and hold-out rows are disjoint, so that a run costs a row either of the two:
-    noise on what held-out rows are asked is as large as makes them equal.
+    Training rows and held-out rows are disjoint, so a run costs a row only one of the two. The
+    noise on queries to held-out rows is set so that both cost the same.
 
     Parameters
     ----------
@@ -143,23 +141,23 @@ def search_plan(epsilon, delta, mean_runs, n_train, n_holdout, *, gaussian, disc
     mean_runs : float
     n_train, n_holdout : int
     gaussian : bool
-        Whether all that runs release is Gaussian, else of any kind: a run is then calibrated
-        where its tail is, and has to be covered by its mu beside a chance.
+        Whether runs use Gaussian mechanisms only. Otherwise a run is calibrated in its tail, and
+        must be covered by its mu plus a failure probability.
     disclosed : float
-        Share of their delta that runs may use as a chance to show a row.
+        Fraction of its delta that a run may use as a probability of showing a row.
     choices : int
-        How many candidates follow from what the training of a run released.
+        Number of candidates that are computed from one training.
     counts : bool
-        Whether the rows of a class are counted among those held out.
+        Whether the held-out rows of one class are counted.
     most_chance : float
-        The largest chance to tell all, of all runs together.
+        Largest probability of full disclosure, in all runs together.
     score_shares : tuple of float
-        Of the mu^2 of the score, of all sums that scores follow from.
+        Fractions of the mu^2 of the score, one for each sum from which scores are computed.
     """
     chance, run_delta = 0.0, delta
     if disclosed or not gaussian:
         chance = min(_CHANCE * delta, most_chance) / mean_runs
-        # What a run spends by chance, and what is beyond the curve of its mu.
+        # Runs that are not Gaussian need the rest for what exceeds their mu-GDP curve.
         own = 1.0 if gaussian else _OWN_CHANCE
         run_delta = min(delta / mean_runs, own * chance / disclosed) if disclosed else delta
         if not gaussian:
@@ -173,7 +171,7 @@ def search_plan(epsilon, delta, mean_runs, n_train, n_holdout, *, gaussian, disc
     run_epsilon, run_delta = _budget(mu * _MARGIN * (1.0 if gaussian else OTHER_KINDS), run_delta)
     shares = holdout_shares(mean_runs > 1, choices > 1, counts)
     if len(shares) > 1 or len(score_shares) > 1:
-        # The mu of a choice, of which the range is solved for, is rounded up, and so are sums.
+        # Solving for the range of a choice rounds its mu up, and so does a sum of mu.
         mu *= _MARGIN
     plan = SearchPlan(
         epsilon, delta, event, mean_runs, run_epsilon, run_delta, n_train, n_holdout, choices,
@@ -185,11 +183,11 @@ def search_plan(epsilon, delta, mean_runs, n_train, n_holdout, *, gaussian, disc
 
 
 def _budget(mu, delta):
-    """Return the (epsilon, delta) at which every run is mu-GDP, but for its chance.
+    """Return the (epsilon, delta) of a mu-GDP run, apart from its failure probability.
 
-    A run may leave its chance unused, and spend all of delta on Gaussian noise.
+    A run may spend all of delta on Gaussian noise, and nothing on failures.
     """
     delta = min(delta, 0.5)
     epsilon = accountant.epsilon(Gaussian(mu), delta)
-    # Where delta alone would allow that much it says little of the mu.
+    # With a large delta, epsilon is too small to determine mu.
     return (epsilon, delta) if epsilon >= mu else (mu, gaussian_delta(mu, mu))

@@ -1,4 +1,4 @@
-"""Search among settings that are drawn from distributions."""
+"""Hyperparameter search over settings drawn from distributions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DPRandomizedSearchCV"]
 
-#: Settings that stand for all of a distribution.
+#: Number of drawn settings that represent a distribution.
 _PROBES = 16
 
 
@@ -35,7 +35,7 @@ class DPRandomizedSearchCV(BaseSearch):
         `delta` and `verbose` are set by the search.
     param_distributions : dict or list of dicts
         Names of parameters with lists of values, or distributions such as SciPy's, as
-        scikit-learn's `RandomizedSearchCV` takes it. It must not follow from the rows.
+        scikit-learn's `RandomizedSearchCV` takes it. It must not depend on the rows.
     %(epsilon)s
         The budget covers the whole search.
     %(delta_gaussian)s
@@ -117,9 +117,9 @@ class DPRandomizedSearchCV(BaseSearch):
 
     Notes
     -----
-    *Privacy.* As of `DPGridSearchCV`. Released: the parameters, the model and the noisy score
-    of the best candidate. The number of candidates, the others and their scores stay secret; so
-    must the time of a search, which reveals about how many there were.
+    *Privacy.* The guarantee is that of `DPGridSearchCV`. Released: the parameters, the model and
+    the noisy score of the best candidate. The number of candidates, the other candidates and
+    their scores stay secret. Keep the time of a search secret: it reveals the number roughly.
 
     References
     ----------
@@ -164,7 +164,7 @@ class DPRandomizedSearchCV(BaseSearch):
         self.verbose = verbose
 
     def _probes(self):
-        # One at a time: several of a finite list would be drawn without replacement.
+        # Drawn one at a time: several from finite lists would be drawn without replacement.
         drawn = [self._setting(seed) for seed in range(_PROBES)]
         given = self.param_distributions
         return [*drawn, *(probe for each in ([given] if isinstance(given, Mapping) else given)
@@ -185,7 +185,7 @@ class DPRandomizedSearchCV(BaseSearch):
 
 
 def _sampled(distributions, seed):
-    # Its package imports all metrics, which nobody else needs to wait for.
+    # Imported late, because the package imports all metrics.
     from sklearn.model_selection import ParameterSampler
 
     (setting,) = ParameterSampler(distributions, 1, random_state=seed)
@@ -193,7 +193,7 @@ def _sampled(distributions, seed):
 
 
 def _every_value(distributions):
-    """Yield a setting for every value of every list, the others as they are drawn."""
+    """Yield a setting for every value of every list; other parameters are drawn."""
     drawn = _sampled(distributions, 0)
     for name, values in distributions.items():
         if not hasattr(values, "rvs"):

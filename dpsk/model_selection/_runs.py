@@ -1,4 +1,4 @@
-"""One run of a search: what it trains, and what its scores ask of the held-out rows."""
+"""One run of a search: its training, and its score queries on held-out rows."""
 
 from __future__ import annotations
 
@@ -22,24 +22,25 @@ __all__ = ["enforced_bounds", "noises_of", "scored", "shares_of", "told", "train
 
 
 def trained_run(plan, admission, after, part, model):
-    """Return the models of a run, of which candidates are made."""
-    # Warnings of another process are printed there, and would count the runs.
+    """Return the trained models of a run, from which candidates are made."""
+    # Worker processes print their warnings, which would reveal the number of runs.
     if after is None:
         return [without_warnings(trained, model, plan, admission, part)]
     return without_warnings(after.trained, model, plan, admission, part)
 
 
 def scored(models, plan, scorers, after, asks, held):
-    """Score a run, and return a noisy number of which the best run has the largest.
+    """Score a run; return its rank, its model, the chosen index and noisy means.
 
-    And the model, the place of what was chosen to follow from it, and what scores follow from.
+    The best run has the largest rank. The index is that of the candidate that was chosen among
+    those of the run, and scores are computed from the means.
     """
-    # Where a row of one group stands follows from how many rows others have.
+    # The position of a group's rows depends on how many rows other groups have.
     placed = models if held.members is None else [InPasses(model) for model in models]
     place, events = 0, iter(plan.score_events)
 
     def ask(event, columns, diameter):
-        # Averages over groups are rounded, beyond the diameter where no cut stops them.
+        # Rounded averages over groups may exceed the diameter where nothing clips them.
         moved = Sensitivity(diameter if len(columns) == 1 else diameter * (1.0 + 1e-9),
                             terms=plan.n_holdout, size=len(columns))
         return asks(event, lambda inside: np.array([held.total(each) for each in columns]),
@@ -56,7 +57,7 @@ def scored(models, plan, scorers, after, asks, held):
             return sums[0].copy()
 
         if plan.choices > 1:
-            # Sums of numbers in [-1/2, 1/2] move by at most 1, up or down.
+            # Sums of numbers in [-1/2, 1/2] change by at most 1, up or down: a spread of 2.
             apart = Sensitivity(2.0, "gumbel", terms=plan.n_holdout, size=plan.choices,
                                 rounded=False)
             place = int(asks(plan.choice, read, apart, select=np.argmax))
@@ -68,38 +69,41 @@ def scored(models, plan, scorers, after, asks, held):
     for scorer in scorers.values():
         own = [next(events) for _ in scorer.shares]
         noises = noises_of(scorer, own, plan.n_holdout)
-        # Alone a row stands nowhere.
+        # A RowScore sees one row at a time, so positions do not matter.
         shown = models[0] if isinstance(scorer, RowScore) else placed[0]
         means.append(scorer.released(
             lambda place, columns, own=own, scorer=scorer: ask(
                 own[place], columns, scorer.diameters[place]), shown, held.X, held.y,
             plan.n_holdout, noises))
     order = first.order(means[0], plan.n_holdout)
-    # No number is below all others.
+    # A NaN score ranks below all others.
     return (-np.inf if np.isnan(order) else order), models[0], place, means
 
 
 def shares_of(scorers):
-    """Return the shares of all sums: half of mu^2 is for the score that chooses."""
+    """Return the fraction of mu^2 of every sum; half is for the score that chooses.
+
+    A single score gets all of mu^2.
+    """
     each = [1.0] if len(scorers) == 1 else [0.5] + [0.5 / (len(scorers) - 1)] * (len(scorers) - 1)
     return tuple(whole * share for whole, scorer in zip(each, scorers.values(), strict=True)
                  for share in scorer.shares)
 
 
 def noises_of(scorer, events, n_rows):
-    """Return the deviations of the noise on means over rows that a score follows from."""
+    """Return the noise standard deviations of the means that a score is computed from."""
     return [diameter / (n_rows * event.mu)
             for diameter, event in zip(scorer.diameters, events, strict=True)]
 
 
 def told(scorer, noises, means, n_rows):
-    """Return a score as it is told, and its standard error."""
+    """Return the published score and its standard error."""
     error = scorer.error(means, noises, n_rows)
     return told_score(scorer.name, scorer.value(means, n_rows), error, *scorer.range), error
 
 
 def enforced_bounds(scorers, declared):
-    """Return what is enforced of the losses of a row."""
+    """Return the enforced bounds on the loss of a row."""
     found = (getattr(scorer, "errors", scorer) for scorer in scorers.values())
     return [Enforced("score_bound", float(each.bound),
                      "default" if declared is None else "declared", "loss of one row in scoring="
@@ -108,6 +112,6 @@ def enforced_bounds(scorers, declared):
 
 
 def trusted_facts(scorers):
-    """Return what is taken on trust of scores."""
+    """Return the unverified assumptions about scores."""
     return [f"scoring={name!r}: that it scores a row by what that row holds and by nothing of "
             "rows before" for name, each in scorers.items() if isinstance(each, RowScore)]

@@ -1,11 +1,12 @@
-r"""Scores that follow from noisy sums over rows, and how far one row moves those sums.
+r"""Scores computed from noisy sums over rows, and the sensitivities of those sums.
 
-The best of runs may be chosen by whatever follows from what runs release, as the event of a run
-covers all of it. So a score needs no sensitivity of its own: sums of bounded rows are released, at
-shares of mu^2 that add up to 1, and the score is computed of them.
+The best run may be chosen by any post-processing of the outputs of runs, because the event of a
+run covers all of them. So a score needs no sensitivity of its own: sums over bounded rows are
+released, at fractions of mu^2 that add up to 1, and the score is computed from them.
 
-A row adds a point of a set to a sum, and replacing it moves the sum by the diameter of that set at
-most; averages of the points of a person's rows lie in its hull, which has the same diameter.
+A row adds a point of a set to a sum, so replacing it moves the sum by at most the diameter of the
+set. The average of the points of a person's rows lies in the set's convex hull, which has the same
+diameter.
 
 ==================  ==================================================  =============
 score               points                                              diameter
@@ -18,9 +19,9 @@ ROC area, average   corners of 3 tables: label and cell of the score;   sqrt(6);
 precision           then one of 2 B corners: label and bin
 ==================  ==================================================  =============
 
-Points (u, u^2) and (v, v^2) are ``|u - v| sqrt(1 + (u + v)^2)`` apart, which is largest at 1 and
--1. ROC areas and average precisions are those of a private evaluation: bins follow the first
-counts, and errors are by simulation.
+The distance of (u, u^2) and (v, v^2) is ``|u - v| sqrt(1 + (u + v)^2)``, which is largest at 1 and
+-1. ROC area and average precision are computed as in a private evaluation: the first counts
+determine the bins, and standard errors are simulated.
 """
 
 from __future__ import annotations
@@ -52,23 +53,23 @@ if TYPE_CHECKING:
 __all__ = ["R2", "LabelScore", "RankScore", "Score"]
 
 _CORNERS = math.sqrt(2.0)
-#: Deviations of its noise that the number of positives is to be for their precision to be told.
+#: Average precision needs a number of positives of at least this many noise standard deviations.
 _KNOWN = 5.0
 
 
 @dataclass(frozen=True)
 class Score:
-    """A score of held-out rows, of which larger is better.
+    """A score on held-out rows; larger is better.
 
     Attributes
     ----------
     name : str
     shares : tuple of float
-        Of mu^2, of the sums that are released, one after another.
+        Fractions of mu^2 for the released sums, in order.
     diameters : tuple of float
-        How far a row that is replaced moves each of them at most.
+        Sensitivity of each sum to replacing one row.
     binary : bool
-        Whether it is of two classes only.
+        Whether the score is for two classes only.
     """
 
     name: str
@@ -78,36 +79,35 @@ class Score:
 
     @property
     def range(self) -> tuple[float, float]:
-        """(float, float) : what the score can be."""
+        """(float, float) : bounds on the score."""
         return 0.0, 1.0
 
     def released(self, ask: Callable[..., FloatArray], model: Any, X: Any, targets: Any,
                  n_rows: int, noises: list[float]) -> list[Any]:
-        """Return the noisy means over rows that the score follows from.
+        """Return the noisy means over rows from which the score is computed.
 
         Parameters
         ----------
         ask : callable, (place, columns) -> ndarray of shape (k,)
-            Releases the mean over rows of k columns of numbers in [-1/2, 1/2], at the share and
-            with the diameter of a place.
+            Releases the mean over rows of k columns of numbers in [-1/2, 1/2], with the share
+            and the diameter at index `place`.
         model : fitted estimator
         X : array-like or table of n rows
         targets : ndarray of shape (n,)
         n_rows : int
-            How many rows, or groups of rows.
+            Number of rows, or of groups of rows.
         noises : list of float
-            Deviations of the noise on means, by place.
+            Standard deviations of the noise on means, by place.
         """
         raise NotImplementedError
 
     def value(self, means: list[Any], n_rows: int) -> float:
-        """Return the score of so many rows for what `released` gave, which may be out of range.
-        """
+        """Return the score computed from the means of `released`; may be out of range."""
         raise NotImplementedError
 
     def order(self, means: list[FloatArray], n_rows: int) -> float:
-        """Return a number that the best run has the largest of."""
-        # Where noise hides what a score is a share of it may be anything.
+        """Return the number by which runs are ranked; the best run has the largest."""
+        # A noisy denominator can make a score arbitrarily large.
         return float(np.clip(self.value(means, n_rows), *self.range))
 
     def exact(self, model: Any, X: Any, targets: Any) -> float:
@@ -118,7 +118,7 @@ class Score:
         return float(self.value(means, len(targets)))
 
     def error(self, means: list[FloatArray], noises: list[float], n_rows: int) -> float:
-        """Return the standard error for noise of some deviations, by differences as large."""
+        """Return the standard error, by differences of one noise standard deviation."""
         square = 0.0
         for place, noise in enumerate(noises):
             for step in np.eye(len(means[place])) * (noise / 2.0):
@@ -130,14 +130,13 @@ class Score:
 
 @dataclass(frozen=True)
 class LabelScore(Score):
-    """Balanced accuracy or F1, of counts of labels that are predicted and of those that are not.
-    """
+    """Balanced accuracy or F1, from counts of correct and wrong predictions by label."""
 
     diameters: ClassVar[tuple[float, ...]] = (_CORNERS,)
 
     @property
     def binary(self) -> bool:  # type: ignore[override]
-        """bool : whether it is of two classes only."""
+        """bool : whether the score is for two classes only."""
         return self.name == "f1"
 
     def released(self, ask, model, X, targets, n_rows, noises):
@@ -155,7 +154,7 @@ class LabelScore(Score):
 
 @dataclass(frozen=True)
 class RankScore(Score):
-    """ROC area or average precision of noisy counts by label and bin; bins follow the scores."""
+    """ROC area or average precision, from noisy counts by label and bin of scores."""
 
     shares: ClassVar[tuple[float, ...]] = (WIDTHS_SHARE, 1.0 - WIDTHS_SHARE)
     diameters: ClassVar[tuple[float, ...]] = (math.sqrt(2.0 * WIDTHS), _CORNERS)
@@ -175,7 +174,7 @@ class RankScore(Score):
         bins, joined = release.following(levels, 1.0 / mu)
         counts = _counts(ask(1, _Corners((joined[codes] + len(bins) * positive, 2 * len(bins)))),
                          n_rows)
-        # Its certificate is that of the search.
+        # No certificate of its own: that of the search covers the table.
         return [ScoreTable(counts.reshape(2, -1), n_rows * noises[1], n_rows, (0, 1),
                            None, False, bins)]
 
@@ -195,11 +194,11 @@ class RankScore(Score):
         (table,) = means
         found, counts, tied = self._estimate(table), table.counts, np.array(table.bins.tied)
         if self.name == "roc_auc":
-            # It holds how far the order of rows within bins is off what bins beside tell.
+            # It includes how far the order within bins may differ from what other bins suggest.
             return float(found.standard_error)
         if counts[1].sum() < _KNOWN * table.noise_scale * math.sqrt(counts.shape[1]):
             return math.inf
-        # Two errors reach all that precision may be by the order of rows within bins.
+        # Two standard errors cover every order of the rows within bins.
         ends = [_curves.precisions(counts, tied, order).sum() / max(counts[1].sum(), 1.0)
                 for order in (-1.0, 1.0)]
         reach = max(ends[1] - found.value, found.value - ends[0], 0.0)
@@ -208,7 +207,7 @@ class RankScore(Score):
 
 @dataclass(frozen=True)
 class R2(Score):
-    """R2 by a noisy mean of squared errors, and the noisy variance of targets within bounds."""
+    """R2 from a noisy mean squared error and the noisy variance of clipped targets."""
 
     errors: Any
     low: float
@@ -235,17 +234,17 @@ class R2(Score):
         return 1.0 + self.errors.value(means[:1], n_rows) / variance
 
     def order(self, means, n_rows):
-        # The variance of targets does not follow from the model.
+        # The variance of targets does not depend on the model, so the error alone ranks runs.
         return self.errors.order(means[:1], n_rows)
 
 
 class _Corners:
-    """The columns of tables that have a 1 in every row, where a code says, less a half.
+    """One-hot columns of one or several codes, minus 1/2.
 
     Parameters
     ----------
     *tables : (ndarray of int, int)
-        Codes of rows, and how many there are.
+        The code of every row, and the number of codes.
     """
 
     def __init__(self, *tables: tuple[Any, int]) -> None:
@@ -259,13 +258,13 @@ class _Corners:
 
 
 def _counts(means: FloatArray, n_rows: float) -> FloatArray:
-    """Return noisy counts of corners, whose sum is known."""
+    """Return noisy counts of corners, shifted to sum to the number of rows."""
     counts = n_rows * (means + 0.5)
     return counts + (n_rows - counts.sum()) / len(counts)
 
 
 def _logits(model: Any, X: Any) -> FloatArray:
-    """Return decisions, or logits of probabilities, of the second of two classes."""
+    """Return decision values, or logits of probabilities, of the second of two classes."""
     method = "predict_proba" if hasattr(model, "predict_proba") else "decision_function"
     found = np.asarray(responses(model, X, method), dtype=np.float64)
     with np.errstate(all="ignore"):
@@ -273,13 +272,14 @@ def _logits(model: Any, X: Any) -> FloatArray:
 
 
 def _numbers(model: Any) -> tuple[float, ...]:
-    """Return all logits that a tree says, rising; none of other models, nor of one leaf or many.
+    """Return the sorted logits that a tree predicts, if there are several but not too many.
 
-    They follow from the tree that was released, as do edges between them; rows of a leaf are ties.
+    Other models give (). The logits, and edges between them, are post-processing of the released
+    tree; rows of one leaf are ties.
     """
     if isinstance(model, InPasses):
         return _numbers(model._model)
-    # Other classes may say something else than the tree in them.
+    # A class of another package may change the predictions of the tree inside it.
     own = is_of(type(model), "dpsk")
     if own or is_of(type(model), "sklearn.pipeline"):
         steps = vars(model).get("steps_" if own else "steps")

@@ -1,4 +1,4 @@
-"""Scores of searches by name: whatever a row holds, it is known how far it moves them."""
+"""Scores of searches by name, each with a known sensitivity."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["SCORERS", "RowScore", "Scorer", "chosen_scorers"]
 
-#: A probability of a hundredth for the right class.
+#: Log loss at a probability of .01 for the correct class.
 _LOG_LOSS = -math.log(0.01)
-#: What to use instead of scores for which no noise is known that hides a row and leaves a score.
+#: Alternatives to scores whose sensitivity is unknown or too large.
 _INSTEAD = {
     **dict.fromkeys(("precision", "recall"), "use 'f1'"),
     **dict.fromkeys(("max_error", "neg_median_absolute_error"),
@@ -34,19 +34,19 @@ _INSTEAD = {
 
 @dataclass(frozen=True)
 class Scorer(Score):
-    """The mean of a loss of every row, of which larger is better.
+    """A score that follows from the mean loss of rows; larger is better.
 
     Attributes
     ----------
     name : str
     bound : float
-        The loss of a row is cut off at it.
+        The value at which the loss of a row is clipped.
     """
 
     bound: float
 
     def losses(self, model, X, targets):
-        """Return the loss of every row over the bound, in [0, 1]; 1 where there is none.
+        """Return the loss of every row divided by the bound, in [0, 1]; NaN becomes 1.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class Scorer(Score):
         return SCORERS[self.name](model, X, targets)
 
     def of_mean(self, mean):
-        """Return the score for a mean of losses over the bound."""
+        """Return the score for a mean of losses that are divided by the bound."""
         return 1.0 - mean if self.name == "accuracy" else -self.bound * mean
 
     @property
@@ -72,7 +72,7 @@ class Scorer(Score):
         return (0.0, 1.0) if self.name == "accuracy" else (-self.bound, 0.0)
 
     def released(self, ask, model, X, targets, n_rows, noises):
-        # About the middle of [0, 1], so that sums are as short as they can be.
+        # Losses are centered on 1/2, so that the bound on each is as small as possible.
         return [ask(0, (0.5 - self.losses(model, X, targets),))]
 
     def value(self, means, n_rows):
@@ -87,13 +87,13 @@ class Scorer(Score):
 
 @dataclass(frozen=True)
 class RowScore(Scorer):
-    """The mean of what a scorer of somebody else's says of every row alone, within bounds."""
+    """The mean of a user's scorer, called on one row at a time and clipped to bounds."""
 
     scorer: Any
     high: float
 
     def _losses(self, model, X, targets):
-        # Neither may keep a row: the model is shown, and the scorer is a parameter.
+        # Copies, because neither may keep a row: the model is published, the scorer a parameter.
         model, scorer = copy.deepcopy((model, self.scorer))
         return [self.high - _score_of_row(scorer, model, _safe_indexing(X, [place]),
                                           targets[place:place + 1])
@@ -110,7 +110,7 @@ class RowScore(Scorer):
 def _score_of_row(scorer, model, X, targets):
     try:
         return float(scorer(model, X, targets))
-    # Whatever it raises would tell of the row.
+    # An exception would reveal something about the row.
     except Exception:
         return math.nan
 
@@ -122,7 +122,7 @@ def _misses(model, X, labels):
 def _brier(model, X, labels):
     chances = model.predict_proba(X)
     right = np.asarray(labels)[:, None] == model.classes_
-    # Half of what several classes are charged, as of two each counts twice.
+    # Halved, because with two classes each error counts twice.
     return ((chances - right) ** 2).sum(axis=1) / 2
 
 
@@ -151,7 +151,7 @@ _OTHERS = {"balanced_accuracy": LabelScore, "f1": LabelScore, "roc_auc": RankSco
 
 
 def chosen_scorers(scoring, score_bound, estimator, refit=True):
-    """Return the scores that were asked for, by name, that which chooses first.
+    """Return the requested scores by name; the score that chooses comes first.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def chosen_scorers(scoring, score_bound, estimator, refit=True):
     Raises
     ------
     ValueError
-        Where it is not known how far a row moves one.
+        If the sensitivity of a score is unknown.
     """
     if not isinstance(scoring, (list, tuple, set, dict)):
         scorer = _chosen(scoring, score_bound, estimator)
@@ -218,10 +218,10 @@ def _chosen(scoring, score_bound, estimator, several=False):
 
 
 def _named(scoring, offered):
-    """Return the name of a scorer of scikit-learn that is one of those offered, else itself."""
+    """Return the name of a scikit-learn scorer if it is offered, else the scorer."""
     if isinstance(scoring, str) or not hasattr(scoring, "_score_func"):
         return scoring
-    # Its package imports all metrics, which nobody else needs to wait for.
+    # Imported late, because the package imports all metrics.
     from sklearn.metrics import get_scorer
 
     requests = scoring.get_metadata_routing()._serialize() if hasattr(
@@ -237,9 +237,9 @@ def _named(scoring, offered):
 
 
 def _settings(scorer):
-    """Return what a scorer of scikit-learn is made of."""
+    """Return the function, sign, parameters and response method of a scorer."""
     given = {**scorer._kwargs}
-    # It is the default.
+    # "binary" is the default.
     if given.get("average") == "binary":
         del given["average"]
     return scorer._score_func, scorer._sign, given, scorer._response_method
@@ -264,6 +264,6 @@ def _target_bounds(name, estimator):
 
 
 def _of_range(name, estimator):
-    """Return the largest error within the declared bounds of targets."""
+    """Return the largest loss within the declared bounds of targets."""
     low, high = _target_bounds(name, estimator)
     return (high - low)**2 if name == "neg_mean_squared_error" else high - low

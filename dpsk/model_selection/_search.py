@@ -1,4 +1,4 @@
-"""The private search: independent runs, of which the best is shown and nothing else."""
+"""Private hyperparameter search: independent runs, of which only the best is shown."""
 
 from __future__ import annotations
 
@@ -50,49 +50,49 @@ if TYPE_CHECKING:
 
 __all__ = ["BaseSearch"]
 
-#: Parameters of candidates that are the search's to set.
+#: Parameters of candidates that the search sets.
 _OWN = ("epsilon", "delta", "random_state", "verbose")
 _TIES = 1 << 53
 _JOBS = "None, or an int in [-1024, 1024] other than 0"
 
 
 class BaseSearch(HoldoutModel):
-    """Base of the searches: a prior over settings is what they add."""
+    """Base of hyperparameter searches; subclasses add a prior over settings."""
 
     _chosen = "best_estimator_"
     _kind = "search"
-    #: Whether settings may be left out, of which all are known.
+    #: Whether invalid settings may be left out, which requires that all settings are known.
     _may_leave_out: ClassVar[bool] = False
 
     @abstractmethod
     def _probes(self):
-        """Return settings that stand for all there are, drawn apart from everything secret."""
+        """Return settings that represent all settings, independent of secret draws."""
 
     @abstractmethod
     def _drawn(self, session):
-        """Return a place and its setting, drawn in secret from the prior."""
+        """Draw a setting from the prior in secret; return its index and the setting."""
 
     @abstractmethod
     def _public_settings(self, best):
-        """Return all settings that may be shown beside the best."""
+        """Return the settings that may be published, the best one included."""
 
     @property
     @abstractmethod
     def _mean_runs(self):
-        """float : the number of runs to expect, checked."""
+        """float : the expected number of runs, validated."""
 
     def plan(self, n_samples: int) -> SearchPlan:
-        """Return what a search of so many rows would spend, before it looks at any.
+        """Return the privacy cost of a search of `n_samples` rows, without any rows.
 
         Parameters
         ----------
         n_samples : int
-            Number of rows, or of groups where fits have them; public.
+            Number of rows, or of groups if `fit` gets groups; public.
 
         Returns
         -------
         plan : SearchPlan
-            Its text says it in a sentence; nothing in it depends on rows.
+            Printed, it states the plan in a sentence. Nothing in it depends on rows.
         """
         self._check_params()
         name, after = self._after()
@@ -107,7 +107,7 @@ class BaseSearch(HoldoutModel):
             score_shares=shares_of(self._scorers()))
 
     def _probed(self, name):
-        """Return models of settings that stand for all; a ValueError where one is no good."""
+        """Return models of the settings that represent all; refuse invalid ones."""
         settings = list(self._probes())
         if any(name in params for params in settings):
             raise ValueError(f"post_params has {name!r}, and so have the settings that are drawn; "
@@ -122,10 +122,10 @@ class BaseSearch(HoldoutModel):
         return models
 
     def _fitting(self, params):
-        """Return the estimator with a setting; where that is refused None, or a ValueError."""
+        """Return the estimator with a setting, or None if invalid ones are left out."""
         try:
             model = self._candidate(params)
-            # Settings may have a solver of their own.
+            # A setting may change the solver, on which `post_params` depend.
             self._after(estimator=model)
         except ValueError:
             if self.error_score == "raise":
@@ -144,8 +144,8 @@ class BaseSearch(HoldoutModel):
         y : array-like of shape (n,)
             Labels or targets.
         groups : array-like of shape (n,) or None, default=None
-            Whose row each is, to protect people instead of rows, each in one part of the two:
-            the estimator is fitted with groups, and losses are averages over people.
+            The group, such as the person, of each row, for user-level privacy. Each group is in
+            one part only. The estimator is fitted with groups, and losses are group averages.
 
         Returns
         -------
@@ -162,20 +162,20 @@ class BaseSearch(HoldoutModel):
             raise ValueError("cv: a given split could separate rows of one group; with "
                              "groups leave cv=None, or use ShuffleSplit, which splits groups.")
         plan = replace(self.plan(table.n_units(n_samples)), grouped=table.members is not None)
-        # The plan has warned of settings that are left out.
+        # `plan` has already warned about settings that are left out.
         probes = without_warnings(self._probed, name)
         plan = self._checked_plan(probes, plan, table)
         parts = self._parts(plan, table)
         method, session, stream = self._opened_session(
             plan, table, probes, () if self.cv is None else parts)
         best: Any = None
-        # Budgets have paid for all runs, and neither they nor callbacks may learn how many.
+        # Open budgets have paid for all runs. They and callbacks must not learn the number.
         with ExitStack() as stack:
             stack.enter_context(watching(None))
             codes = any(map(runs_foreign_code, (self, *probes)))
             if codes or any(map(holds_objects, (X, y))):
                 stack.enter_context(in_secret(f"a {type(self).__name__}"))
-            # All are drawn, and checked, before any is trained; warnings would count them.
+            # All are drawn and checked before any training; warnings would reveal the number.
             runs: Any = [(asks, without_warnings(self._configured, session, classes, plan))
                          for asks in session.runs(plan.event, plan.holdout_event)]
             train, held = parts
@@ -184,9 +184,9 @@ class BaseSearch(HoldoutModel):
             for (asks, (drawn, _)), models in zip(runs, made, strict=True):
                 score, model, place, means = without_warnings(
                     scored, models, plan, scorers, after, asks, held)
-                # Ties are broken at random: equal scores of unequal chance are a choice too.
+                # Ties are broken at random, so that the order of runs does not decide.
                 rank = score, asks.index(_TIES)
-                # What has lost is dropped at once.
+                # A run that has lost is dropped at once.
                 if best is None or rank > best[0]:
                     chosen = {} if after is None else {name: after.values[place]}
                     best = rank, drawn, chosen, model, means
@@ -197,11 +197,11 @@ class BaseSearch(HoldoutModel):
             enforced=enforced_bounds(scorers, self.score_bound), trusted=trusted_facts(scorers),
             released=(*(() if self.refit is False else ("best_estimator_",)), "best_params_",
                       "best_index_", "best_score_"))
-        # Their own tell what a run costs, and not that this one was chosen.
+        # The model's own certificate covers one run, but not the choice of the best.
         state_as_whole(model, certificate, self)
         model.privacy_ = certificate
         self.best_params_ = {**params, **chosen}
-        # What an earlier fit has kept is of no search that is told of here.
+        # Remove the model that an earlier fit kept.
         self.__dict__.pop("best_estimator_", None)
         if self.refit is not False:
             self.best_estimator_ = model
@@ -211,8 +211,8 @@ class BaseSearch(HoldoutModel):
         return self
 
     def _trained(self, plan, admission, after, part, models):
-        """Yield the models of every run, trained in as many processes as `n_jobs` says."""
-        # What an alpha path keeps of its first training stays in this process.
+        """Yield the models of every run, trained in `n_jobs` processes."""
+        # An alpha path replays recorded outputs, which stay in this process.
         n_jobs = 1 if isinstance(after, Alphas) else effective_n_jobs(self.n_jobs)
         given = plan, admission, after, part
         models = models[::-1]
@@ -220,7 +220,7 @@ class BaseSearch(HoldoutModel):
             while models:
                 yield trained_run(*given, models.pop())
             return
-        # What joblib may be told to print would count the runs.
+        # Messages of joblib would reveal the number of runs.
         with Parallel(n_jobs=n_jobs, verbose=0) as parallel:
             while models:
                 some = [models.pop() for _ in range(min(n_jobs, len(models)))]
@@ -230,7 +230,7 @@ class BaseSearch(HoldoutModel):
     def _split(self, n_units):
         """Return the (train, test) indices that `cv` gives; a ValueError unless it gives one pair.
         """
-        # Its package imports all metrics, which nobody else needs to wait for.
+        # Imported late, because the package imports all metrics.
         from dpsk.metrics._cross_validation import splits_of
 
         several = isinstance(self.cv, Integral)
@@ -268,7 +268,7 @@ class BaseSearch(HoldoutModel):
         return isinstance(self.scoring, (list, tuple, set, dict))
 
     def _scorers(self, classes=None):
-        """Return the scores by name, that which chooses first."""
+        """Return the scores by name; the score that chooses comes first."""
         found = chosen_scorers(self.scoring, self.score_bound, self.estimator, self.refit)
         binary = [each.name for each in found.values() if each.binary]
         if binary and classes is not None and len(classes) != 2:
@@ -280,7 +280,7 @@ class BaseSearch(HoldoutModel):
         return [*trusted_facts(self._scorers()), *super()._trusted_of(models)]
 
     def _tell(self, scorers, plan, means, place, params):
-        """Set what is told of the best scores, and what of the others: that they stay secret."""
+        """Publish the scores of the best run; those of other runs are NaN."""
         self.cv_results_, first = {"params": params}, next(iter(scorers))
         self.best_index_, self.n_splits_, self.best_score_ = place, 1, math.nan
         events = iter(plan.score_events)
@@ -318,7 +318,7 @@ class BaseSearch(HoldoutModel):
         self._after()
 
     def _after(self, classes=None, estimator=None):
-        """Return the name and the candidates of what is set after the training, or two Nones."""
+        """Return the parameter of `post_params` and its `Candidates`, or two Nones."""
         scorers = self._scorers(classes)
         scorer = next(iter(scorers.values()))
         if self.post_params is not None and (len(scorers) > 1 or not isinstance(scorer, Scorer)):
@@ -329,7 +329,7 @@ class BaseSearch(HoldoutModel):
         return post_candidates(self.post_params, estimator, scorer, classes)
 
     def _candidate(self, params):
-        """Return the estimator with a setting; a ValueError where it may not have that."""
+        """Return the estimator with a setting; raise ValueError if that is invalid."""
         own = [key for key in params if key.split("__")[-1] in _OWN]
         if own:
             raise ValueError(f"{own[0]!r} cannot be searched: the search sets {', '.join(_OWN)} "
@@ -342,12 +342,12 @@ class BaseSearch(HoldoutModel):
         return model
 
     def _configured(self, session, classes, plan):
-        """Return a setting, drawn, and a model at the budget of a run that can be trained."""
+        """Draw a setting; return it and its model, with the budget of one run."""
         drawn, params = self._drawn(session)
         return (drawn, params), self._at_budget(self._candidate(params), session, classes, plan)
 
     def score(self, X: Table, y: Table | None = None) -> float:
-        """Return the exact score of rows, which is a release if they are sensitive.
+        """Return the exact score of rows; it is not private if the rows are sensitive.
 
         Parameters
         ----------
@@ -359,7 +359,7 @@ class BaseSearch(HoldoutModel):
         Returns
         -------
         score : float
-            Of `scorer_`, larger is better.
+            The score by `scorer_`; larger is better.
         """
         check_is_fitted(self)
         targets, _ = self._checked_targets(y, _num_samples(X))
@@ -368,6 +368,6 @@ class BaseSearch(HoldoutModel):
 
 
 def checked_mean(name, value):
-    """Return the number of runs to expect as a float; a ValueError if it is none."""
+    """Return the expected number of runs as a float; raise ValueError if invalid."""
     return check_real(name, value, low=1, high=1e4,
                       remedy="a number in [1, 10**4], how many runs to expect")

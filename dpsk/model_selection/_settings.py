@@ -1,4 +1,4 @@
-"""The text of parameters that keys noise which repeats: other parameters have another one."""
+"""Text of an estimator's parameters, which keys the noise of a `NoiseSeed`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 __all__ = ["settings_text"]
 
-#: What says by its text all that it is.
+#: Types whose text determines the value.
 _PLAIN = (bool, int, float, complex, str, bytes)
-#: Seeds key noise by themselves, and neither what is printed nor where a run is made changes any.
+#: Seeds key noise separately; the other two do not change results.
 _NO_SETTINGS = ("random_state", "verbose", "n_jobs")
 
 
 def settings_text(estimator: Any) -> str:
-    """Return the text of all parameters of an estimator, and of those inside of it.
+    """Return the text of all parameters of an estimator and of its parts.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def settings_text(estimator: Any) -> str:
     Raises
     ------
     ValueError
-        For one whose content is not known, such as a lambda, by its name.
+        If the content of a parameter, which is named, cannot be determined, as for a lambda.
     """
     known = estimator.get_params(deep=False)
     return repr([(name, _text(known[name], name)) for name in sorted(known)
@@ -38,7 +38,7 @@ def settings_text(estimator: Any) -> str:
 
 
 def _text(value, name):
-    """Return a text that no other value has; `name` is that of the parameter."""
+    """Return a text that is unique to a value of the parameter `name`."""
     if value is None or type(value) in _PLAIN:
         return repr(value)
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
@@ -53,7 +53,7 @@ def _text(value, name):
             return f"{kind}{value.shape}{_text(value.tolist(), name)}"
         return f"{kind}{value.dtype.descr}{value.shape}{_digest(value)}"
     if all(hasattr(value, part) for part in ("dist", "args", "kwds")):
-        # Frozen ones hold a generator of numbers, whose state is no setting.
+        # Frozen distributions hold a random generator, whose state is not a parameter.
         return f"{kind}{_text([value.dist, value.args, value.kwds], name)}"
     if hasattr(value, "_updated_ctor_param"):
         made = {**value._updated_ctor_param(), "seed": None}
@@ -66,25 +66,25 @@ def _text(value, name):
 
 
 def _inside(name, pair, value):
-    """Return what the parameters of a named part of an estimator are called by."""
+    """Return the prefix of the parameter names of a named part of an estimator."""
     named = isinstance(pair[0], str) and hasattr(value, "get_params")
-    # Those of steps are not by the name of the list.
+    # The prefix of a step's parameters does not contain the name of the list.
     return "__".join([*name.split("__")[:-1], pair[0]]) if named else name
 
 
 def _digest(array):
-    """Return a digest of numbers, all of their bytes."""
+    """Return a digest of all bytes of an array."""
     return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
 
 
 def _pickled(value, name):
-    """Return a digest of anything else; a ValueError where what it holds cannot be told.
+    """Return a digest of any other value; raise ValueError if it cannot be pickled.
 
-    A function is known by its name and module.
+    A function is identified by its name and module.
     """
     try:
         return joblib.hash(value)
-    # Whatever a class of somebody else raises.
+    # Pickling a class of another package may raise anything.
     except Exception:
         raise ValueError(
             f"{name} of type {type(value).__name__}: what it holds cannot be told from what "

@@ -8,7 +8,7 @@ __all__ = ["holdout_size", "split_rows"]
 
 
 def holdout_size(n_samples, test_size):
-    """Return how many rows are held out, at least one; a ValueError if fewer than two are left."""
+    """Return the number of held-out rows; at least two rows must be left to train on."""
     count = max(1, math.ceil(test_size * n_samples))
     if n_samples - count < 2:
         raise ValueError(f"n_samples={n_samples}: with test_size={test_size!r} fewer than 2 rows "
@@ -19,8 +19,8 @@ def holdout_size(n_samples, test_size):
 def split_rows(n_samples, count, random_state):
     """Return the indices of training rows and of `count` hold-out rows.
 
-    Rows are shuffled by their index, whatever they hold: a row that is replaced is in one part of
-    the two, and the same one.
+    The shuffle depends on indices only, not on what rows hold, so a replaced row stays in the
+    same part.
     """
     order = public_permutation(random_state, "split into training and hold-out rows", n_samples)
     return order[count:], order[:count]

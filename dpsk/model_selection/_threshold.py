@@ -1,4 +1,4 @@
-"""A classifier of two classes whose threshold is chosen under the same budget."""
+"""Binary classifier whose decision threshold is chosen under the same budget."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DPTunedThresholdClassifier"]
 
-#: Noise on a count is rounded to multiples of it.
+#: Grid spacing of the noise on a count.
 _COUNT_UNIT = 2.0**-20
 _MOST = 10_000
 
@@ -45,9 +45,9 @@ _MOST = 10_000
 class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
     """Binary classifier with a privately tuned decision threshold.
 
-    The model is trained on a part of the rows, and the threshold of its probability, or of its
-    score, is chosen on the others under noise. A row is in one part of the two, by its index, so
-    that both together cost no more than the dearer one, and each has the whole budget.
+    The model is trained on a part of the rows, and the threshold on its probability, or on its
+    decision function, is chosen on the held-out rows under noise. Each row is in one part only,
+    by its index, so each part has the whole budget.
 
     Parameters
     ----------
@@ -55,58 +55,60 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
         A classifier of dpsk, or a `DPPipeline` that ends with one. Its `epsilon`, `delta` and
         `verbose` are set here.
     %(epsilon)s
-        Of the model, the threshold and its score together.
+        The budget covers the model, the threshold and its score.
     %(delta_gaussian)s
     scoring : {"accuracy", "balanced_accuracy", "f1"}, default="balanced_accuracy"
-        What the threshold is to make large. For the last two a tenth of the held-out part's budget
-        counts the rows of the second class; "f1" is of the second class.
+        The score that the threshold maximizes. For the last two, a tenth of the held-out part's
+        budget counts the rows of the second class. "f1" is that of the second class.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
-        What is compared with the threshold; "auto": the first of the two that the estimator has.
+        Method whose values are compared with the threshold. "auto": "predict_proba" if the
+        estimator has it, else "decision_function".
     thresholds : int or array-like of float, default=100
-        Values to choose from. An int: so many from 0 to 1, for probabilities. They must not
-        follow from the rows.
+        Values to choose from. An int: that many from 0 to 1, for probabilities. They must not
+        depend on the rows.
     test_size : float, default=0.2
-        Share of rows that the threshold is chosen by, never trained on.
+        Fraction of the rows that are held out to choose the threshold.
     random_state : int, NoiseSeed or None, default=None
-        None or an int rules the split of rows only. Of a `dpsk.testing.NoiseSeed` all of it
-        repeats, for tests: not private for anyone who knows the seed.
+        None or an int sets the split of rows only. A `dpsk.testing.NoiseSeed` repeats the whole
+        fit, for tests: not private for anyone who knows the seed.
     verbose : int or bool, default=0
         1 prints the plan, which is public.
 
     Attributes
     ----------
     estimator_ : estimator
-        The model, trained on the training part, and not refitted. Its `privacy_` is that of all.
+        The model, trained on the training part and not refitted. Its `privacy_` covers the fit.
     best_threshold_ : float
-        From it on the second class is predicted.
+        The second class is predicted at or above this value.
     best_score_ : float
-        Its noisy score on the held-out part, within the range of scores; as the best of several
-        it is rather high. NaN, with a `PrivacyWarning`, where its noise is larger.
+        Its noisy score on the held-out part, within the range of scores. As the best of several
+        it is biased upward. NaN, with a `PrivacyWarning`, if its error exceeds it or a quarter of
+        the range.
     best_score_standard_error_ : float
-        Of that noise.
+        Standard error of `best_score_` due to noise.
     classes_ : ndarray of shape (2,)
     plan_ : SearchPlan
-        What was declared beforehand, see `plan`.
+        The plan that was declared before the fit, see `plan`.
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     Raises
     ------
     ValueError
-        For a parameter out of range, an estimator of unknown privacy cost, a score whose
-        sensitivity is not known, more than two classes, a `NoiseSeed` beside a parameter that
-        cannot be pickled, or rows that a fit would refuse; always before any noise is drawn.
+        For a parameter out of range, an estimator whose privacy cost is unknown, a score with
+        unknown sensitivity, more than two classes, a `NoiseSeed` with a parameter that cannot
+        be pickled, or rows that a fit would refuse; always before any noise is drawn.
 
     See Also
     --------
-    DPGridSearchCV : With ``post_params={"threshold": [...]}`` beside other parameters.
+    DPGridSearchCV : With ``post_params={"threshold": [...]}``, along with other parameters.
 
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-differentially private. Released: the model, the threshold and
-    its noisy score. The model costs mu where the row that differs is trained on. Where it is held
-    out the count of a class, the choice among all thresholds by Gumbel noise (an exponential
-    mechanism) and the score cost mu together, .1, .8 and .1 of its square, whatever the number of
+    its noisy score. If the row that differs is trained on, the model costs mu. If it is held out,
+    the count of a class, the choice among all thresholds by Gumbel noise (an exponential
+    mechanism) and the score cost mu together: .1, .8 and .1 of its square, for any number of
     thresholds. The number of rows, all parameters, thresholds and the split by index are public.
 
     References
@@ -154,17 +156,17 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
         return tags
 
     def plan(self, n_samples: int) -> SearchPlan:
-        """Return what a fit to so many rows would spend, before it looks at any.
+        """Return the privacy cost of a fit to `n_samples` rows, without any rows.
 
         Parameters
         ----------
         n_samples : int
-            Number of rows, or of groups where fits have them.
+            Number of rows, or of groups if `fit` gets groups.
 
         Returns
         -------
         plan : SearchPlan
-            Its text says it in a sentence; nothing in it depends on rows.
+            Printed, it states the plan in a sentence. Nothing in it depends on rows.
         """
         self._check_params()
         counts = self.scoring != "accuracy"
@@ -184,8 +186,8 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
         y : array-like of shape (n,)
             Labels of two classes, numbers or strings.
         groups : array-like of shape (n,) or None, default=None
-            Whose row each is, to protect people instead of rows, each in one part of the two:
-            the threshold is chosen by one row of each, drawn by public randomness.
+            The group, such as the person, of each row, for user-level privacy. Each group is in
+            one part only. The threshold is chosen on one row of each, by public randomness.
 
         Returns
         -------
@@ -213,7 +215,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
         certificate = self._certificate(
             method, plan, stream, model.privacy_, classes, enforced=(),
             released=("estimator_", "best_threshold_", "best_score_"))
-        # Their own tell what the training costs, and not the threshold.
+        # The model's own certificate covers the training, but not the threshold.
         state_as_whole(model, certificate, self)
         self.estimator_, self.privacy_, self.plan_ = model, certificate, plan
         self.best_threshold_, score, self.best_score_standard_error_ = found
@@ -223,7 +225,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
 
     @quietly
     def predict(self, X: Table) -> AnyArray:
-        """Return the second class where the threshold is reached, else the first.
+        """Predict the second class where the threshold is reached, else the first.
 
         Parameters
         ----------
@@ -240,7 +242,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
         return self.classes_[reached.astype(int)]
 
     def score(self, X: Table, y: Any = None) -> float:
-        """Return the exact accuracy on rows, which is a release if they are sensitive.
+        """Return the exact accuracy on rows; not private if the rows are sensitive.
 
         Parameters
         ----------
@@ -252,7 +254,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
         Returns
         -------
         score : float
-            Share of rows whose label is predicted.
+            Fraction of rows that are predicted correctly.
         """
         return super().score(X, y)
 
@@ -276,7 +278,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
                 else "decision_function")
 
     def _grid(self):
-        """Return the thresholds, rising."""
+        """Return the thresholds in increasing order."""
         remedy = f"an int in [2, {_MOST}], or a list of finite numbers"
         given = self.thresholds
         if np.ndim(given) == 0:
@@ -291,7 +293,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
 
 
 def _choose(asks, plan, scoring, scores, positive, thresholds):
-    """Return a threshold, chosen under noise, its noisy score, and the error of that."""
+    """Choose a threshold under noise; return it, its noisy score and standard error."""
     n_samples, count = len(scores), None
     if plan.count_mu:
         noisy = asks(Gaussian(plan.count_mu), lambda inside: np.array([float(positive.sum())]),
@@ -304,7 +306,7 @@ def _choose(asks, plan, scoring, scores, positive, thresholds):
 
     place = 0
     if plan.choices > 1:
-        # Of all differences what they have in common changes no choice: their width counts.
+        # A change that all scores share does not affect the choice: only the spread counts.
         apart = Sensitivity(score.width, "gumbel", terms=n_samples, size=len(thresholds),
                             rounded=False)
         place = int(asks(plan.choice, values, apart, select=np.argmax))

@@ -1,4 +1,4 @@
-"""The score of what was chosen, as it is told: within its range, with a standard error."""
+"""The published score of the best candidate: within its range, or NaN if too noisy."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ __all__ = ["told_score"]
 
 
 def told_score(name: str, score: float, noise: float, low: float, high: float) -> float:
-    """Return a noisy score within its range; NaN, with a warning, where noise hides it.
+    """Return a noisy score clipped to its range; NaN, with a warning, if too noisy.
 
-    It does where it is larger than the score, or where two errors to either side are the range.
+    It is too noisy if its standard error exceeds the score or a quarter of the range.
 
     Parameters
     ----------
     name : str
-        Of the score.
+        Name of the score.
     score : float
-        As it was released.
+        The released score.
     noise : float
         Its standard error.
     low, high : float
-        What the score can be.
+        Range of the score.
     """
     inside = min(max(score, low), high)
     if noise <= min(abs(inside), (high - low) / 4.0):

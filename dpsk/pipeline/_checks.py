@@ -1,4 +1,4 @@
-"""Check parameters and targets for all private steps, before the first is fitted."""
+"""Checks of parameters and targets of all private steps, before the first fit."""
 
 from inspect import signature
 
@@ -26,7 +26,7 @@ __all__ = ["check_fit", "check_parameters", "check_prices", "check_shares", "is_
 
 
 def check_fit(steps, private, params, y, n_samples):
-    """Raise what private steps would of targets, weights and parameters."""
+    """Raise the errors of private steps about targets, weights and parameters."""
     for part, step in ((part, steps[part]) for part in private):
         known = asked(step)
         known._check_inside(y, n_samples)
@@ -50,7 +50,7 @@ def check_fit(steps, private, params, y, n_samples):
 
 
 def public_facts(steps, private, y, n_samples, grouped=False):
-    """Return what all steps take as public, as far as it is known before the first is fitted."""
+    """Return the public facts of all steps that are known before the first fit."""
     facts = [*facts_of_wholes(grouped), *trusted_facts(list(steps.items()))]
     for part, step in ((part, steps[part]) for part in private):
         if hasattr(step, "steps"):
@@ -63,25 +63,24 @@ def public_facts(steps, private, y, n_samples, grouped=False):
 
 
 def is_seeded(step):
-    """Return whether the noise of a step repeats, under a seed of its own."""
+    """Return whether a step has a `NoiseSeed` of its own, so that its noise repeats."""
     return step not in NOTHING and any(
         isinstance(value, NoiseSeed) for value in step.get_params().values())
 
 
 def check_parameters(step):
-    """Raise what a step of scikit-learn would of its parameters, and any of its output container.
-    """
+    """Check the parameters of a scikit-learn step, and the output container of any."""
     if not is_private(step) and hasattr(step, "_parameter_constraints"):
         step._validate_params()
     check_output_container(step)
 
 
 def check_prices(priced, y, n_samples, n_units, params):
-    """Raise what steps would at their (epsilon, delta), whatever the columns.
+    """Raise the errors of steps at their (epsilon, delta), whatever the columns.
 
-    And return what they would be charged, by name, as far as that is found out. `priced` is a
-    dict of (step, price) by name; a step says what it refuses by ``_check_fit(n_units, y)``, and
-    by a fit to a column of zeros where any rows will do, or where these are in groups.
+    Return the events that steps would be charged, by name, where they are known. `priced` maps
+    names to (step, (epsilon, delta)). A step is checked by ``_check_fit(n_units, y)``, and by a
+    rehearsal on a column of zeros if any rows will do, or if rows have groups.
     """
     found = {}
     for name, (step, (epsilon, delta)) in priced.items():
@@ -93,7 +92,7 @@ def check_prices(priced, y, n_samples, n_units, params):
         if expected is None:
             continue
         given = params.get(name, {})
-        # Rows of others have names, or go with public ones.
+        # Zeros cannot stand in for columns that have names, or for rows next to public rows.
         plain = {name: value for name, value in (("columns", None), ("interactions", 0))
                  if name in step.get_params(deep=False)}
         if "groups" in given:
@@ -117,10 +116,10 @@ def check_shares(name, value):
 
 
 def routed(params, private, steps, members):
-    """Return parameters of the `fit` of private steps by their names.
+    """Return the `fit` parameters of private steps, by step name.
 
-    `steps` are all of them by name. What no private step takes is refused, and so are steps that
-    do not protect groups where rows have `members`.
+    `steps` holds all steps by name. Parameters that no private step takes are refused. If rows
+    have groups, which are `members`, steps that do not protect groups are refused too.
     """
     found = {}
     for name in private if members is not None else ():
@@ -142,5 +141,5 @@ def routed(params, private, steps, members):
 
 
 def _protects_groups(step):
-    """Return whether a fit may be told whose row each is, to protect whole groups."""
+    """Return whether `fit` of a step takes `groups`, to protect whole groups."""
     return "groups" in signature(step.fit).parameters and not hasattr(step, "group_labels")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NOTHING", "Composition"]
 
-#: What stands for no step at all.
+#: Values that mean that there is no step.
 NOTHING = ("passthrough", None)
 
 
@@ -44,7 +44,7 @@ def _last_has(name):
 
 
 def _mapped(step, X):
-    """Return rows after a fitted step; what is not private may quote them in its errors."""
+    """Return rows after a fitted step, with no data in errors of other packages."""
     if step in NOTHING:
         return X
     if hasattr(step, "privacy_"):
@@ -53,8 +53,7 @@ def _mapped(step, X):
 
 
 class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition):
-    """Base of what is made of `steps`, and once fitted of `steps_`, whose last one stands for all.
-    """
+    """Base of estimators made of steps, which delegate to the last one."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters; parameters of steps are named ``step__name``.
@@ -62,12 +61,12 @@ class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition
         Parameters
         ----------
         deep : bool, default=True
-            Whether those of the steps are among them.
+            Whether to include the parameters of steps.
 
         Returns
         -------
         params : dict
-            By name.
+            Values by name.
         """
         return self._get_params("steps", deep=deep)
 
@@ -93,7 +92,7 @@ class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition
         Parameters
         ----------
         transform : {"default", "pandas", "polars"} or None, default=None
-            None: as it is.
+            None: unchanged.
 
         Returns
         -------
@@ -112,7 +111,7 @@ class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition
             steps = [step for _, step in self.steps if step not in NOTHING]
             known = list(map(get_tags, steps))
         except (TypeError, ValueError):
-            # Whatever is no list of steps is refused by `fit`.
+            # `fit` refuses anything that is not a list of steps.
             known = []
         if known:
             tags.input_tags = known[0].input_tags
@@ -132,7 +131,7 @@ class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition
         return hasattr(self, "privacy_")
 
     def _known_steps(self):
-        """Return the fitted steps, or those that were given."""
+        """Return the fitted steps, or the given ones before a fit."""
         return getattr(self, "steps_", self.steps)
 
     @property
@@ -140,14 +139,14 @@ class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition
         return self._known_steps()[-1][1]
 
     def _first_step(self):
-        """Return the first step that is one, of those that were fitted."""
+        """Return the first fitted step that is not "passthrough" or None."""
         steps = [step for _, step in getattr(self, "steps_", ()) if step not in NOTHING]
         if not steps:
             raise AttributeError("it is not fitted")
         return steps[0]
 
     def _before_last(self, X):
-        """Return rows as the last step takes them."""
+        """Return rows after all steps but the last."""
         check_is_fitted(self)
         for _, step in self.steps_[:-1]:
             X = _mapped(step, X)
@@ -160,7 +159,7 @@ class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition
     @available_if(_last_has("score"))
     def score(self, X: Table, y: Table | None = None,
               sample_weight: ArrayLike | None = None) -> float:
-        """Return the last step's exact score, which is a release if rows are sensitive.
+        """Return the last step's exact score; not private if the rows are sensitive.
 
         Parameters
         ----------
@@ -169,7 +168,7 @@ class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition
         y : array-like of shape (n,) or None, default=None
             Labels or targets.
         sample_weight : array-like of shape (n,) or None, default=None
-            Factors of the rows in the mean.
+            Weights of the rows in the mean.
 
         Returns
         -------
@@ -222,12 +221,12 @@ class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Names of the columns, where these had none in `fit`.
+            Names of the columns, if they had none in `fit`.
 
         Returns
         -------
         names : ndarray of str
-            One a feature.
+            One per feature.
         """
         check_is_fitted(self)
         names: Any = input_features
@@ -244,17 +243,17 @@ class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition
 
     @property
     def named_steps(self) -> Any:
-        """Bunch : the steps by name, the fitted ones once there are some."""
+        """Bunch : the steps by name, after `fit` the fitted ones."""
         return Bunch(**dict(self._known_steps()))
 
     def __len__(self) -> int:
         return len(self.steps)
 
     def __getitem__(self, key: int | str | slice) -> Any:
-        """Return a step by place or name, or a pipeline of some steps.
+        """Return a step by index or name, or a pipeline of some steps.
 
-        That of fitted steps is fitted: it has the certificate of all steps together, which holds
-        for a part of them, and its own `fit` spends all of epsilon on its steps.
+        A pipeline of fitted steps is fitted. Its certificate is that of all steps together, which
+        also holds for some of them. Its own `fit` spends all of epsilon on its steps.
         """
         if not isinstance(key, slice):
             steps = self._known_steps()
@@ -265,7 +264,7 @@ class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition
         names = [name for name, _ in self.steps[key]]
 
         def chosen(values):
-            # Those of parts of a step are named after it.
+            # Names of parts begin with the name of their step.
             return {name: each for name, each in values.items()
                     if name.partition("__")[0] in names}
 

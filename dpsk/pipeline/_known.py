@@ -17,13 +17,13 @@ __all__ = ["configured", "is_private", "learns_nothing", "seed_draws", "stand_in
 
 
 def is_private(step):
-    """Return whether a step says that it is fitted within a budget."""
+    """Return whether a step has the parameters `epsilon` and `delta`."""
     known = step.get_params(deep=False) if hasattr(step, "get_params") else {}
     return "epsilon" in known and "delta" in known
 
 
 def learns_nothing(step):
-    """Return whether a step that is not private keeps nothing of rows."""
+    """Return whether a step that is not private learns nothing from rows."""
     return step in NOTHING or isinstance(step, FrozenEstimator) or (
         kind_of(type(step)) == LEARNS_NOTHING) or (
         hasattr(step, "transform") and hasattr(step, "__sklearn_tags__")
@@ -31,9 +31,9 @@ def learns_nothing(step):
 
 
 def seed_draws(step):
-    """Give a step, a clone, seeds of its own wherever it has none.
+    """Set a random seed wherever a cloned step has none.
 
-    What it would draw from NumPy's global generator would tell how often a search has fitted it.
+    Draws from NumPy's global generator would reveal how often a search has fitted the step.
     """
     for name, given in step.get_params().items():
         if given is None and name.split("__")[-1] == "random_state":
@@ -42,7 +42,7 @@ def seed_draws(step):
 
 
 def takes(step, parameter):
-    """Return whether the `fit` of a step takes a parameter beside rows and targets."""
+    """Return whether `fit` of a step takes a parameter in addition to rows and targets."""
     known = signature(step.fit).parameters
     rows_and_targets = ("", *list(known)[:2])
     return parameter not in rows_and_targets and (parameter in known or any(
@@ -50,10 +50,10 @@ def takes(step, parameter):
 
 
 def stand_in(steps, name, X):
-    """Return rows with the columns that a step will see, behind (name, step) pairs that take X.
+    """Return rows with the columns that the step `name` will see, or None if unknown.
 
-    Behind steps that tell these are rows of zeros. None where nothing is known of the columns, as
-    they follow from what is released.
+    The first of the (name, step) pairs takes X. After steps whose output columns are public, the
+    rows are zeros. Columns that depend on private outputs are unknown.
     """
     for before, step in steps:
         if before == name:
@@ -67,10 +67,10 @@ def stand_in(steps, name, X):
 
 
 def configured(step, norm, budget, *, epsilon, delta, random_state, verbose):
-    """Return a private step, a clone, at a price; seed and verbosity where they are given.
+    """Set the budget of a cloned private step, and its seed and verbosity if given.
 
-    Without noise a linear model of rows of known norm has the penalty on curves, of columns of
-    size 1, if it has none of its own.
+    Without noise, a linear model on rows of known norm gets the default penalty on curves, for
+    columns of size 1, if it has no penalty of its own.
     """
     known = step.get_params(deep=False)
     given = {"epsilon": epsilon, "delta": delta}

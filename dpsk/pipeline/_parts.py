@@ -1,4 +1,4 @@
-"""Parts of steps: transformers of some columns each, or beside each other, within one step."""
+"""Parts of steps: the transformers within a ColumnTransformer or a FeatureUnion."""
 
 import math
 import sys
@@ -21,14 +21,14 @@ __all__ = ["every_part", "fit_parts", "has_parts", "named_parts",
 
 
 def has_parts(step):
-    """Return whether a step is made of parts that are known; subclasses may do anything."""
+    """Return whether a step is a ColumnTransformer or FeatureUnion, and no subclass."""
     return type(step) is FeatureUnion or _takes_columns(step)
 
 
 def every_part(steps):
-    """Return (name, estimator) of every step, in place of one with parts of ``step__part``.
+    """Return (name, estimator) of every step, or of its parts, named ``step__part``.
 
-    What is dropped or passed through is left out of steps with parts.
+    Parts that are "drop" or "passthrough" are left out.
     """
     found = []
     for name, step in steps:
@@ -42,8 +42,7 @@ def every_part(steps):
 
 
 def trusted_facts(steps):
-    """Return what is taken on trust of steps that others wrote, those inside of others included.
-    """
+    """Return the unverified assumptions about steps, nested ones included."""
     found = []
     for name, step in every_part(steps):
         if is_private(step):
@@ -54,9 +53,10 @@ def trusted_facts(steps):
 
 
 def rows_of_parts(name, step, X):
-    """Return the rows that every part takes, by ``step__part``; a step without parts takes all.
+    """Return the rows that every part takes, by ``step__part``.
 
-    Which columns a part takes follows from names, places and dtypes alone.
+    A step without parts takes all. The columns of a part depend on column names, positions and
+    dtypes only.
     """
     if not _takes_columns(step):
         return {each: X for each, _ in every_part([(name, step)])}
@@ -84,7 +84,7 @@ def rows_of_parts(name, step, X):
 
 
 def fit_parts(name, step, X, y, fit):
-    """Return a step with parts that is fitted: private ones by `fit`, others map rows only.
+    """Fit a step with parts: private parts by `fit`; the others only map rows.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def fit_parts(name, step, X, y, fit):
         A clone.
     X, y
     fit : callable, (str, estimator, X) -> estimator
-        Returns a private part, a clone, as it is fitted at its share.
+        Fits a private part, a clone, at its share, and returns it.
     """
     rows = rows_of_parts(name, step, X)
     for _, each in named_parts(step):
@@ -113,7 +113,7 @@ def fit_parts(name, step, X, y, fit):
         step.transformers = [(part, frozen.get(part, each), columns)
                              for part, each, columns in step.transformers]
         step.remainder = frozen.get("remainder", step.remainder)
-        # How many entries are zero is a fact of the rows.
+        # Always dense, because the number of zeros depends on the rows.
         step.sparse_threshold = 0
         discreetly("X", step.fit, X, y)
         step.transformers, step.remainder = given
@@ -128,13 +128,13 @@ def fit_parts(name, step, X, y, fit):
 
 def _takes_columns(step):
     """Return whether a step is a ColumnTransformer, and no subclass."""
-    # It comes with half of scikit-learn: where nobody has imported it there is none.
+    # It is slow to import; as long as nobody has imported it, there is no instance.
     compose = sys.modules.get("sklearn.compose")
     return compose is not None and type(step) is compose.ColumnTransformer
 
 
 def named_parts(step):
-    """Return (name, estimator or word) of all parts of a step."""
+    """Return (name, estimator or string) of all parts of a step."""
     if type(step) is FeatureUnion:
         return list(step.transformer_list)
     return [*((part, each) for part, each, _ in step.transformers),
@@ -142,7 +142,7 @@ def named_parts(step):
 
 
 def _norm(parts, weights):
-    """Return the bound on rows beside each other, None where that of a part is not known."""
+    """Return the norm bound of concatenated parts, or None if a part has none."""
     squares = 0.0
     for part, each in parts:
         if isinstance(each, str) and each == "drop":

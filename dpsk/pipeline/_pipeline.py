@@ -45,37 +45,37 @@ if TYPE_CHECKING:
 
 __all__ = ["DPPipeline", "make_dp_pipeline"]
 
-#: Several steps and parts take at most so much of mu^2 together by their rules.
+#: Largest share of mu^2 that several steps and parts take together by default.
 _MOST_BY_RULE = 0.5
 
 
 @documented
 class DPPipeline(Composition):
-    """Steps in a row, all private ones of which share one budget.
+    """Sequence of steps whose private steps share one privacy budget.
 
     A step is private if it has parameters `epsilon` and `delta` and leaves a certificate. It is
-    fitted at its share of the budget, whatever its own `epsilon` and `delta` say. Other steps may
-    be those that learn nothing from rows; what was fitted to public data comes as scikit-learn's
-    ``FrozenEstimator``. Any other is refused before anything is fitted. The same holds for the
-    parts of a ``ColumnTransformer`` and of a ``FeatureUnion``, which are steps by the name
-    ``step__part``, ``step__remainder`` that of a remainder.
+    fitted at its share of the budget, whatever its own `epsilon` and `delta` are. Other steps must
+    learn nothing from rows, or be fitted to public data and passed as scikit-learn's
+    ``FrozenEstimator``. Any other step is refused before anything is fitted. The same holds for
+    the parts of a ``ColumnTransformer`` and of a ``FeatureUnion``, which are named ``step__part``;
+    a remainder is named ``step__remainder``.
 
     Parameters
     ----------
     steps : list of (str, estimator)
-        They are cloned, and stay as they are.
+        Names and steps. They are cloned, not changed.
     %(epsilon)s %(delta_gaussian)s
     shares : dict or None, default=None
-        Shares of mu^2, by names of private steps, such as ``{"columns__age": 0.2}`` of a part.
-        None, or of steps that are not named: transformers of this package, parts included, take
-        what is worth it by their rules, several in proportion less where that is more than half,
-        and the last private step what is left. A rule needs to know the columns: behind scalers
-        and imputers it does, behind a `DPTableVectorizer` or parts it does not.
+        Shares of mu^2 by names of private steps, such as ``{"columns__age": 0.2}`` for a part.
+        Other transformers of this package, parts included, take a default share; several are
+        scaled down to at most half together. The last private step takes the rest. Default shares
+        need known columns: these are known after scalers and imputers, but not after a
+        `DPTableVectorizer` or parts.
     random_state : int, NoiseSeed or None, default=None
-        Given to every private step; None: each keeps its own. Of a `dpsk.testing.NoiseSeed` the
-        noise repeats, for tests: not private for anyone who knows the seed.
+        Passed to every private step; None: each keeps its own. A `dpsk.testing.NoiseSeed` repeats
+        the noise, for tests: not private for anyone who knows the seed.
     verbose : int or bool, default=0
-        1 is given to every private step, which then prints its plan.
+        1 is passed to every private step, which then prints its plan.
 
     Attributes
     ----------
@@ -85,20 +85,20 @@ class DPPipeline(Composition):
         The same, by name. Steps are found by ``pipeline["name"]`` and ``pipeline[0]`` as well, and
         ``pipeline[:-1]`` is a pipeline of all but the last.
     classes_ : ndarray of shape (n_classes,)
-        Of the last step, if it is a classifier.
+        Classes of the last step, if it is a classifier.
     %(n_features_in_)s %(feature_names_in_)s
     privacy_ : Certificate
-        The guarantee of all steps together, and everything it rests on. Every step states it too.
+        The guarantee of all steps together, and its assumptions. Every step states it too.
     step_certificates_ : dict of str to Certificate
-        What each private step cost by itself, at its share.
+        The privacy cost of each private step by itself, at its share.
 
     Raises
     ------
     ValueError
         For a parameter out of range, a step that learns from rows without a guarantee, a private
-        one whose share is not known, targets that the last step would refuse, or gaps in rows
-        that a step would; always before any noise is drawn. Later for what a step of functions
-        behind a private one makes of rows: let it return finite numbers whatever it is given.
+        step whose share is unknown, or targets or missing values that a step would refuse; always
+        before any noise is drawn. The output of a function after a private step is checked later:
+        let the function return finite numbers for any input.
 
     See Also
     --------
@@ -108,22 +108,21 @@ class DPPipeline(Composition):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes of all steps together are (epsilon, delta)-differentially private. Released: what
-    each private step releases. What a step is fitted to may depend on what those before it
-    released, and its price does not: shares are fixed before the first. Squares of mu add up; a
-    last step that is not Gaussian, such as a network by "sgd", is covered by a mu beside a chance
-    of a hundredth of delta, or has a fixed (epsilon', delta') where none covers it. Not checked,
-    and stated on the certificate: that all steps map every row by itself, functions of a
-    ``FunctionTransformer`` included, which may look at no other row; and that a
-    ``FrozenEstimator`` was fitted to other rows, even if it is private, as its price is not
-    counted. scikit-learn's searches, ensembles and calibrators around a private model fit it
-    several times: they are refused as steps. Parts of one step add up as steps do, those of
-    columns of their own as well, as every one of them sees something of each row; what they make
-    stands side by side, and is dense behind a ``ColumnTransformer``. Squares of their bounds on
-    rows add up, where all are known. A bound on rows that is known by construction becomes the
-    `data_norm` of the step behind it, where that is "auto".
+    attributes of all steps together are (epsilon, delta)-differentially private. Released: the
+    outputs of each private step. The input of a step may depend on earlier outputs, but its
+    privacy cost does not: shares are fixed before the first step. Squares of mu add up. A last
+    step that is not Gaussian, such as a network by "sgd", is covered by a mu plus a failure
+    probability of a hundredth of delta, or has a fixed (epsilon', delta') if no mu covers it.
+    The certificate states two unverified assumptions. All steps map every row by itself, functions
+    of a ``FunctionTransformer`` included. A ``FrozenEstimator``, private or not, was fitted to
+    other rows, because its privacy cost is not counted. scikit-learn's searches, ensembles and
+    calibrators around a private model are refused as steps, because they fit it several times.
+    Parts of one step compose as steps do, even on separate columns, because each sees something of
+    every row. Their outputs are concatenated, and are dense after a ``ColumnTransformer``. Squares
+    of their bounds on rows add up, if all are known. A bound on rows that is known by construction
+    becomes the `data_norm` of the next step, if that is "auto".
 
-    The number of rows and all parameters are public, and what each step takes as public.
+    The number of rows, all parameters and the public facts of each step are public.
 
     References
     ----------
@@ -170,9 +169,9 @@ class DPPipeline(Composition):
         y : array-like of shape (n,) or None, default=None
             Labels or targets.
         groups : array-like of shape (n,) or None, default=None
-            Whose row each is, to protect people instead of rows: given to every private step.
+            The group, such as the person, of each row, for user-level privacy of all steps.
         **params : dict
-            Of the `fit` of a private step, as ``step__name``, such as ``ridge__sample_weight``.
+            `fit` parameters of private steps, as ``step__name``: ``ridge__sample_weight``.
 
         Returns
         -------
@@ -185,7 +184,7 @@ class DPPipeline(Composition):
         params = routed(params, private, dict(every_part(self.steps)), members)
         if members is not None:
             check_in_memory("DPPipeline", "has groups of rows", X)
-        # Of columns nothing is known before the first steps.
+        # The number of columns is unknown before the first steps.
         units = n_samples if members is None else members.count
         delta = 1.0 / units**2 if self.delta is None else self.delta
         budget = Budget(units, 1, float(self.epsilon), float(delta), members is not None)
@@ -197,20 +196,20 @@ class DPPipeline(Composition):
         for _, step in steps[:first]:
             X = mapped(step, X, n_samples)
         check_tables(steps[first:], X, y)
-        # Shares follow from columns, and from how many are protected.
+        # Shares depend on the columns, and on the number of rows or groups.
         few = X if members is None else _safe_indexing(X, members.one_each(self.random_state))
         shares = self._fixed_shares(steps[first:], private, few, budget)
         releases, fitted = self._fit_steps(steps, first, parts, private, shares, budget, X, y,
                                            params)
         own = {name: step.privacy_ for name, step in fitted.items()}
         certificate = self._certificate(releases, own, members is not None)
-        # A share alone would not tell what else was released.
+        # A step's own certificate would not cover the outputs of other steps.
         state_as_whole(steps, certificate, self)
         self.steps_, self.privacy_, self.step_certificates_ = steps, certificate, own
         return self
 
     def _fit_steps(self, steps, first, parts, private, shares, budget, X, y, params):
-        """Fit the steps from the first private one on, in their places.
+        """Fit the steps from the first private one on, and replace them in `steps`.
 
         Returns
         -------
@@ -227,7 +226,7 @@ class DPPipeline(Composition):
         of_any_kind = shares.get(last, 0) > 0 and not asked(parts[last])._is_gaussian
         if last not in shares:
             releases.alone(trusted_facts(self.steps))
-        # A step of share 0 releases nothing, and is told the budget.
+        # A step of share 0 releases nothing; its parameters are those of the whole budget.
         prices = {name: releases.budget(share) if share else (budget.epsilon, budget.delta)
                   for name, share in {last: 0, **shares}.items()}
         if of_any_kind:
@@ -260,14 +259,14 @@ class DPPipeline(Composition):
 
     @property
     def _disclosed_share(self):
-        """float : the share of delta that may be a chance to show a row, of all steps."""
+        """float : fraction of delta that steps may use as a probability of showing a row."""
         *others, last = [asked(step) for _, step in every_part(self.steps) if is_private(step)]
         return sum(step._disclosed_share for step in others) + (
             last._disclosed_share if last._is_gaussian else LAST_CHANCE)
 
     @property
     def _is_gaussian(self):
-        """bool : whether all that private steps release is Gaussian for sure."""
+        """bool : whether all private steps are known to use Gaussian mechanisms only."""
         return all(asked(step)._is_gaussian for _, step in every_part(self.steps)
                    if is_private(step))
 
@@ -281,7 +280,7 @@ class DPPipeline(Composition):
         check_fit(dict(every_part(self.steps)), self._check_steps(), {}, y, n_samples)
 
     def _check_table(self, X, y):
-        """Raise what the first private step would of rows as they come, and others of gaps."""
+        """Raise the errors of private steps about rows, before any fit."""
         n_samples = count_rows("DPPipeline", X)
         for place, step in enumerate(self.steps):
             if any(is_private(each) for _, each in every_part([step])):
@@ -291,10 +290,10 @@ class DPPipeline(Composition):
             X = mapped(step if step in NOTHING else clone(step), X, n_samples)
 
     def _check_steps(self):
-        """Return the names of the private steps; a ValueError where another learns from rows."""
+        """Return the names of the private steps; refuse others that learn from rows."""
         for name, check in self._constraints.items():
             check(name, getattr(self, name))
-        # Names, and that all but the last are transformers, are as for any pipeline.
+        # scikit-learn checks names, and that all steps but the last are transformers.
         Pipeline(self.steps)._validate_steps()
         private = []
         for name, step in every_part(self.steps):
@@ -323,9 +322,10 @@ class DPPipeline(Composition):
         return private
 
     def _fixed_shares(self, steps, private, X, budget):
-        """Return the shares of private steps, but for a last one that takes what is left.
+        """Return the shares of private steps.
 
-        `steps` are those from the first private one on, which takes X.
+        `steps` begin with the first private one, which takes X. The last private step takes the
+        rest, or has no entry if no other step takes a share.
         """
         parts, rows = dict(every_part(steps)), rows_of_parts(*steps[0], X)
         shares, by_rule = dict(self.shares or {}), {}
@@ -335,7 +335,7 @@ class DPPipeline(Composition):
             seen = rows[name] if name in rows else stand_in(steps, name, X)
             by_rule[name] = None if seen is None else asked(parts[name])._share(
                 seen, (budget.epsilon, budget.delta))
-            # A step that has no knots or categories to find releases nothing: a share of 0.
+            # A share of 0 is allowed: a step with no knots or categories to find releases nothing.
             if by_rule[name] is None:
                 raise ValueError(f"shares: there is no rule for the share of step {name!r}; "
                                  f"give it one, such as shares={{{name!r}: 0.2}}.")
@@ -375,12 +375,12 @@ def make_dp_pipeline(*steps: Any, epsilon: float = 1.0, delta: float | None = No
     Parameters
     ----------
     *steps : estimators
-        In their order.
+        Steps, in order.
     %(epsilon)s %(delta_gaussian)s
     shares : dict or None, default=None
         Shares of mu^2, by names of private steps; see `DPPipeline`.
     random_state : int, NoiseSeed or None, default=None
-        Given to every private step; None: each keeps its own.
+        Passed to every private step; None: each keeps its own.
     verbose : int or bool, default=0
         1 prints the plans of private steps, which are public.
 

@@ -1,4 +1,4 @@
-"""Training rows on their way through the steps of a pipeline."""
+"""Transformation of training rows by the steps of a pipeline."""
 
 from sklearn.utils.validation import _num_samples
 
@@ -19,13 +19,13 @@ def mapped(step, X, n_samples):
     seed_draws(step)
     step = discreetly("X", step.fit, X, None)
     if not hasattr(step, "transform"):
-        # A frozen model, the last step.
+        # The last step is a frozen model.
         return X
     return transformed(step, X, n_samples)
 
 
 def transformed(step, X, n_samples):
-    """Return training rows after a fitted step; a ValueError unless there are as many."""
+    """Return training rows after a fitted step, which must keep their number."""
     X = discreetly("X", step.transform, X)
     if _num_samples(X) != n_samples:
         raise ValueError(f"{type(step).__name__} changes the number of rows; every row has to be "

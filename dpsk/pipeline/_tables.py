@@ -1,7 +1,7 @@
-"""Check rows for all private steps, before the first is fitted.
+"""Checks of rows for all private steps, before the first fit.
 
-Rows of later steps follow from what is released, but whether something is missing in them does
-not where earlier steps leave it so: rows of zeros with the same gaps stand for them.
+The rows of later steps depend on private outputs, but their missing values do not if earlier steps
+keep them. So rows of zeros with the same missing values stand in for the rows of later steps.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ __all__ = ["check_tables"]
 
 
 def check_tables(steps, X, y):
-    """Raise what steps would of rows that come to the first of them, which is private."""
+    """Raise the errors of steps about rows X, which the first, private step takes."""
     _check_frame(*steps[0], X)
     _check_parts(*steps[0], X, y)
     _check_columns(steps, X, y)
@@ -31,9 +31,9 @@ def check_tables(steps, X, y):
 
 
 def _check_columns(steps, X, y):
-    """Raise what later private steps would of columns that are not there.
+    """Raise the errors of later private steps about columns that do not exist.
 
-    Nothing is raised behind a step whose columns are not known.
+    Nothing is raised after a step whose output columns are unknown.
     """
     steps = _without_nesting(steps)
     rows = X
@@ -48,7 +48,7 @@ def _check_columns(steps, X, y):
 
 
 def _without_nesting(steps):
-    """Return the steps that are not left out, with those of pipelines in their place."""
+    """Return all steps but "passthrough" and None; pipelines are replaced by their steps."""
     found = []
     for _, step in steps:
         if is_private(step) and hasattr(step, "steps"):
@@ -59,7 +59,7 @@ def _without_nesting(steps):
 
 
 def _zeros_behind(step, X):
-    """Return rows of zeros with all columns that may come out of a step; None if not known."""
+    """Return rows of zeros with all possible output columns of a step, or None."""
     if not hasattr(step, "transform") or isinstance(step, FunctionTransformer) or (
             not is_frame(X) and _get_output_config("transform", step)["dense"] != "default"):
         return None
@@ -68,16 +68,16 @@ def _zeros_behind(step, X):
     try:
         rows = mapped(clone(step), X, _num_samples(X))
     except (IndexError, KeyError, TypeError, ValueError):
-        # A step may refuse zeros where it takes what is really there.
+        # A step may refuse zeros, and still accept the real rows.
         return None
     is_numeric = type(rows) is np.ndarray and rows.dtype.kind == "f"
     return np.zeros_like(rows) if is_numeric else None
 
 
 def _check_gaps(steps, X, y):
-    """Raise what steps would of what is missing in rows that the first of them takes.
+    """Raise the errors of later steps about missing values in the first one's rows.
 
-    Nothing is raised where a step may do anything else with what is missing.
+    Nothing is raised after a step that may treat missing values in an unknown way.
     """
     rows = _stand_ins(*steps[0], X)
     for name, step in steps[1:]:
@@ -88,9 +88,9 @@ def _check_gaps(steps, X, y):
 
 
 def _check_frame(name, step, X):
-    """Raise what a step with parts would of its own parameters, and of names of columns.
+    """Raise the errors of a step with parts about its parameters and column names.
 
-    All but its private parts are fitted, to two rows: they map each by itself.
+    All but its private parts are fitted to two rows, because they map each row by itself.
     """
     if not has_parts(step):
         return
@@ -111,7 +111,7 @@ def _check_frame(name, step, X):
 
 
 def _check_parts(name, step, X, y):
-    """Raise what a step, or its parts, would of rows."""
+    """Raise the errors of a private step, or of private parts, about rows."""
     rows = rows_of_parts(name, step, X)
     for part, each in every_part([(name, step)]):
         if is_private(each):
@@ -119,9 +119,9 @@ def _check_parts(name, step, X, y):
 
 
 def _stand_ins(name, step, X):
-    """Return rows of zeros as they leave a private step, without gaps and with those of X.
+    """Return zero rows after a private step, without and with the gaps of X.
 
-    None where nothing is missing, or where it is not known to stay so.
+    Gaps are missing values. None if there are none, or if they may not stay missing.
     """
     rows = rows_of_parts(name, step, X)
     gaps = [np.isnan(clone(each)._read(rows[part]).values)
@@ -143,9 +143,8 @@ def _stand_ins(name, step, X):
 
 
 def _beside(columns):
-    """Return rows of zeros, and those with what parts leave of gaps, infinities or words; or None.
-    """
-    # What other columns there are may follow from what is released: one stands for all.
+    """Return zero rows, and rows with gaps, infinities or strings of parts; or None."""
+    # Other columns may depend on private outputs, so one column stands for all.
     if any(each.dtype == object for each in columns):
         words = next(each for each in columns if each.dtype == object)
         return np.zeros(words.shape), words
@@ -154,9 +153,9 @@ def _beside(columns):
 
 
 def _left(part, X):
-    """Return what a part that learns nothing leaves: 0 of a finite number, and what is not one.
+    """Return the output of a part that learns nothing, with 0 for finite numbers.
 
-    Of rows that are no numbers a column of words, which tells none of them.
+    Output that is not numeric becomes one column of empty strings, which reveals no value.
     """
     n_samples = _num_samples(X)
     if isinstance(part, str) and part == "drop":
@@ -170,9 +169,9 @@ def _left(part, X):
 
 
 def _behind(name, step, plain, gapped, y):
-    """Return rows without gaps and with them behind a step, or None; raise what it would of gaps.
+    """Return zero rows after a step, without and with gaps; raise its errors on gaps.
 
-    What it refuses without gaps as well is not told by zeros.
+    None if the step refuses zeros even without gaps, because zeros then tell nothing.
     """
     private = any(is_private(each) for _, each in every_part([(name, step)]))
     try:
@@ -183,7 +182,7 @@ def _behind(name, step, plain, gapped, y):
     except (IndexError, KeyError, TypeError, ValueError):
         return None
     if not private and getattr(getattr(gapped, "dtype", None), "hasobject", False):
-        # Words of its own may be all that a function takes.
+        # A function may accept only the strings that really occur.
         return None
     if not private:
         return plain, mapped(clone(step), gapped, len(gapped))

@@ -1,4 +1,4 @@
-"""Base of transformers: one plan of releases, its certificate, then a map of each row."""
+"""Base of transformers: private statistics, their certificate, and a map of each row."""
 
 from __future__ import annotations
 
@@ -34,33 +34,34 @@ __all__ = ["DPTransformer"]
 
 @documented
 class DPTransformer(TransformerMixin, DPEstimator):
-    """Base of transformers: a plan of releases, a fit to it, and its place in a pipeline.
+    """Base of transformers, which learn private statistics and map each row by them.
 
-    Subclasses say how rows are read, what is planned, what is kept of it, and the map.
+    Subclasses define how rows are read, the plan, the fitted attributes and the map.
 
-    A plan is a `Share`: a mechanism that runs on ``(table, rows)``, and the share of mu^2 that it
-    is worth of the budget of a pipeline, 0 where it releases nothing. By itself it has all of one.
+    A plan is a `Share`: a mechanism that runs on ``(table, rows)``, and its default share of the
+    mu^2 of a pipeline, 0 if it releases nothing. Outside a pipeline it has the whole budget.
     """
 
     _solvers: ClassVar[dict] = {}
     _auto_is_gaussian: ClassVar[bool] = True
-    #: The budget of a pipeline that this is a step of, (epsilon, delta); it is not a parameter.
+    #: Budget (epsilon, delta) of the pipeline that contains this step; not a parameter.
     _whole: ClassVar[tuple | None] = None
-    #: The share of mu^2 that the transformer is taken to have of a whole that nobody named.
+    #: Assumed share of mu^2 of a transformer outside a pipeline.
     _usual_share: ClassVar[float] = 0.1
-    #: What the certificate calls that which is learnt, and the attributes that show it.
+    #: Name of the learnt statistics on the certificate, and the attributes that hold them.
     _learnt: ClassVar[str] = "statistics"
     _learnt_names: ClassVar[tuple] = ()
-    #: What is public of columns.
+    #: Public facts about the columns.
     _column_facts: ClassVar[str] = "number of rows and of columns, their names, and dtypes"
 
     def _read(self, X):
-        """Return training rows as a `Table`, by maps of each cell by itself."""
+        """Return training rows as a `Table`; each cell is converted by itself."""
         raise NotImplementedError
 
     def _plan(self, table, whole):
-        """Return the table as it is read on, and the plan, by public facts and (epsilon, delta)
-        of the whole that this is a step of.
+        """Return the table for the mechanism and the plan, from public facts.
+
+        `whole` is the (epsilon, delta) of the pipeline that contains this step.
         """
         raise NotImplementedError
 
@@ -73,29 +74,29 @@ class DPTransformer(TransformerMixin, DPEstimator):
         raise NotImplementedError
 
     def _mapped(self, X):
-        """Return next rows, each mapped by itself."""
+        """Return new rows, each mapped by itself."""
         raise NotImplementedError
 
     def _names_out(self, names):
-        """Return a name for every feature that comes out, from those of the columns."""
+        """Return the names of output features, from the names of columns."""
         raise NotImplementedError
 
     def _check_table(self, X, y):
         self._read(X)
 
     def _own_plan(self, table, budget):
-        """Return the table and the plan of a fit within a budget of its own."""
+        """Return the table and the plan of a fit with its own budget."""
         return self._plan(table, self._whole or self._usual_whole(budget))
 
     @private_fit
     def fit(self, X: Table, y: Table | None = None, groups: ArrayLike | None = None) -> Self:
-        """Release what is learnt of the columns, under the declared budget.
+        """Learn private statistics of the columns, under the declared budget.
 
         Parameters
         ----------
         %(X_table)s
         y : None
-            Not looked at.
+            Ignored.
         %(groups_table)s
 
         Returns
@@ -129,7 +130,7 @@ class DPTransformer(TransformerMixin, DPEstimator):
 
     @quietly
     def transform(self, X: Table) -> AnyArray:
-        """Return rows mapped each by itself, by what was released.
+        """Map each row by itself, using the released statistics.
 
         Parameters
         ----------
@@ -144,25 +145,24 @@ class DPTransformer(TransformerMixin, DPEstimator):
         return self._mapped(X)
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> AnyArray:
-        """Return the names of the features that come out.
+        """Return the names of the output features.
 
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Names of the columns, where these had none in `fit`.
+            Names of the columns, if they had none in `fit`.
 
         Returns
         -------
         names : ndarray of str
-            One a feature.
+            One per feature.
         """
         check_is_fitted(self, "privacy_")
         columns = _check_feature_names_in(self, input_features)
         return np.array(self._names_out(columns), dtype=object)
 
     def _share(self, X, whole):
-        """Return the share of mu^2 that what is learnt of X is worth of a whole (epsilon, delta).
-        """
+        """Return the default share of mu^2 in a pipeline of (epsilon, delta) `whole`."""
         self._check_params()
         return self._plan(self._read(X), whole)[1].share
 
@@ -170,13 +170,13 @@ class DPTransformer(TransformerMixin, DPEstimator):
         self._whole = whole
 
     def _method(self):
-        """Return what names this method; repeated noise must not meet other columns."""
+        """Return the method, with the columns: others must not get the same noise."""
         return super()._method().with_columns(self._described)
 
     def _usual_whole(self, budget):
-        """Return the (epsilon, delta) of which a budget is the usual share of a transformer."""
+        """Return the (epsilon, delta) of a pipeline in which `budget` is the usual share."""
         if not budget.is_private:
             return budget.epsilon, budget.delta
         mu = gaussian_mu(budget.epsilon, budget.delta) / math.sqrt(self._usual_share)
-        # Where delta alone allows that much any small epsilon will do.
+        # With a large delta, any small epsilon allows that mu.
         return max(accountant.epsilon(Gaussian(mu), budget.delta), budget.epsilon), budget.delta

@@ -1,4 +1,4 @@
-"""Columns of a table as blocks of features, by knots and categories that are released."""
+"""Encoding of table columns as blocks of features, by released knots and categories."""
 
 import math
 from dataclasses import dataclass, replace
@@ -47,14 +47,14 @@ from dpsk.preprocessing._points import atoms_of, edges_of, ends_beyond, evened
 
 __all__ = ["TABLE_CONSTRAINTS", "CodePlan", "check_missing_indicator", "indicated"]
 
-#: Kinds of columns: of numbers, without and with public bounds, too few to choose knots by, of
-#: words, and of words in buckets.
+#: Kinds of columns: numbers without and with public bounds, numbers with too few rows for knots,
+#: categories, and hashed categories.
 _NUMBERS, _BOUNDED, _RANGES = "numbers", "bounded numbers", "ranges"
 _WORDS, _BUCKETS = "words", "buckets"
 
 
 def _check_knots(name, value):
-    """Raise a ValueError unless `value` is "auto", or a number of knots that halving makes."""
+    """Raise a ValueError unless `value` is "auto", or a number of knots ``2**k + 1``."""
     if isinstance(value, str) and value == "auto":
         return
     allowed = [2**levels + 1 for levels in range(9)]
@@ -69,7 +69,7 @@ def check_missing_indicator(name, value):
         check_flag(name, value, "a list of columns, ")
 
 
-#: What parameters of estimators that take tables must be.
+#: Constraints on the parameters of estimators that take tables.
 TABLE_CONSTRAINTS = {
     **PARAMETER_CONSTRAINTS,
     "delta": GAUSSIAN_DELTA,
@@ -86,32 +86,32 @@ class CodePlan(Composite):
     Parameters
     ----------
     kinds : tuple
-        Of every column: one of these kinds; or a tuple of knots, or the number of categories,
-        that are declared.
+        For every column its kind, its tuple of declared knots, or its number of declared
+        categories.
     levels : int
-        How often a range of numbers is halved.
+        How often the range of a numeric column is halved.
     most : int
-        So many categories of a column are found at most.
+        Largest number of categories that are found per column.
     buckets : int
-        The others are hashed into so many where they are not few; 0: they are not told apart.
+        Number of buckets into which other categories are hashed, if these are not few; 0: none.
     share_knots, share_words, share_counts : float
-        The shares of mu^2 of all knots, of all categories that are found, and of which ranges and
-        buckets hold rows; 0 of what is not released.
+        Fractions of mu^2 for all knots, for all found categories, and for counts of ranges and
+        buckets that hold rows; 0 for what is not released.
     share_classes : float
-        That of how many rows are of either of two classes, as fewer knots are used where one is
-        rare; 0 where they are not counted. The four sum to 1.
+        Fraction for the counts of two classes, because fewer knots are used if one class is rare;
+        0 if they are not counted. The four sum to 1.
     delta : float
-        The chance to show a category that a single row brought.
+        Probability of showing a category that only one row has.
     atoms : bool
-        Whether columns of numbers are looked at for a few whole numbers that all rows stand on.
+        Whether numeric columns are tested for a few whole numbers that hold all rows.
     spares : bool
         Whether buckets that seem empty are left out.
     indicated : tuple of int
-        The places of columns of numbers with an indicator of what is missing.
+        Indices of numeric columns with an indicator of missing values.
     signal : float
-        Of which the number of knots follows.
+        Signal-to-noise ratio that determines the number of knots.
     evens : bool
-        Whether skewed columns of numbers are told apart on a scale that evens them out.
+        Whether skewed numeric columns are put on a shifted logarithmic scale.
     """
 
     kinds: tuple
@@ -132,27 +132,27 @@ class CodePlan(Composite):
     @classmethod
     def of(cls, budget, columns, n_knots=None, max_categories=None, spares=True,
            missing_indicator=False, n_classes=1, evens=False):
-        """Return the plan of some `Column` at its share of mu^2, from public facts.
+        """Return the plan of columns, with its share of mu^2, from public facts.
 
         Parameters
         ----------
         budget : Budget
-            Of all that is fitted to the table.
+            Budget of everything that is fitted to the table.
         columns : list of Column
         n_knots : int or None
-            2, 3, 5, 9 and so on; None: by a rule.
+            2, 3, 5, 9 and so on; None: the default.
         max_categories : int or None
         spares : bool
         missing_indicator : bool or list
             Names of columns of numbers; True: all of them.
         n_classes : int
-            How many classes the rows are of, which their targets number; 1: of none.
+            Number of classes, whose indices are the targets of rows; 1: no classes.
         evens : bool
 
         Returns
         -------
         plan : Share
-            0 where nothing is released.
+            Its share is 0 if nothing is released.
         """
         kinds = tuple(map(_kind, columns))
         if not spares:
@@ -188,14 +188,14 @@ class CodePlan(Composite):
     @classmethod
     def for_table(cls, budget, table, n_knots=None, max_categories=None, spares=True,
                   n_buckets=None, missing_indicator=False, n_classes=1, evens=False):
-        """Return a `Table` and its plan as `of`; categories are hashed where noise hides most.
+        """Return a table and its plan; categories are hashed if noise would hide most.
 
-        That is decided by public facts, and not where `max_categories` asks to find some; with
-        `n_buckets` they always are.
+        Public facts decide that. Categories are always hashed with `n_buckets`, else never with
+        `max_categories`. Other parameters are those of `of`.
         """
         n_words = sum(_kind(column) == _WORDS for column in table.columns)
         if n_buckets is not None:
-            # So many were asked for, and cost nothing.
+            # The user asked for this number of buckets, and they cost nothing.
             spares = False
         elif n_words and max_categories is None and hashing_pays(budget, n_words):
             n_buckets = BUCKETS
@@ -213,7 +213,7 @@ class CodePlan(Composite):
                 Share(Statistic(noisy_group_counts), self.share_classes))
 
     def run(self, data, session, noise_multiplier):
-        """Return the `TableCode` of rows of a `Table`, and its columns as they are now known."""
+        """Return the `TableCode` of a table, and its columns with what was found."""
         (table, rows), given = data, (session, noise_multiplier)
         knots, words, cells, classes = self.parts
         levels, log_odds, points, error = self.levels, 0.0, {}, math.inf
@@ -242,9 +242,7 @@ class CodePlan(Composite):
         return TableCode(parts, log_odds=log_odds), columns
 
     def _frequent(self, table, rows, words, session, noise_multiplier):
-        """Return the positions of categories that were found, and into how many buckets the
-        others go, by place.
-        """
+        """Return found categories, and numbers of buckets for the others, by column."""
         places = [place for place, kind in enumerate(self.kinds) if kind == _WORDS]
         if not places:
             return {}, {}
@@ -252,7 +250,7 @@ class CodePlan(Composite):
         found = dict(zip(places, words.run((rows, places, sizes), session, noise_multiplier),
                          strict=True))
         noise = count_noise(len(places), mu_of(words.own(noise_multiplier)))
-        # What is left of the rows, beside its noise.
+        # Whether the remaining rows stand out from the noise on their count.
         stands_out = {place: len(rows) - counts.sum() > REMAINDER * noise * math.sqrt(
             max(1, len(kept))) for place, (kept, counts) in found.items()}
         buckets = {place: self.buckets for place in places if self.buckets
@@ -260,9 +258,9 @@ class CodePlan(Composite):
         return {place: kept for place, (kept, _) in found.items()}, buckets
 
     def _occupied(self, rows, cells, session, noise_multiplier):
-        """Return the ranges and the buckets in which counts stand out of noise, by place.
+        """Return ranges and buckets whose counts stand out from the noise, by column.
 
-        And the atoms of columns of numbers that have nothing else.
+        For numeric columns that hold nothing but atoms, return the atoms.
         """
         if not self._counted:
             return {}
@@ -275,7 +273,7 @@ class CodePlan(Composite):
         return {place: cells for place, cells in found.items() if cells is not None}
 
     def _basis(self, place, column, levels, points, error):
-        """Return the hat functions of a column of numbers, of some levels of its medians."""
+        """Return the linear B-spline basis of a numeric column, from levels of medians."""
         kind = self.kinds[place]
         if isinstance(kind, tuple):
             return LinearSplineBasis(np.array(kind))
@@ -289,22 +287,22 @@ class CodePlan(Composite):
 
     @property
     def _levels(self):
-        """list of int : how many levels of medians every column takes."""
+        """list of int : number of levels of medians of every column."""
         return [_n_levels(kind, self.levels) for kind in self.kinds]
 
     @property
     def _counted(self):
-        """dict : what is public of the columns whose ranges or buckets are counted, by place."""
+        """dict : public cells of the columns whose ranges or buckets are counted."""
         cells = {_RANGES: range_points(), _BUCKETS: BUCKETS}
         if self.atoms:
-            # Every other cell has one number.
+            # Every second cell holds exactly one number.
             cells[_NUMBERS] = np.column_stack([ATOMS, np.nextafter(ATOMS, np.inf)]).ravel()
         return {place: cells[kind] for place, kind in enumerate(self.kinds)
                 if isinstance(kind, str) and kind in cells}
 
 
 def _points(rows, levels, bounds, price, session):
-    """Return the points of every level of columns of numbers by place, and the noise on a rank."""
+    """Return the noisy medians of every level by column, and the noise on a rank."""
     points = {place: noisy_knots(rows, partial(_column, place), count, bounds[place], price,
                                  session)
               for place, count in enumerate(levels) if count}
@@ -322,7 +320,7 @@ def _kind(column):
 
 
 def indicated(columns, wanted):
-    """Return the places of columns of numbers with an indicator; a ValueError for any other."""
+    """Return the indices of numeric columns with an indicator; refuse other columns."""
     numeric = {column.name: place for place, column in enumerate(columns)
                if _is_numeric(_kind(column))}
     names = wanted if isinstance(wanted, list) else numeric if wanted else ()
@@ -335,7 +333,7 @@ def indicated(columns, wanted):
 
 
 def _mu_beside(budget, chance):
-    """Return the mu that a budget allows beside a chance to show a row, a little rounded down."""
+    """Return the mu of a budget less a probability of showing a row, rounded down."""
     return mu_beside(budget.epsilon, budget.delta, chance) * (1.0 - 2e-9)
 
 
@@ -344,15 +342,15 @@ def _is_numeric(kind):
 
 
 def _n_levels(kind, levels):
-    """Return how many levels of medians a column of that kind takes."""
+    """Return the number of levels of medians for a kind of column."""
     if kind == _NUMBERS:
-        # Ends follow from the outer medians.
+        # Ends are computed from the outer medians.
         return max(levels, CHOSEN_LEVELS[0])
     return levels if kind == _BOUNDED else 0
 
 
 def _indicators(categories, occurring, kept):
-    """Return the indicators of categories, of which those at some positions were kept."""
+    """Return the indicators of categories, of which those at positions `kept` are kept."""
     if occurring is None or not isinstance(categories, Buckets):
         return Indicators(list(categories), kept)
     others = np.array([categories.place(cell) for cell in occurring], dtype=np.intp)

@@ -24,16 +24,16 @@ __all__ = ["TableCoder"]
 class TableCoder(DPTransformer):
     """Base of transformers whose features of a column have norm at most 1.
 
-    What a subclass has no parameter for is as `CodePlan` has it by rule.
+    Parameters that a subclass lacks have the defaults of `CodePlan`.
     """
 
     _constraints: ClassVar[dict] = TABLE_CONSTRAINTS
     _disclosed_share: ClassVar[float] = DISCLOSURE_SHARE
     _column_facts: ClassVar[str] = ("number of rows and of columns, their names, and dtypes with "
                                     "the categories that these hold")
-    #: What all columns are of, "numbers" or "words"; None: either.
+    #: Required kind of all columns, "numbers" or "words"; None: either.
     _only: ClassVar[str | None] = None
-    #: Whether skewed columns of numbers enter on a scale that evens them out.
+    #: Whether skewed numeric columns are put on a shifted logarithmic scale.
     _evens: ClassVar[bool] = False
 
     def __sklearn_tags__(self) -> Any:
@@ -60,7 +60,7 @@ class TableCoder(DPTransformer):
 
     def _own_plan(self, table, budget):
         table, plan = super()._own_plan(table, budget)
-        # A small share of a large delta may come with a smaller one.
+        # The delta of this budget may be smaller than that of the pipeline.
         delta = min(plan.mechanism.delta, DISCLOSURE_SHARE * budget.delta)
         return table, replace(plan, mechanism=replace(plan.mechanism, delta=delta))
 
@@ -79,7 +79,7 @@ class TableCoder(DPTransformer):
         return self._code.names(names)
 
     def _parts(self, kind):
-        """Return what of one kind the columns have that have it, by name or position."""
+        """Return an attribute of the code of all columns that have it, by column name."""
         check_is_fitted(self, "privacy_")
         return {column.name: getattr(part, kind)
                 for column, part in zip(self._columns, self._code.parts, strict=True)

@@ -40,10 +40,10 @@ def _check_indicator(name, value):
 
 @documented
 class DPSimpleImputer(NumericTransformer):
-    """Fill in what is missing of columns of numbers, with differential privacy.
+    """Fill in missing values of numeric columns, with differential privacy.
 
-    By the median of a column, chosen under noise, or by a public constant, which costs nothing.
-    What is missing is NaN, None or NA.
+    Missing values, which are NaN, None or NA, are replaced by the median of their column, chosen
+    under noise, or by a public constant, which costs nothing.
 
     Parameters
     ----------
@@ -52,35 +52,35 @@ class DPSimpleImputer(NumericTransformer):
     fill_value : float, default=0.0
         The constant of ``strategy="constant"``.
     add_indicator : bool or list, default=False
-        Columns, by name or position, that get another one beside them, 1 where the number is
-        missing and else 0; True: all. Declared, as which columns have gaps is told by the rows.
+        Columns, by name or position, that get an indicator: 1 where the number is missing, else
+        0. True: all. They are declared, because missing values are private.
     %(columns_numbers)s %(random_state)s %(verbose)s
 
     Attributes
     ----------
     statistics_ : ndarray of shape (n_features,)
-        What is filled in.
+        The numbers that replace missing values.
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises_numbers)s
 
     See Also
     --------
-    DPRobustScaler : Leaves what is missing as it is.
+    DPRobustScaler : Keeps missing values.
     dpsk.make_dp_pipeline : One budget for this and the model behind it.
 
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-differentially private. Released: with "median" one quantile a
-    column, by the exponential mechanism over a public grid; with "constant" nothing. Nothing else
-    is kept of the rows. The number of rows, names and dtypes of columns and all parameters are
-    public. Rows that are transformed are as sensitive as before.
+    attributes are (epsilon, delta)-differentially private. Released: with "median" one quantile
+    per column, by the exponential mechanism over a public grid; with "constant" nothing. Nothing
+    else is kept of the rows. The number of rows, names and dtypes of columns and all parameters
+    are public. Rows that are transformed are as sensitive as before.
 
-    The median of a column without any number is noise: within its bounds, if they are declared in
-    `columns`, else anywhere. A scaler behind this one knows the norm of its rows; one before it
-    does not, as the constant may be any. In a `DPPipeline` medians take from a hundredth to a
-    quarter of mu^2, in between so much that each has an n mu of 60.
+    The median of a column without any number is noise, within its bounds if `columns` declares
+    them. Place a scaler after the imputer: its output has a known norm, but an imputer after a
+    scaler may fill in any constant. In a `DPPipeline`, medians take from a hundredth to a quarter
+    of mu^2, within this as much as gives each an n mu of 60.
 
     References
     ----------
@@ -120,7 +120,7 @@ class DPSimpleImputer(NumericTransformer):
 
     @quietly
     def inverse_transform(self, X: Table) -> AnyArray:
-        """Return rows with what was missing, as the indicators of all columns tell it.
+        """Restore missing values, using the indicators of all columns.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ class DPSimpleImputer(NumericTransformer):
         return [column.name for column in self._columns]
 
     def _indicated(self, known):
-        """Return the places of those of the known columns that get another one, in their order."""
+        """Return the indices of the columns that get an indicator, in order."""
         if isinstance(self.add_indicator, (bool, np.bool_)):
             return list(range(len(known))) if self.add_indicator else []
         unknown = [each for each in self.add_indicator if each not in known]

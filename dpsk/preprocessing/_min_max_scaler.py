@@ -1,4 +1,4 @@
-"""Columns brought from private ranges to a public one, with differential privacy."""
+"""Scaling of columns from private ranges to a public one, with differential privacy."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ __all__ = ["DPMinMaxScaler"]
 class DPMinMaxScaler(NumericTransformer):
     """Scale columns to a range by extreme quantiles, with differential privacy.
 
-    Numbers between two extreme quantiles of a column are mapped evenly to `feature_range`, and
-    those beyond count as the ends. So rows that come out have norm at most `row_norm_`, whatever
-    the rows. Of columns whose bounds are declared nothing is released.
+    Numbers between two extreme quantiles of a column are mapped linearly to `feature_range`, and
+    those beyond are clipped. So transformed rows have norm at most `row_norm_`, whatever the
+    rows. Nothing is released about columns whose bounds are declared.
 
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
     feature_range : (float, float), default=(0, 1)
-        What comes out.
+        Range of the transformed numbers.
     %(columns_numbers)s %(random_state)s %(verbose)s
 
     Attributes
@@ -42,7 +42,7 @@ class DPMinMaxScaler(NumericTransformer):
     scale_, min_ : ndarray of shape (n_features,)
         The map between them, ``x * scale_ + min_``.
     row_norm_ : float
-        Bound on the l2 norm of a row that comes out: the larger end of `feature_range` times the
+        Bound on the l2 norm of a transformed row: the larger end of `feature_range` times the
         root of the number of columns.
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
@@ -50,7 +50,7 @@ class DPMinMaxScaler(NumericTransformer):
 
     See Also
     --------
-    DPRobustScaler : By median and spread, which take the fewest rows.
+    DPRobustScaler : Scales by median and spread, which need the fewest rows.
     dpsk.make_dp_pipeline : One budget for this and the model behind it.
 
     Notes
@@ -61,11 +61,11 @@ class DPMinMaxScaler(NumericTransformer):
     kept of the rows. The number of rows, names and dtypes of columns and all parameters are
     public. Rows that are transformed are as sensitive as before.
 
-    A true minimum cannot be private: so many rows stay beyond each end that one beyond all rows
-    is less likely by ``exp(-20)``, at least half a hundredth of them and at most a quarter.
-    Where that takes more rows a `dpsk.exceptions.PrivacyWarning` says so: declare bounds then.
-    What is missing counts nowhere and stays missing. In a `DPPipeline` ends take from a fiftieth
-    to a fifth of mu^2, in between so much that each has an n mu of 400.
+    A true minimum cannot be private. From a two-hundredth to a quarter of the rows stay beyond
+    each end, enough that an end beyond all rows is less likely by ``exp(-20)``. If rows are too
+    few for that, a `dpsk.exceptions.PrivacyWarning` says so: declare bounds then. Missing values
+    are not counted and stay missing. In a `DPPipeline`, ends take from a fiftieth to a fifth of
+    mu^2, within this as much as gives each an n mu of 400.
 
     References
     ----------
@@ -82,7 +82,7 @@ class DPMinMaxScaler(NumericTransformer):
     """
 
     _constraints: ClassVar[dict] = {**NUMBER_CONSTRAINTS, "feature_range": check_pair}
-    #: As where rows are few, so that tails fit the price.
+    #: The share for few rows, so that tails suit the budget.
     _usual_share: ClassVar[float] = EXTREMES[1]
     _learnt: ClassVar[str] = "ranges"
     _learnt_names: ClassVar[tuple] = ("data_min_", "data_max_", "scale_", "min_")
@@ -120,7 +120,7 @@ class DPMinMaxScaler(NumericTransformer):
         return tuple(map(float, self.feature_range))
 
     def _there(self, values):
-        # Differences first: sums of what is far from 0 would lose it.
+        # Subtract first, because sums of numbers far from 0 would lose precision.
         inside = np.clip(values, self.data_min_, self.data_max_)
         return self._ends[0] + (inside - self.data_min_) * self.scale_
 

@@ -1,4 +1,4 @@
-"""Base of transformers of columns of numbers: reading, bounds, dtypes, the way back."""
+"""Base of transformers of numeric columns: reading, bounds, dtypes, inverse."""
 
 from __future__ import annotations
 
@@ -48,39 +48,39 @@ def check_pair(name, value):
         raise ValueError(f"{name}={value!r}: must be two increasing numbers, such as (0, 1).")
 
 
-#: What a bound on scaled numbers must be.
+#: Constraint on a bound on scaled numbers.
 CLIP = number("a number in [1e-3, 1e6], a bound on scaled numbers such as 3.0", low=1e-3,
               high=1e6)
-#: What parameters of transformers of numbers must be.
+#: Constraints on the parameters of transformers of numeric columns.
 NUMBER_CONSTRAINTS = {**PARAMETER_CONSTRAINTS, "delta": GAUSSIAN_DELTA, "columns": check_bounds}
 
 
 @documented
 class NumericTransformer(DPTransformer):
-    """Base of transformers that map every number by itself, by what was released of its column.
+    """Base of transformers that map each number by released statistics of its column.
 
-    Subclasses say what is learnt, and the maps. What is missing stays so.
+    Subclasses define the statistics and the maps. Missing values stay missing.
     """
 
     _constraints: ClassVar[dict] = NUMBER_CONSTRAINTS
-    #: Whether what is missing is so in next rows.
+    #: Whether missing values stay missing in transformed rows.
     _keeps_missing: ClassVar[bool] = True
 
     def _statistics(self, budget, table):
-        """Return the plan, by a budget of all that is fitted and the public columns."""
+        """Return the plan, from the budget of the pipeline and the public columns."""
         raise NotImplementedError
 
     def _there(self, values):
-        """Return numbers of all columns as they are mapped, float64."""
+        """Return the mapped numbers of all columns, float64."""
         raise NotImplementedError
 
     def _back(self, values):
-        """Return mapped numbers of all columns as they were, float64."""
+        """Map numbers of all columns back to their own scale, float64."""
         raise NotImplementedError
 
     @property
     def _ends(self):
-        """(float, float) : the ends of what comes out; None where there are none."""
+        """(float, float) or None : bounds on the output, if it is bounded."""
         raise NotImplementedError
 
     def __sklearn_tags__(self) -> Any:
@@ -91,7 +91,7 @@ class NumericTransformer(DPTransformer):
 
     @quietly
     def inverse_transform(self, X: Table) -> AnyArray:
-        """Return mapped rows on their own scale; what was cut off stays so.
+        """Map rows back to their own scale; clipped numbers stay clipped.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class NumericTransformer(DPTransformer):
         return self._back(values.astype(np.float64)).astype(values.dtype)
 
     def _as_mapped(self, X, width):
-        """Return what came out of `transform`, a float array of so many columns."""
+        """Check rows that `transform` returned; return a float array of `width` columns."""
         values = discreetly("X", check_array, X, dtype=FLOAT_DTYPES, copy=True,
                             ensure_all_finite="allow-nan", estimator=self)
         if values.shape[1] != width:
@@ -117,7 +117,7 @@ class NumericTransformer(DPTransformer):
         return values
 
     def _like_mapped(self, X):
-        """Return rows of zeros with the columns that come out, from public facts of X."""
+        """Return rows of zeros with the output columns, from public facts of X."""
         shape = discreetly("X", np.shape, X)
         names = list(X.columns) if is_frame(X) else list(range(*shape[1:2]))
         framed = is_frame(X) and _get_output_config("transform", self)["dense"] != "default"
@@ -126,7 +126,7 @@ class NumericTransformer(DPTransformer):
         return type(X)(zeros, columns=made) if framed else zeros
 
     def _read(self, X):
-        # A column that can only hold truths is one of 0 and 1.
+        # Boolean columns have bounds 0 and 1.
         declared = {**dict.fromkeys(truths(X), (0.0, 1.0)), **(self.columns or {})}
         table = read_table(self, X, declared)
         for column in table.columns:
@@ -165,9 +165,9 @@ class NumericTransformer(DPTransformer):
 
 
 class CenteringScaler(NumericTransformer):
-    """Numbers less a center, over a scale, cut to +-clip; either may be left out."""
+    """Base of scalers that subtract a center, divide by a scale and clip to +-clip."""
 
-    #: The attribute of the centers; None in it, or in `scale_`, where they are left out.
+    #: Name of the attribute of the centers. It, or `scale_`, is None if it is left out.
     _center_name: ClassVar[str]
 
     @property
@@ -188,7 +188,7 @@ class CenteringScaler(NumericTransformer):
 
 
 def _rounded_within(values, low, high, dtype):
-    """Return numbers cut to public ends, in a dtype whose rounding leaves them there."""
+    """Return numbers clipped to public ends, which hold after rounding to the dtype."""
     ends = np.array([low, high]).astype(dtype)
     inward = np.array([high, low], dtype)
     ends = np.where(np.abs(ends.astype(np.float64)) > np.abs([low, high]),
@@ -197,13 +197,13 @@ def _rounded_within(values, low, high, dtype):
 
 
 def float_dtype(X):
-    """Return single precision for rows in it, else double."""
+    """Return float32 for rows that are all float32, else float64."""
     dtypes = set(X.dtypes) if is_frame(X) else {getattr(X, "dtype", None)}
     return np.float32 if dtypes == {np.dtype(np.float32)} else np.float64
 
 
 def truths(X):
-    """Return the names of columns whose dtype holds truths only."""
+    """Return the names, or positions, of columns of boolean dtype."""
     if is_frame(X):
         return [name for name, dtype in zip(X.columns, X.dtypes, strict=True)
                 if getattr(dtype, "kind", "O") == "b"]

@@ -1,4 +1,4 @@
-"""Indicators of categories, with differential privacy."""
+"""One-hot encoding of categories, with differential privacy."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ __all__ = ["DPOneHotEncoder"]
 
 @documented
 class DPOneHotEncoder(TableCoder):
-    r"""Indicators of the categories of columns, declared, found under noise or hashed.
+    r"""One-hot encode categories that are declared, found under noise or hashed.
 
     A cell becomes 1 at its category and 0 elsewhere. One more feature of each column stands for
-    all that is none of its categories: rare ones, those not seen before, and what is missing. So
-    the features of a row have norm `row_norm_`, whatever the rows.
+    all other cells: rare or unseen categories, and missing values. So the features of a row have
+    norm `row_norm_`, whatever the rows.
 
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
     %(columns_words)s
-        Numbers are categories as words are.
+        Numbers are treated as categories too.
     %(max_categories)s
     n_buckets : int or None, default=None
-        Hash categories that are not declared into so many public buckets, which costs nothing.
+        Number of public buckets into which undeclared categories are hashed, which costs nothing.
         None: by the rule of `max_categories`.
     %(random_state)s %(verbose)s
 
@@ -53,7 +53,7 @@ class DPOneHotEncoder(TableCoder):
 
     See Also
     --------
-    dpsk.DPTableVectorizer : The same beside columns of numbers.
+    dpsk.DPTableVectorizer : The same, with numeric columns too.
     sklearn.preprocessing.OneHotEncoder : Without a guarantee.
 
     Notes

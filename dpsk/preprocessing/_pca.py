@@ -1,4 +1,4 @@
-"""Main directions of a table, with differential privacy."""
+"""Principal components of a table, with differential privacy."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ if TYPE_CHECKING:
 
 __all__ = ["DPPCA"]
 
-#: The bound on rows that stands where none is declared or learnt.
+#: The bound on rows if none is declared or learnt.
 _PLAIN_NORM = 1.0
-#: The share of mu^2 of a whole that is worth having: features are better than what they cost.
+#: Default share of a pipeline's mu^2; the features are worth more than that.
 _SHARE = 0.3
-#: So many directions are kept by default of any number.
+#: Number of directions that are always kept by default.
 _FEW_DIRECTIONS = 32
-#: The least variance that coordinates are divided by, over the largest, without noise.
+#: Least variance for whitening without noise, relative to the largest.
 _LEAST_VARIANCE = 1e-10
 
 
@@ -74,7 +74,7 @@ def _check_components(name, value):
 class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
     r"""Principal components of a table, with differential privacy.
 
-    Directions are the eigenvectors of the noisy second moment of rows less their noisy mean,
+    Directions are the eigenvectors of the noisy second moment of rows minus their noisy mean,
 
     .. math:: \tilde M = \frac{1}{n} \sum_i r_i r_i' + N, \qquad
               r_i = (x_i - \tilde m) \min(1, R / \|x_i - \tilde m\|)
@@ -86,41 +86,40 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
     ----------
     %(epsilon)s %(delta_gaussian)s
     n_components : "auto", None, int or float, default="auto"
-        How many directions are kept. "auto": 32, or all of fewer, and up to 64 if so many stand
-        clear of the noise: a model behind it is harmed by what is left out more than by noise.
-        None: all. A float in (0, 1): as many as explain that share of the released variance, or
-        all that noise does not hide. What follows from the released moment costs nothing.
+        Number of directions to keep. "auto": 32, or all if there are fewer, and up to 64 if that
+        many exceed the noise, because omitted directions harm a model more than noise does. None:
+        all. A float in (0, 1): as many as explain that fraction of the released variance, at most
+        those that noise does not hide. The choice has no privacy cost.
     whiten : bool, default=False
-        Whether coordinates are divided by the root of their variance, of one that noise hides by
-        that of the largest that it hides.
+        Whether coordinates are divided by their standard deviation, or by the largest that noise
+        can hide if theirs is smaller.
     center : bool, default=True
         Whether a noisy mean is subtracted, for a thirtieth up to three tenths of the budget.
-        False: rows enter about 0, as in scikit-learn's `TruncatedSVD`.
+        False: rows are not centered, as in scikit-learn's `TruncatedSVD`.
     data_norm : "auto", None or float, default="auto"
-        Rows farther than it from the released mean are brought that near, in `transform` too; for
-        the mean itself rows are scaled down to it. None: a fiftieth of the budget each, and up to
-        a tenth, goes to quantiles of the norms of rows, and of centered ones, chosen under noise;
-        a ValueError where rows are too few for that. "auto": so where rows suffice, else 1, with
-        a `dpsk.exceptions.PrivacyWarning`; inside a `DPPipeline` the bound that is known of the
-        step before, of which None learns a narrower one.
+        Bound on the distance of rows from the released mean; rows farther away are clipped to it,
+        in `transform` too. For the mean, rows are scaled down to this norm. None: quantiles of the
+        norms of rows, and of centered rows, are chosen under noise, for a fiftieth to a tenth of
+        the budget each; a ValueError if rows are too few. "auto": as None if rows suffice, else 1,
+        with a `dpsk.exceptions.PrivacyWarning`; in a `DPPipeline` the known bound of the step
+        before, while None learns a narrower one.
     %(random_state)s %(verbose)s
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components_, n_features_in_)
-        Directions of most variance first; of each the largest entry is positive.
+        Directions in order of decreasing variance. The largest entry of each is positive.
     explained_variance_ : ndarray of shape (n_components_,)
-        Mean squares of rows in these directions as far as noise lets them be told, 0 of those that
-        it hides.
+        Estimated mean squares of rows in these directions; 0 where noise hides them.
     explained_variance_ratio_ : ndarray of shape (n_components_,)
-        The same over the released variance in all directions.
+        `explained_variance_` divided by the released variance in all directions.
     mean_ : ndarray of shape (n_features_in_,)
-        The released mean; zeros without.
+        The released mean; zeros if `center` is False.
     noise_variance_ : float
         The mean of the variances in directions that are left out.
     n_components_ : int
     data_norm_ : float
-        The bound on centered rows that held, as declared or as released.
+        The bound on centered rows, as declared or as released.
     row_norm_ : float
         Bound on the l2 norm of a transformed row.
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
@@ -140,8 +139,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
     from these. The number of rows and features, names of features and all parameters are public.
     Rows that are transformed are as sensitive as before.
 
-    Rows at a narrow bound keep their direction, not their length: a learnt bound leaves more rows
-    beyond it the fewer they are, and variances are those of rows within it.
+    Rows beyond the bound keep their direction, not their length. With fewer rows, a learnt bound
+    clips more of them. Variances are those of clipped rows.
 
     References
     ----------
@@ -190,13 +189,13 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
 
     @private_fit
     def fit(self, X: Any, y: Table | None = None, groups: ArrayLike | None = None) -> Self:
-        """Release main directions under the declared budget.
+        """Release principal directions under the declared budget.
 
         Parameters
         ----------
         %(X_dense)s
         y : None
-            Not looked at.
+            Ignored.
         %(groups_table)s
 
         Returns
@@ -248,7 +247,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
 
     @quietly
     def inverse_transform(self, X: Any) -> AnyArray:
-        """Return rows of some coordinates, as far as the directions tell them.
+        """Map coordinates back to rows, up to what the directions leave out.
 
         Parameters
         ----------
@@ -306,7 +305,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         self._checked(X)
 
     def _like_most(self, X):
-        """Return rows of zeros with all columns that may come out, from public facts of X."""
+        """Return rows of zeros with all possible output columns, from public facts."""
         if _get_output_config("transform", self)["dense"] != "default":
             return None
         n_samples, width = discreetly("X", np.shape, X)
@@ -318,7 +317,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         self._centered(Budget(n_samples, 1, *self._budget(n_samples)))
 
     def _checked(self, X):
-        """Return training rows as an array; a ValueError where they have too few columns."""
+        """Return training rows as an array; refuse rows with too few columns."""
         X = check_unlabeled_rows(self, X, dtype=FLOATS)
         if isinstance(self.n_components, Integral) and self.n_components > X.shape[1]:
             raise ValueError(f"n_components={self.n_components!r}: must be at most the number of "
@@ -345,7 +344,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
                              self.components_.T.astype(np.float64), units)
 
     def _share(self, X, whole):
-        """Return the share of mu^2 that directions are worth of a whole (epsilon, delta)."""
+        """Return the default share of mu^2 in a pipeline of (epsilon, delta) `whole`."""
         self._check_params()
         return _SHARE
 
@@ -358,7 +357,7 @@ class _Found:
     ----------
     spectrum : Spectrum
     total : float
-        The noisy variance in all directions, no less than what stands out of noise.
+        Noisy variance in all directions, at least the sum of estimated variances.
     center : ndarray of shape (n_features,)
     radius : float
     """
@@ -371,7 +370,7 @@ class _Found:
 
 @dataclass(frozen=True)
 class _Directions(Composite):
-    """A second moment of rows less their mean, within bounds that are declared or learnt."""
+    """Second moment of centered rows, within bounds that are declared or learnt."""
 
     centered: Centered
 
@@ -382,7 +381,7 @@ class _Directions(Composite):
                 Share(Statistic(noisy_second_moment), 1.0 - self.centered.mean_share))
 
     def run(self, rows, session, noise_multiplier):
-        """Return what was `_Found` of rows."""
+        """Return the released statistics of rows as `_Found`."""
         centered, squares = self.parts
         row_map = RangedRows(np.zeros(rows.n_features), None, None, rows.dtype)
         row_map, mapped, radius = centered.run((rows, row_map), session, noise_multiplier)

@@ -1,4 +1,4 @@
-"""Where curves bend: points that follow from what was released of a column of numbers."""
+"""Knots and atoms of numeric columns, computed from released points and counts."""
 
 import math
 
@@ -12,16 +12,17 @@ __all__ = ["atoms_of", "edges_of", "ends_beyond", "evened"]
 
 
 def ends_beyond(points, reach):
-    """Return ends beyond the outer ones of medians of several levels."""
+    """Return the ends of a column, beyond its outermost medians of several levels."""
     (root,), every = points[0], np.concatenate(points)
     low, high = every.min(), every.max()
     return low - reach * (root - low), high + reach * (high - root)
 
 
 def evened(points, inner, bounds, reach, error):
-    """Return the hat functions of a skewed column, None of one that shows no skew.
+    """Return the basis of a skewed column on a logarithmic scale; None without skew.
 
-    Of medians of several levels, some of which are knots; `error` is that of their skew.
+    `points` are medians of several levels, of which `inner` are knots. `error` is the error of
+    their skew.
     """
     if len(points) < 2 or len(points[1]) < 2:
         return None
@@ -33,16 +34,16 @@ def evened(points, inner, bounds, reach, error):
     if bounds is not None:
         ends = np.clip(ends, *bounds)
     knots = np.unique(np.concatenate([inner, ends]))
-    # Rounded, knots that lie far closer together than the quartiles may be one.
+    # After rounding, knots that lie far closer together than the quartiles may coincide.
     apart = np.isfinite(knots).all() and (np.diff(scale(knots)) > 0.0).all()
     return LinearSplineBasis(knots, scale=scale) if apart else None
 
 
 def atoms_of(counts, n_rows, noise):
-    """Return the places of the atoms that all rows of a column stand on, as far as noise tells.
+    """Return the indices of the atoms that hold all rows of a column, up to noise.
 
-    None where they stand elsewhere as well. Those that few rows have are not seen: where there is
-    one of them at most, the column is taken for one of 0 and 1.
+    None if other numbers hold rows too. Atoms of few rows are not seen: if at most one atom is
+    seen, the column is assumed to hold 0 and 1.
     """
     own, (of_atoms, of_rest) = counts[1::2], ATOM_DEVIATIONS
     seen = own > of_atoms * noise
@@ -54,6 +55,6 @@ def atoms_of(counts, n_rows, noise):
 
 
 def edges_of(cells):
-    """Return the points at both ends of some of the ranges between public ones."""
+    """Return the public points at both ends of the given ranges between them."""
     points = range_points()
     return points[np.unique(np.clip(np.concatenate([cells - 1, cells]), 0, len(points) - 1))]

@@ -1,4 +1,4 @@
-"""Columns brought to a uniform or a normal law by private knots."""
+"""Mapping of columns to a uniform or normal distribution by private knots."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DPQuantileTransformer"]
 
-#: Normal numbers end here, where a normal law has .0013 of its own.
+#: Normal output is clipped here, beyond which a normal distribution has probability .0013.
 _REACH = 3.0
 
 
@@ -29,19 +29,18 @@ _REACH = 3.0
 class DPQuantileTransformer(NumericTransformer):
     """Map columns to a uniform or normal distribution, with differential privacy.
 
-    Knots of a column, medians of what is between others, stand for even steps from 0 to 1, and
-    numbers between two knots for what is between these in proportion. A normal law takes these
-    as its probabilities, cut to +-3. So rows that come out have norm at most `row_norm_`,
-    whatever the rows. Monotone in every number.
+    The knots of a column, found by halving intervals at medians, map to even steps from 0 to 1,
+    and numbers between two knots are interpolated. "normal" maps these probabilities to normal
+    quantiles, clipped to +-3. So transformed rows have norm at most `row_norm_`, whatever the
+    rows. The map is monotone in every number.
 
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
     n_quantiles : "auto" or int, default="auto"
-        Knots of a column: 2, 3, 5, 9 and so on, as intervals are halved. "auto": about the cube
-        root of n mu over the number of columns, mu of the whole that a model behind it costs as
-        well: inside a `DPPipeline` that is known, and by itself the transformer is taken to have
-        a tenth of the whole mu^2.
+        Number of knots per column: 2, 3, 5, 9 and so on, as intervals are halved. "auto": about
+        the cube root of n mu over the number of columns, with the mu of the whole pipeline.
+        Outside a `DPPipeline`, the transformer is assumed to have a tenth of its mu^2.
     output_distribution : {"uniform", "normal"}, default="uniform"
     %(columns_numbers)s
     %(random_state)s %(verbose)s
@@ -51,8 +50,8 @@ class DPQuantileTransformer(NumericTransformer):
     quantiles_ : dict
         The knots of every column, by name or position, increasing.
     row_norm_ : float
-        Bound on the l2 norm of a row that comes out: the root of the number of columns, 3 times
-        that of normal ones.
+        Bound on the l2 norm of a transformed row: the root of the number of columns, 3 times that
+        for "normal".
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises_numbers)s
@@ -66,13 +65,13 @@ class DPQuantileTransformer(NumericTransformer):
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-differentially private. Released: knots chosen under noise, one
-    choice a halving and column. Nothing else is kept of the rows. The number of rows, names and
+    choice per halving and column. Nothing else is kept of the rows. The number of rows, names and
     dtypes of columns and all parameters are public. Rows that are transformed are as sensitive as
     before.
 
-    A number on which many rows stand takes one knot, and the others part the rest of the rows:
-    ranks beside it are those of the rest. Ends follow from the outer medians, or are declared.
-    What is missing counts nowhere and stays missing. Shares of mu^2 are those of
+    A number that many rows share takes one knot, and the others divide the remaining rows: ranks
+    next to it are ranks among these. Ends are computed from the outer medians, or declared.
+    Missing values are not counted and stay missing. Shares of mu^2 are those of
     `DPTableVectorizer`.
 
     References
@@ -111,8 +110,8 @@ class DPQuantileTransformer(NumericTransformer):
     def _statistics(self, budget, table):
         n_knots = self.n_quantiles
         if n_knots == "auto":
-            # Ranges in the place of knots, as a plan has them where rows are few, tell no shares.
-            # Quantiles of all rows are as they are, where curves between them would be fitted.
+            # With few rows, a plan without this number would count ranges, which are no quantiles.
+            # Without noise, quantiles need no limit as curves do, which could overfit.
             signal = knot_signal(budget, len(table.columns)) if budget.is_private else math.inf
             n_knots = 2 ** knot_levels(signal) + 1
         return CodePlan.of(budget, table.columns, n_knots)
@@ -130,7 +129,7 @@ class DPQuantileTransformer(NumericTransformer):
         shares = self._between(values, lambda knots, steps, x: np.interp(x, knots, steps))
         if self.output_distribution == "uniform":
             return shares
-        # What is missing stays so in both.
+        # Both functions keep NaN.
         return ndtri(np.clip(shares, ndtr(-_REACH), ndtr(_REACH)))
 
     def _back(self, values):
@@ -138,7 +137,7 @@ class DPQuantileTransformer(NumericTransformer):
         return self._between(shares, lambda knots, steps, x: np.interp(x, steps, knots))
 
     def _between(self, values, interpolated):
-        """Return what a function of knots, of their steps and of a column makes of each."""
+        """Interpolate every column by a function of its knots, steps and values."""
         return np.column_stack([
             interpolated(knots, np.linspace(0.0, 1.0, len(knots)) if len(knots) > 1
                          else np.array([0.5]), values[:, place])

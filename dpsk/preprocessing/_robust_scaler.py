@@ -1,4 +1,4 @@
-"""Columns less their median, over their spread about it, with differential privacy."""
+"""Scaling of columns by median and spread, with differential privacy."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class DPRobustScaler(CenteringScaler):
 
     .. math:: x \mapsto \min(\max((x - c) / s, -b), b)
 
-    with c the median of a column, s the width of the interval about it that holds half of the
-    rows, and b the public `clip`. Of a symmetric column s is the distance of its quartiles, and
-    it takes fewer rows under noise. So rows that come out have norm at most `row_norm_`, whatever
-    the rows.
+    with c the median of a column, s the width of the interval centered on it that holds half of
+    the rows, and b the public `clip`. For a symmetric column, s is the interquartile range, but it
+    needs fewer rows under noise. So transformed rows have norm at most `row_norm_`, whatever the
+    rows.
 
     Parameters
     ----------
@@ -39,11 +39,11 @@ class DPRobustScaler(CenteringScaler):
     with_centering : bool, default=True
         Whether medians are subtracted.
     with_scaling : bool, default=True
-        Whether spreads are chosen and divided by.
+        Whether spreads are chosen, and numbers divided by them.
     unit_variance : bool, default=False
-        Whether scales are those at which a normal column has variance 1.
+        Whether scales are such that a normal column gets variance 1.
     clip : float, default=3.0
-        The largest size of a scaled number; larger ones count as this.
+        Scaled numbers are clipped to [-clip, clip].
     %(columns_numbers)s %(random_state)s %(verbose)s
 
     Attributes
@@ -53,31 +53,29 @@ class DPRobustScaler(CenteringScaler):
     scale_ : ndarray of shape (n_features,) or None
         Twice the median distances from the medians; 1 where that is 0, as in scikit-learn.
     row_norm_ : float
-        Bound on the l2 norm of a row that comes out: `clip` times the root of the number of
-        columns.
+        Bound on the l2 norm of a transformed row: `clip` times the root of the number of columns.
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises_numbers)s
 
     See Also
     --------
-    DPStandardScaler : By mean and standard deviation.
+    DPStandardScaler : Scales by mean and standard deviation.
     dpsk.make_dp_pipeline : One budget for this and the model behind it.
 
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-differentially private. Released: the median of a column, then
-    that of the distances from it, each by the exponential mechanism over a public grid. Nothing
-    else is kept of the rows. The number of rows, names and dtypes of columns and all parameters
-    are public. Rows that are transformed are as sensitive as before.
+    attributes are (epsilon, delta)-differentially private. Released: the median of each column,
+    then that of the distances from it, each by the exponential mechanism over a public grid.
+    Nothing else is kept of the rows. The number of rows, names and dtypes of columns and all
+    parameters are public. Rows that are transformed are as sensitive as before.
 
-    What is missing counts nowhere and stays missing. Where most rows stand on one number the
-    scale is 1, or a step of the grid; of a column without any number both are noise. In a
-    `DPPipeline` the choices take from a hundredth to a quarter of mu^2, in between so much that
-    each has an n mu of 60: ranks are then off by about a fiftieth of the rows. Where rows are too
-    few for that, a `dpsk.exceptions.PrivacyWarning` says so; centers and scales lie within bounds
-    that are declared.
+    Missing values are not counted and stay missing. If most rows share one number, the scale is
+    1, or a step of the grid. For a column without any number, both are noise. In a `DPPipeline`,
+    the choices take from a hundredth to a quarter of mu^2, within this as much as gives each an
+    n mu of 60: ranks are then off by about a fiftieth of the rows. If rows are too few for that, a
+    `dpsk.exceptions.PrivacyWarning` says so. Centers and scales lie within declared bounds.
 
     References
     ----------

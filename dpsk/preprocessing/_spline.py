@@ -1,4 +1,4 @@
-"""Hat functions of columns of numbers, with differential privacy."""
+"""Linear splines of numeric columns, with differential privacy."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = ["DPSplineTransformer"]
 
 @documented
 class DPSplineTransformer(TableCoder):
-    r"""Splines of degree 1 of columns of numbers, at private knots.
+    r"""Encode numeric columns by splines of degree 1 at private knots.
 
-    A number becomes its weights of the two nearest of some knots, one beyond the ends counts as
-    the end, and what is missing has weights 0:
+    A number becomes its weights at the two nearest knots. A number beyond the ends counts as the
+    end, and a missing value has weights 0:
 
     .. math:: x \mapsto \bigl(h_1(x), \ldots, h_K(x)\bigr), \qquad h_k \ge 0, \quad
               \sum_k h_k(x) = 1,
@@ -45,8 +45,8 @@ class DPSplineTransformer(TableCoder):
     Attributes
     ----------
     knots_ : dict
-        The knots of every column, increasing, by its name or position. Where many rows stand on
-        one number that is a knot, and there may be fewer than were asked for.
+        The increasing knots of every column, by its name or position. A number that many rows
+        share is a knot, so there may be fewer knots than requested.
     n_features_out_ : int
     row_norm_ : float
         Bound on the l2 norm of a row of features, the root of the number of columns.
@@ -56,7 +56,7 @@ class DPSplineTransformer(TableCoder):
 
     See Also
     --------
-    dpsk.DPTableVectorizer : The same beside columns of words.
+    dpsk.DPTableVectorizer : The same, with categorical columns too.
     sklearn.preprocessing.SplineTransformer : Without a guarantee.
 
     Notes

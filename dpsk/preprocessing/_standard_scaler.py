@@ -1,4 +1,4 @@
-"""Columns less their mean, over their standard deviation, with differential privacy."""
+"""Scaling of columns by mean and standard deviation, with differential privacy."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class DPStandardScaler(CenteringScaler):
     .. math:: x \mapsto \min(\max((x - m) / s, -b), b)
 
     with m the mean and s the standard deviation of a column's numbers within its range, and b the
-    public `clip`. So rows that come out have norm at most `row_norm_`, whatever the rows. Ranges
-    are declared, or learnt; then one noisy sum over all columns has counts, sums and squares, at
-    the price of the sums alone.
+    public `clip`. So transformed rows have norm at most `row_norm_`, whatever the rows. Ranges
+    are declared, or learnt. Then one noisy sum over all columns gives counts, sums and squares, at
+    the privacy cost of the sums alone.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ class DPStandardScaler(CenteringScaler):
     with_mean : bool, default=True
         Whether means are subtracted.
     with_std : bool, default=True
-        Whether standard deviations are divided by.
+        Whether numbers are divided by standard deviations.
     clip : float, default=3.0
-        The largest size of a scaled number; larger ones count as this.
+        Scaled numbers are clipped to [-clip, clip].
     %(columns_numbers)s %(random_state)s %(verbose)s
 
     Attributes
@@ -48,34 +48,33 @@ class DPStandardScaler(CenteringScaler):
     scale_, var_ : ndarray of shape (n_features,) or None
         Standard deviations, and their squares; at least what noise tells from 0.
     ranges_ : ndarray of shape (n_features, 2) or None
-        The ranges that numbers were cut to before they were summed.
+        The ranges to which numbers were clipped before they were summed.
     row_norm_ : float
-        Bound on the l2 norm of a row that comes out: `clip` times the root of the number of
-        columns.
+        Bound on the l2 norm of a transformed row: `clip` times the root of the number of columns.
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises_numbers)s
 
     See Also
     --------
-    DPRobustScaler : By median and quartiles.
+    DPRobustScaler : Scales by median and spread.
     dpsk.make_dp_pipeline : One budget for this and the model behind it.
 
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-differentially private. Released: of every column without
-    declared bounds a median, and a quantile of the distances from it, by the exponential mechanism
-    over a public grid, moved out to where a normal law has a thousandth of its rows; and noisy
-    counts, sums and sums of squares of the numbers within these ranges. Nothing else is kept of
-    the rows. The number of rows, names and dtypes of columns and all parameters are public. Rows
-    that are transformed are as sensitive as before.
+    attributes are (epsilon, delta)-differentially private. Released: for every column without
+    declared bounds, a median and a quantile of the distances from it, by the exponential mechanism
+    over a public grid, extended to where a normal distribution has a thousandth of its mass; and
+    noisy counts, sums and sums of squares of the numbers within these ranges. Nothing else is kept
+    of the rows. The number of rows, names and dtypes of columns and all parameters are public.
+    Rows that are transformed are as sensitive as before.
 
-    What is missing counts nowhere and stays missing. Where rows are few or tails heavy
-    `DPRobustScaler` has less error, as a row moves a mean by more than it moves a rank; this one
-    is for means. In a `DPPipeline` ranges take from a hundredth to .15 of mu^2, and sums from a
-    hundredth to a tenth. Where rows are too few for ranges, a `dpsk.exceptions.PrivacyWarning`
-    says so; means and scales lie within bounds that are declared.
+    Missing values are not counted and stay missing. With few rows or heavy tails `DPRobustScaler`
+    has less error, because a row moves a mean by more than it moves a rank. In a `DPPipeline`,
+    ranges take from a hundredth to .15 of mu^2, and sums from a hundredth to a tenth. If rows are
+    too few for ranges, a `dpsk.exceptions.PrivacyWarning` says so. Means and scales lie within
+    declared bounds.
 
     References
     ----------
@@ -96,7 +95,7 @@ class DPStandardScaler(CenteringScaler):
 
     _constraints: ClassVar[dict] = {**NUMBER_CONSTRAINTS, "clip": CLIP, "with_mean": check_flag,
                                     "with_std": check_flag}
-    #: As where rows are few, so that tails fit the price.
+    #: The share for few rows, so that tails suit the budget.
     _usual_share: ClassVar[float] = SPREADS[1] + MOMENTS[1]
     _center_name: ClassVar[str] = "mean_"
     _learnt: ClassVar[str] = "means and standard deviations"

@@ -20,32 +20,32 @@ from dpsk.exceptions import PrivacyWarning
 
 __all__ = ["Moments", "Quantiles", "Spreads"]
 
-#: The least variance of numbers in [-1, 1] without noise: sums are rounded.
+#: Least variance of numbers in [-1, 1] without noise, because sums are rounded.
 _LEAST_VARIANCE = 1e-12
-#: Spreads over the width of declared bounds end here.
+#: Smallest positive spread, relative to the width of declared bounds.
 _LEAST_SPREAD = 2.0**-24
-#: Half a range is so many times the absolute value of its middle at least, as doubles are finite.
+#: Least half width of a range, absolute and relative to its center, because doubles are finite.
 _LEAST_WIDTH, _LEAST_SHARE = 1e-9, 1e-8
 
 
 class _RankChoices(Mechanism):
-    """Base of choices of quantiles of columns of a table.
+    """Base of mechanisms that choose quantiles of table columns.
 
-    Subclasses have `count`, how many there are; `tail`, the share of rows beyond the outermost
-    quantile; and `_chosen`, which makes them at the price of one.
+    Subclasses define `count`, the number of choices; `tail`, the fraction of rows beyond the
+    outermost quantile; and `_chosen`, which makes all choices, given the event of one.
     """
 
-    #: Below this exponent points beyond all rows are no longer unlikely: there are many of them.
+    #: Below this exponent, points beyond all rows are likely choices, because they are many.
     least_exponent = 10.0
-    #: What is said to be declared where rows are too few.
+    #: Remedy in the warning about too few rows.
     parameter = "bounds in columns"
 
     def event(self, noise_multiplier):
-        """Return what all of them cost."""
+        """Return the event of all choices."""
         return self._choices.event(noise_multiplier)
 
     def run(self, data, session, noise_multiplier):
-        """Return the quantiles of a table and its rows, NaN of no choice."""
+        """Return the quantiles of a table, NaN where none is chosen."""
         if not self.count:
             return self._chosen(*data, None, session)
         return self._choices.run(data, session, noise_multiplier)
@@ -55,7 +55,7 @@ class _RankChoices(Mechanism):
         return Choices(self._chosen, self.count)
 
     def forewarn(self, rows, noise_multiplier):
-        """Warn where noise may well choose points beyond all rows."""
+        """Warn if noise is likely to choose points beyond all rows."""
         if not (self.count and noise_multiplier):
             return
         price = self._choices.each(noise_multiplier)
@@ -75,10 +75,10 @@ class Quantiles(_RankChoices):
     Parameters
     ----------
     columns : tuple of bool
-        Of which columns they are chosen.
+        Columns of which quantiles are chosen.
     levels : tuple of float
-        Of the quantiles, in [0, 1]. Numbers between points count as the one farther from the
-        median, so that quantiles cover the numbers that they stand for.
+        Levels of the quantiles, in [0, 1]. A number between two points counts as the one farther
+        from the median, so that quantiles enclose the numbers.
     """
 
     columns: tuple
@@ -110,9 +110,9 @@ class Spreads(_RankChoices):
     Parameters
     ----------
     columns : tuple of bool
-        Of which columns they are chosen.
+        Columns of which medians are chosen.
     level : float or None
-        Of the quantile of distances, in [1/2, 1); None: none is chosen.
+        Level of the quantile of distances, in [1/2, 1); None: no distances are chosen.
     """
 
     columns: tuple
@@ -148,10 +148,10 @@ class Moments(Composite):
     Parameters
     ----------
     ranges : Spreads
-        Of the columns without public bounds. Ranges lie about the medians, and distances are
-        moved out to where a normal law has a thousandth of its rows.
+        Spreads of the columns without public bounds. Ranges are centered on the medians, and
+        distances are extended to where a normal distribution has a thousandth of its mass.
     share_ranges : float
-        The share of mu^2 of the ranges; sums take what they leave.
+        Fraction of mu^2 for the ranges; sums take the rest.
     """
 
     ranges: Spreads
@@ -166,8 +166,8 @@ class Moments(Composite):
     def run(self, data, session, noise_multiplier):
         """Return means, standard deviations and ranges, the last of shape (n_columns, 2).
 
-        Functions of what is released. Of numbers in [-1, 1], which stand for their range, a
-        variance is at least twice the deviation of its noise, and at most 1.
+        All are post-processing. On numbers scaled from their range to [-1, 1], a variance is at
+        least twice the standard deviation of its noise, and at most 1.
         """
         (table, rows), (spreads, summed) = data, self.parts
         ranges = self._ranges(table, *spreads.run(data, session, noise_multiplier))
@@ -184,7 +184,7 @@ class Moments(Composite):
     def _ranges(self, table, centers, spreads):
         """Return the ranges of columns, declared or learnt, shape (n_columns, 2)."""
         reach = float(ndtri(TARGET_REACH) / ndtri(0.5 * (1.0 - self.ranges.level)))
-        # A column of one number, as far as noise tells, is taken for a flag.
+        # A column with spread 0 under noise is treated as one of 0 and 1.
         half = np.where(spreads == 0.0, 1.0, max(1.0, reach) * spreads)
         half = np.maximum(half, np.maximum(_LEAST_SHARE * np.abs(centers), _LEAST_WIDTH))
         ranges = np.column_stack([centers - half, centers + half])
@@ -195,7 +195,7 @@ class Moments(Composite):
 
 
 def _quantile(table, rows, place, level, event, session):
-    """Return the quantile of a column, the point farther from the median of two about it."""
+    """Return the noisy quantile of a column, rounded away from the median."""
     edges, upward = table.columns[place].edges, level >= 0.5
     given = event, session, upward
     if edges is None:
@@ -204,7 +204,7 @@ def _quantile(table, rows, place, level, event, session):
 
 
 def _spread_grid(column):
-    """Return public distances, 0 and such as double every 64 points, within declared bounds."""
+    """Return public distances: 0, and points that double every 64, within any bounds."""
     points = positive_grid()
     if column.edges is not None:
         width = column.edges[1] - column.edges[0]

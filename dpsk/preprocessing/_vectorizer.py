@@ -1,4 +1,4 @@
-"""Tables of numbers and words to rows of bounded norm, with differential privacy."""
+"""Encoding of tables as rows of bounded norm, with differential privacy."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ __all__ = ["DPTableVectorizer"]
 class DPTableVectorizer(TableCoder):
     r"""Encode a raw table as features of bounded norm, with differential privacy.
 
-    A number becomes its weights between the two nearest of some knots,
+    A number becomes its weights at the two nearest knots,
 
     .. math:: x \mapsto \bigl(h_1(x), \ldots, h_K(x)\bigr), \qquad h_k \ge 0, \quad
               \sum_k h_k(x) = 1,
 
-    in proportion to its distances from them, of a skewed column on a logarithm of shifted numbers;
-    a word an indicator of its category, and what is missing zeros. So the features of a column
+    by its distances from them, for a skewed column on a shifted logarithmic scale. A categorical
+    value becomes its indicator, and a missing number zeros. So the features of a column
     have norm at most 1, and those of a row at most `row_norm_`, whatever the rows. They are
     float32. Knots and categories are released, and nothing else is kept of the rows.
 
@@ -47,8 +47,8 @@ class DPTableVectorizer(TableCoder):
     knots_ : dict
         The knots of every column of numbers, increasing.
     scales_ : dict
-        Of every column of numbers the scale on which distances from knots are measured, a function
-        with its `inverse`; None: numbers as they are.
+        For every numeric column, the scale on which distances from knots are measured: a function
+        with an `inverse`, or None for no scale.
     categories_ : dict
         The categories of every other column, or the buckets that they are hashed into; one more
         feature stands for any other.
@@ -61,7 +61,7 @@ class DPTableVectorizer(TableCoder):
     See Also
     --------
     dpsk.make_dp_pipeline : One budget for this and the model behind it.
-    dpsk.DPAdditiveClassifier : The two in one, with pairs of columns.
+    dpsk.DPAdditiveClassifier : Encoder and model in one, with pairs of columns.
 
     Notes
     -----
@@ -118,7 +118,7 @@ class DPTableVectorizer(TableCoder):
 
     @property
     def scales_(self) -> dict[Any, ShiftedLog | None]:
-        """dict : the scale of every column of numbers, None: as they are."""
+        """dict : the scale of every column of numbers; None for no scale."""
         return self._parts("scale")
 
     @property
