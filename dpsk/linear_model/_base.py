@@ -107,7 +107,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         return check_rows(self, X, y, **self._row_checks, **self._target_checks)
 
     def _read_public_rows(self, X, y, like):
-        """Return public rows, validated as the training rows, in the dtype of `like`, or None."""
+        """Return validated public rows in the dtype of `like`, or None."""
         checked = check_public_rows(self, X, y, dtype=like.dtype, accept_sparse="csr",
                                     **self._target_checks)
         return None if checked is None else Rows(*checked)

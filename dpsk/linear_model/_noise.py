@@ -1,9 +1,9 @@
-r"""The privacy noise of coefficients, estimated by fits to synthetic data (parametric bootstrap).
+r"""The privacy noise of coefficients, by a parametric bootstrap on synthetic data.
 
 A fit that maps rows releases their second moment. Normal rows with that moment, and targets that
-the fitted model predicts for them, form a synthetic table. Private fits to it with fresh noise vary
-as private fits to the real table do, since bounds, maps, clips, steps and temperatures pass noise
-on in the same way. All fits have the same rows, so the bootstrap shows the noise alone.
+the fitted model predicts for them, form a synthetic table. Private fits to it with fresh noise
+vary as private fits to the real table do, since bounds, maps, clips, steps and temperatures pass
+noise on in the same way. All fits have the same rows, so the bootstrap shows the noise alone.
 
 Where all noise is Gaussian, a smaller table at a larger budget has the same signal ``n mu`` and
 replaces a large one.
@@ -130,7 +130,7 @@ def why_unknown(model: Any) -> str | None:
 
 def centered_over_classes(model: Any, coef: FloatArray,
                           intercept: Any) -> tuple[FloatArray, Any]:
-    """Return coefficients and intercepts, centered over classes for multinomial models.
+    """Return coefficients and intercepts, centered over classes if multinomial.
 
     A common shift of all classes changes no probability, but noise moves it.
     """
@@ -141,7 +141,7 @@ def centered_over_classes(model: Any, coef: FloatArray,
 
 
 def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] | str:
-    """Return the noise deviations of `coef_` and `intercept_` from fits to synthetic data.
+    """Return noise deviations of `coef_` and `intercept_`, by fits to synthetic data.
 
     Coefficients of multinomial models are centered over classes. If such fits would not recover
     the model's coefficients, the reason is returned instead, as a string.
@@ -185,7 +185,7 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] 
 
 
 def _share_of_rows(model, fits):
-    """Return the fraction of rows with a nonzero column that explains the score curvature.
+    """Return the fraction of nonzero entries that explains the score curvature.
 
     ``fits(share, count)`` returns a synthetic table with that fraction, and `count` replays on it.
     The mean curvature of replays must equal that of the model after a James-Stein correction for
@@ -225,7 +225,7 @@ def replays(model: Any, X: FloatArray, epsilon: float, n_draws: int, draws: Publ
 
 def sized_replays(model: Any, X: FloatArray, epsilon: float, n_draws: int,
                   draws: PublicDraws) -> tuple[float, list[Any]]:
-    """Return the scale of the model's predictions that replays need, and the replays at it.
+    """Return the scale of predictions that replays need, and the replays at it.
 
     Noise increases the variance of predictions, and shrinkage decreases it. With targets from
     predictions times this scale, about their mean, fits have the variance of the model's
@@ -258,7 +258,7 @@ def sized_replays(model: Any, X: FloatArray, epsilon: float, n_draws: int,
 
 
 def _size_of(own, tried):
-    """Return the size that has the energy `own`, by interpolation between the tried sizes.
+    """Return the size with energy `own`, interpolated between the tried sizes.
 
     Energies are nearly linear in squared sizes. Beyond the largest size the line through size 0
     and the largest one is extrapolated.
@@ -356,7 +356,7 @@ def feature_moment(model: Any) -> FloatArray:
 
 
 def without_unseen(model: Any, code: Any) -> FloatArray:
-    """Return coefficients, with those of unseen or missing categories shrunk to the mean.
+    """Return coefficients; those of unseen or missing categories shrink to the mean.
 
     The mean is that of the other categories of the column. The weight of the shrinkage is
     ``min(1, noise / share)**2``, as without such rows the coefficient is noise.
