@@ -1,4 +1,4 @@
-"""Base of the linear estimators: from rows and parameters to a Problem, and back."""
+"""Base of the linear estimators, which state a fit as a Problem and solve it."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ if TYPE_CHECKING:
 
 __all__ = ["LinearEstimator"]
 
-#: The bound on rows where none can be learnt.
+#: The bound on row norms where no bound can be learned.
 _PLAIN_NORM = 1.0
 
 
 class LinearEstimator(SummarizesCoefficients, DPEstimator):
-    """Base of estimators whose raw prediction is ``x' coef + intercept`` of a bounded row."""
+    """Base of estimators that predict ``x' coef + intercept`` for norm-bounded rows."""
 
-    #: Whether only signs and orders of scores matter, so that long rows keep theirs.
+    #: Whether only the signs and the order of scores matter, which scaling a row down preserves.
     _homogeneous: ClassVar[bool] = False
-    #: Where predictions end, over a learnt bound on rows, as beyond it none were fitted; None: no.
+    #: Multiple of a learned norm bound to which rows are scaled down in prediction; None: never.
     _reach: ClassVar[float | None] = None
-    #: Whether long rows are scaled with their targets, as they may be where a target is a score.
+    #: Whether the target of a long row is scaled down with it, as losses of residuals permit.
     _whole: ClassVar[bool] = False
-    #: Whether rows are shares of some 1, which fewer whiten; released odds of a rare class.
+    #: Whether features are parts of 1 (whitening needs fewer rows); log-odds of a rare class.
     _of_shares: bool = False
     _log_odds: float = 0.0
-    #: The radius of a set where the user gives none; None: one must be given.
+    #: Default radius of a constraint set; None: the user must give one.
     _usual_radius: ClassVar[float | None] = None
     _default_norm: ClassVar[float | str | None] = "auto"
     _row_checks: ClassVar[dict] = {"dtype": FLOATS, "accept_sparse": "csr"}
@@ -67,9 +67,9 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
 
     @classmethod
     def _offered_solvers(cls):
-        """Return the names of the solvers whose requirements can be met, an l1 ball included.
+        """Return the names of the solvers that support at least one common penalty.
 
-        And no penalty, where a set may be none.
+        These are the default penalty, an l1 ball and, where a radius has a default, no penalty.
         """
         own = cls()
         facts = {"n_samples": 1000, "model": LinearModel(3, None, True, 1.0), "delta": 1e-6,
@@ -107,7 +107,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         return check_rows(self, X, y, **self._row_checks, **self._target_checks)
 
     def _read_public_rows(self, X, y, like):
-        """Return public rows, validated as the training rows, in the dtype of `like`, or None."""
+        """Return validated public rows in the dtype of `like`, or None."""
         checked = check_public_rows(self, X, y, dtype=like.dtype, accept_sparse="csr",
                                     **self._target_checks)
         return None if checked is None else Rows(*checked)
@@ -120,15 +120,15 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
                        stages=(), enforced=(), public=(), released=()):
         """Fit on validated rows with encoded targets; set `preconditioner_`.
 
-        Weights may exceed their bound only with `free_weights`, and are lowered to it where the
-        guarantee of the solver rests on it.
+        Weights may exceed their bound only with `free_weights`. They are lowered to the bound if
+        the guarantee of the solver rests on it.
 
         Returns
         -------
         coef : ndarray of shape (n_features,) or (n_features, n_outputs), dtype of the rows
         intercept : scalar or ndarray of shape (n_outputs,), dtype of the rows
         rest : ndarray of float64
-            What a saddle loss adds: its extra numbers, then the dual ones.
+            Further parameters of a saddle loss: its extra primal ones, then the dual ones.
         """
         n_samples, weight_bound = rows.n_units, rows.weight_bound
         epsilon, delta = self._budget(n_samples)
@@ -174,7 +174,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
             released=["coef_", "intercept_", *released,
                       *([] if stage is None else ["preconditioner_scales_"])])
         if constraint is not None:
-            # Rounding of large coefficients of mapped rows is more than a small set.
+            # Rounding errors of large coefficients may leave a small set.
             features = model.n_features
             theta[:features] = constraint.prox(theta[:features], 1.0)
         self.preconditioner_ = None if stage is None else stage.value
@@ -204,19 +204,19 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
             return "exact"
         name = self._auto_solver(facts)
         if facts.delta > 0 and not self._takes_given(name) and "gd" in self._solvers:
-            # What it would stand for may follow from columns that nobody knows beforehand.
+            # The chosen solver lacks a given parameter, which cannot be checked before the fit.
             name = "gd"
         if facts.grouped and not self._build_solver(name).takes_groups:
             name = "gd"
         if not self._build_solver(name).takes_unit and self._would_learn(facts):
-            # Its price would rest on a penalty in no unit of the rows that is known.
+            # Its privacy cost depends on the penalty, whose unit is not known before the fit.
             name = "gd"
         return name
 
     def _check_solver(self, n_samples, loss):
-        """Raise a ValueError where a fit to n rows would for its solver, whatever the columns.
+        """Raise the ValueError that a fit to n rows would raise for its solver.
 
-        Requirements of columns, such as how many there may be, are left to the fit.
+        Requirements on features, such as their number, are left to the fit.
         """
         if self.solver == "auto":
             return
@@ -228,15 +228,15 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
 
     @property
     def _auto_is_gaussian(self):
-        """bool : beside a penalty, or in an l1 ball, other solvers compete."""
+        """bool : whether "auto" takes only Gaussian solvers: no penalty and no l1 ball."""
         return self.penalty != "l1_ball" and (self.penalty in CONSTRAINTS or self.alpha == 0)
 
     def _penalty_and_set(self, problem):
-        """Return what makes the solver's penalty, and a set that coefficients end in, or None."""
+        """Return the factory of the solver's penalty, and a set to project onto, or None."""
         return self._penalty, None
 
     def _radius_facts(self, problem):
-        """Return what the certificate says of a radius that was not given, beside a set."""
+        """Return the public facts about a default radius, none where a radius was given."""
         if self.radius is not None or self.penalty not in CONSTRAINTS:
             return []
         inside = isinstance(problem.penalty, ConstraintSet)
@@ -251,14 +251,14 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         return [Shrinkage(row_stage)] if self._draws_in(row_stage) else []
 
     def _draws_in(self, row_stage):
-        """Return whether what noise explains is left out: scores of shares lost by it."""
+        """Return whether to shrink coefficients; it harms classifiers on shares."""
         return type(row_stage) is Whitening and not (self._of_shares and self._homogeneous)
 
     def _learns_norm(self, problem, solver, rows):
-        """Return whether the bound on rows is learnt, from public facts; a warning if it cannot.
+        """Return whether the bound on row norms is learned; warn if it cannot be.
 
-        Not beside a penalty whose size the price of a solver rests on: that is then known in no
-        unit of the rows before they are looked at.
+        The decision uses public facts only. The bound is not learned where the privacy cost of
+        the solver depends on the penalty, whose unit would then be unknown.
         """
         if self._norm_is_known(problem):
             return False
@@ -279,34 +279,34 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         return can_learn("data_norm", self.data_norm, _PLAIN_NORM, rule, **words)
 
     def _norm_is_known(self, problem):
-        """Return whether the bound on rows is declared, or none is needed."""
+        """Return whether the bound on row norms is declared, or none is needed."""
         return self.data_norm not in ("auto", None) or not problem.is_private
 
     def _is_bound_elsewhere(self, problem, solver):
-        """Return whether something else is in a unit of the rows that must be declared."""
+        """Return whether another parameter in units of the rows rules out learning."""
         return self.data_norm_inf is not None or (
             _is_penalized(problem) and not solver.takes_unit)
 
     def _needs_length(self, problem, solver, rows):
-        """Return whether a constant is fitted where rows are too few to learn their bound from.
+        """Return whether to fit only a constant if rows are too few to learn a bound.
 
-        A score keeps its sign whatever the length of rows; a prediction of targets does not. No
-        coefficients at all are in every set but a simplex.
+        Scaling a row keeps the sign of a score but changes a predicted target. Zero coefficients
+        lie in every constraint set except a simplex.
         """
         return (not self._homogeneous and bool(self.fit_intercept) and rows.groups is None
                 and self.penalty != "simplex"
                 and rows.holdout is None and not self._is_bound_elsewhere(problem, solver))
 
     def _carries_no_slope(self, problem):
-        """Return whether rows as they are are too few for more than a constant, with a warning.
+        """Return whether rows that are not whitened suffice for a constant only, and warn.
 
-        Only where the user leaves it to the estimator how they are fitted.
+        This holds only with ``solver="auto"`` and ``precondition="auto"``.
         """
         if not (self.solver == "auto" == self.precondition and self.fit_intercept
                 and NoFeatures.worthwhile(problem, self._of_shares)):
             return False
         times = loss_defaults(problem.loss).slopes_signal / (problem.n_samples * problem.mu)
-        # Models of shares have no such parameter.
+        # Models whose features are shares have no parameter `precondition`.
         instead = "" if self._of_shares else (
             "; precondition=False fits coefficients all the same")
         warn(
@@ -317,7 +317,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         return True
 
     def _would_learn(self, problem):
-        """Return whether another solver is worth taking for a bound that is learnt."""
+        """Return whether to change the solver so that the norm bound can be learned."""
         if self.data_norm not in ("auto", None) or self.data_norm_inf is not None:
             return False
         if not problem.is_private or problem.delta == 0 or not _is_penalized(problem) or (
@@ -334,7 +334,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         return auto_solver(problem)
 
     def _solver_of_constant(self, name, problem, rows):
-        """Return the name of the solver where a constant is all that is fitted."""
+        """Return the name of the solver for a fit of the constant alone."""
         return name
 
     def _penalty(self, unpenalized):
@@ -343,9 +343,9 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
                                        radius=radius, unpenalized=unpenalized)
 
     def _row_stage(self, dtype, problem, solver):
-        """Return what maps the rows in this fit, decided from public facts, or None."""
+        """Return the stage that maps the rows in this fit, from public facts, or None."""
         wanted = self.precondition
-        # Without a budget nothing is released of the rows, and none of them is mapped.
+        # With epsilon=inf no moment is released, so rows are not mapped.
         if not (wanted and problem.is_private):
             return None
         stage = ROW_STAGES.get(wanted, Whitening)
@@ -363,11 +363,11 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         return stage(problem.model, dtype, solver.takes_unit)
 
     def _row_model(self, rows, n_outputs):
-        """Return how rows enter; a bound that is learnt, or falls back, is 1."""
+        """Return the model of the rows; a learned or fallback norm bound is 1."""
         bound = None if self.data_norm_inf is None else float(self.data_norm_inf)
         norm = self.data_norm
         if norm in ("auto", None):
-            # Without a budget no bound is needed, and none cuts rows.
+            # With epsilon=inf no bound is needed, so the bound exceeds every row's norm.
             norm = _PLAIN_NORM
             if self.epsilon == np.inf:
                 norm = max(norm, 1.001 * longest(rows))
@@ -375,7 +375,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
                            bound, homogeneous=self._homogeneous, whole=self._whole)
 
     def _row_bounds(self, norm, learns, more_words):
-        """Yield what is enforced on every row of features, beside a norm that is learnt."""
+        """Yield the bounds enforced on every row of features, except a learned norm."""
         more = ", then a constant 1 is appended" if self.fit_intercept else ""
         if not learns:
             yield Enforced("data_norm", norm, norm_origin(self), "l2 norm of one row of features; "

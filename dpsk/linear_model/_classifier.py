@@ -31,7 +31,7 @@ __all__ = ["LinearClassifier"]
 
 @documented
 class LinearClassifier(LinearScorer):
-    """Base of classifiers whose loss is one of two classes, and of several where there is one."""
+    """Base of classifiers with a loss for two classes and one for several."""
 
     _takes_several = True
 
@@ -48,11 +48,11 @@ class LinearClassifier(LinearScorer):
     def _penalty_and_set(self, problem):
         if problem.is_private or self.alpha or (self.solver, self.penalty) != ("auto", "l2"):
             return super()._penalty_and_set(problem)
-        # Rows that a line divides have no minimizer.
+        # Linearly separable rows have no minimizer.
         return partial(ElasticNet, noiseless_penalty(problem.n_samples), 0.0), None
 
     def _check_fit(self, n_samples, y):
-        """Raise a ValueError where a fit to n rows with such labels would, whatever the rows."""
+        """Raise the ValueError that a fit to any n rows with these labels would raise."""
         classes, _ = encode_labels(y, self.classes, type(self).__name__)
         several = len(classes) > 2
         self._check_solver(n_samples, self._several_loss(len(classes)) if several
@@ -65,7 +65,7 @@ class LinearClassifier(LinearScorer):
     @staticmethod
     @abstractmethod
     def _binary_targets(codes):
-        """Return the targets of that loss from 0 and 1."""
+        """Return the targets of the binary loss from the codes 0 and 1."""
 
     @abstractmethod
     def _several_loss(self, n_classes):
@@ -99,7 +99,7 @@ class LinearClassifier(LinearScorer):
             loss, n_outputs, targets = self._binary_loss(), None, self._binary_targets
         else:
             loss, n_outputs, targets = self._several_loss(len(classes)), len(classes), np.asarray
-        # Beside sparse rows eight bytes a label would count.
+        # With sparse rows, labels of eight bytes would take much of the memory.
         rows = rows.with_targets(partial(_encoded, targets, np.min_scalar_type(-len(classes))))
         balance = [ClassBalance(len(classes))] if self._is_balanced() else []
         coef, intercept = self._fit_linear(rows, loss, n_outputs, target_stages=balance,
@@ -112,5 +112,5 @@ class LinearClassifier(LinearScorer):
 
 
 def _encoded(targets, dtype, codes):
-    """Return what a loss takes for indices of classes."""
+    """Return the targets of a loss from class indices."""
     return targets(codes).astype(dtype)

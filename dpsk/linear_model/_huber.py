@@ -33,10 +33,10 @@ class DPHuberRegressor(LinearRegressor):
     ----------
     %(epsilon)s %(delta)s %(target_bounds)s
     threshold : float, default=0.3
-        Where the loss turns linear, as a share of half the width of `target_bounds_`: where
-        bounds are learnt it follows the targets.
+        Residual at which the loss turns linear, as a fraction of half the width of
+        `target_bounds_`. With learned bounds it follows the targets.
     %(alpha)s
-        It is on the scale of targets mapped to [-1, 1].
+        The penalty is on the scale of targets mapped to [-1, 1].
     %(penalty)s %(l1_ratio)s %(radius)s %(solver_margin)s %(precondition)s %(max_iter)s
         ``clip_norm=inf`` clips nothing, as the loss itself bounds the gradient.
     %(regressor)s

@@ -27,24 +27,22 @@ class DPLasso(LeastSquares):
     under noise, with rows scaled to `data_norm` and their entries clipped to `data_norm_inf`:
     the lasso in its constrained form. Solvers "gd" and "sgd" leave the intercept b free.
 
-    Where no `radius` is given there is no ball, for at most 2000 features and delta > 0: the
-    noise in coefficients is known, and those of few columns that stand out of it are kept, where
-    few do. With a `radius` that fit is brought into the ball, where rows are enough to be whitened
-    (see `precondition`): the nearest point is taken by the released covariance. Neither costs
-    anything beside the fit.
+    Without a `radius`, for at most 2000 features and delta > 0, there is no ball. The noise in
+    coefficients is known, and where few features stand out of it only these are kept. With a
+    `radius`, and enough rows to whiten them (see `precondition`), that fit is projected onto the
+    ball in the metric of the released covariance. Neither step has a privacy cost of its own.
 
     Parameters
     ----------
     %(epsilon)s %(delta)s
-        "frank_wolfe" alone offers it here.
+        Only "frank_wolfe" supports it here.
     %(target_bounds)s %(radius)s
-        For the l1 ball, that of the norm of coefficients and intercept on the scale of targets
-        mapped to [-1, 1]. None: no ball, or one of radius 1 where there must be one: with more
-        than 2000 features, ``delta=0``, a solver that moves inside a set, or rows so few that
-        they carry no slope and no constant is fitted in its place. Of other sets it is 1. The
-        certificate says which.
+        The l1 ball bounds the norm of coefficients and intercept on the scale of targets mapped
+        to [-1, 1]. None: no ball, or radius 1 where a ball is needed: with more than 2000
+        features, ``delta=0``, a solver that moves inside a set, or too few rows for slopes where
+        no constant is fitted instead. Other sets have radius 1. The certificate says which.
     %(alpha)s
-        Only penalties that are no sets have it.
+        Used only by penalties that are not constraint sets.
     %(penalty)s
         The l1 ball makes it the lasso. "l1" adds `alpha` times the norm instead.
     %(l1_ratio)s
@@ -54,16 +52,16 @@ class DPLasso(LeastSquares):
 
     See Also
     --------
-    DPRidge : Where most columns matter.
+    DPRidge : For data in which most features matter.
     sklearn.linear_model.Lasso : Without privacy, the penalized form.
 
     Notes
     -----
     %(regressor_notes)s
 
-    The intercept enters as a coordinate of 1, so it stands in the way of a `data_norm_inf` below
-    1: the solvers inside the ball then know no better bound than 1. Where targets are centered
-    between their bounds, ``fit_intercept=False`` is better.
+    The intercept enters as a coordinate of 1, so solvers inside the ball cannot use a
+    `data_norm_inf` below 1. Where targets are centered between their bounds,
+    ``fit_intercept=False`` is better.
 
     References
     ----------

@@ -34,9 +34,9 @@ class LeastSquares(LinearRegressor):
             return self._penalty, None
         free = replace(problem, penalty=NO_PENALTY(0))
         if self.radius is None and self._needs_no_set(free):
-            # Of which columns matter, noise that is known says more than a radius that is not.
+            # The known noise selects the relevant features better than an arbitrary radius would.
             return NO_PENALTY, None
-        # Whitened rows need less noise, and what the set leaves out is left out afterwards.
+        # Whitened rows need less noise; the coefficients are projected onto the set afterwards.
         if self.solver == "auto" == self.precondition and problem.is_private and (
                 Whitening.worthwhile(free)):
             return NO_PENALTY, problem.penalty
@@ -45,7 +45,7 @@ class LeastSquares(LinearRegressor):
     def _needs_no_set(self, free):
         """Return whether coefficients stay small without a set, from public facts.
 
-        `free` is the problem without one.
+        `free` is the problem without a set.
         """
         if self.solver != "auto":
             solver = self._build_solver(self.solver)
@@ -62,7 +62,7 @@ class LeastSquares(LinearRegressor):
 
     @property
     def _auto_is_gaussian(self):
-        """bool : only an l1 ball has a solver of another kind."""
+        """bool : whether "auto" takes only Gaussian solvers; not in an l1 ball."""
         return self.penalty != "l1_ball"
 
     def _auto_solver(self, problem):
@@ -70,18 +70,18 @@ class LeastSquares(LinearRegressor):
             return solver_in_set(problem)
         if problem.delta == 0:
             return "objective_perturbation"
-        # Beyond that many columns the moments cost more than a descent.
+        # With more features the noise on the moments costs more than gradient descent.
         narrow = (problem.model.n_features <= MOST_COLUMNS and problem.penalty.is_smooth
                   and self.penalty not in CONSTRAINTS)
-        # Residuals are shorter than targets, so that their products need less noise; steps need
-        # rows that carry a slope.
+        # Descent clips residuals, which are smaller than targets, so its sums need less noise; it
+        # needs enough rows to estimate slopes.
         descends = carries_slopes(problem) or (
             self.precondition is not False and Whitening.worthwhile(problem))
         return "sufficient_statistics" if narrow and not descends else "gd"
 
     def _solver_of_constant(self, name, problem, rows):
-        # Steps whose clip is narrow come to a median, under noise that follows the spread of
-        # targets. Moments do not know the sum of weights.
+        # With a narrow clip descent converges to a median, with noise proportional to the spread
+        # of targets. Moments do not include the sum of weights.
         if self.solver != "auto" or problem.delta == 0 or not problem.penalty.is_smooth:
             return name
         moments = "sufficient_statistics"
@@ -103,8 +103,8 @@ class DPLinearRegression(LeastSquares):
     See Also
     --------
     DPRidge : With a penalty by default.
-    DPHuberRegressor : Less drawn by outliers.
-    sklearn.linear_model.LinearRegression : What it tends to as epsilon grows.
+    DPHuberRegressor : Less sensitive to outliers.
+    sklearn.linear_model.LinearRegression : The limit as epsilon grows.
 
     Notes
     -----
@@ -127,7 +127,7 @@ class DPRidge(LeastSquares):
 
     Targets are clipped to public bounds and mapped to [-1, 1]; on that scale it minimizes half
     the mean squared residual plus ``(alpha / 2) ||w||^2`` over rows scaled to `data_norm`, under
-    noise. Mind that `alpha` stands beside the **mean**: scikit-learn's Ridge has the sum there.
+    noise. `alpha` is relative to the **mean** squared residual; scikit-learn's Ridge has the sum.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class DPRidge(LeastSquares):
     --------
     DPLinearRegression : Without a penalty by default.
     DPLasso : Under a bound on the l1 norm.
-    sklearn.linear_model.Ridge : What it tends to as epsilon grows.
+    sklearn.linear_model.Ridge : The limit as epsilon grows.
 
     Notes
     -----

@@ -35,7 +35,7 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
     Parameters
     ----------
     %(epsilon)s %(delta)s %(alpha)s
-        With ``epsilon=inf`` and ``penalty="l2"`` 0 stands for 1 / n, scikit-learn's ``C=1``.
+        With ``epsilon=inf`` and ``penalty="l2"``, 0 means 1 / n, which is scikit-learn's ``C=1``.
     %(penalty)s %(l1_ratio)s %(radius)s
     %(solver_margin)s %(precondition_scores)s
     temperature : {"auto", True, False}, default="auto"

@@ -1,12 +1,12 @@
-r"""The noise of coefficients, by fits to rows that are drawn by what a fit has released.
+r"""The privacy noise of coefficients, by a parametric bootstrap on synthetic data.
 
-A fit that maps rows releases their second moment. Normal rows of that moment, with targets that
-the fitted model predicts for them, are a table that is no data; fits to it with fresh noise vary
-as fits to the real one do, in whatever way bounds, maps, clips, steps and temperatures carry
-noise. This is the parametric bootstrap, of the noise alone: all fits have the same rows.
+A fit that maps rows releases their second moment. Normal rows with that moment, and targets that
+the fitted model predicts for them, form a synthetic table. Private fits to it with fresh noise
+vary as private fits to the real table do, since bounds, maps, clips, steps and temperatures pass
+noise on in the same way. All fits have the same rows, so the bootstrap shows the noise alone.
 
-Where all noise is Gaussian a smaller table at a larger budget has the same signal ``n mu``, and
-stands for a large one.
+Where all noise is Gaussian, a smaller table at a larger budget has the same signal ``n mu`` and
+replaces a large one.
 
 References
 ----------
@@ -53,36 +53,37 @@ if TYPE_CHECKING:
 __all__ = ["NoiseFacts", "centered_over_classes", "feature_moment", "noise_by_replays", "replays",
            "sized_replays", "stand_in", "why_replays_differ", "why_unknown", "without_unseen"]
 
-#: A table that stands for a larger one has so many rows, and so many for each column.
+#: Least number of rows of a table that replaces a larger one, in all and for each column.
 _FEWEST_ROWS, _ROWS_A_COLUMN = 5000, 50
-#: Fits by which the size of predictions is found, the most that it is, and what is as good as 1.
+#: Fits per tried size of predictions, the largest size, and the accepted distance from a size.
 _PILOTS, _MOST_SIZE, _NEAR = 6, 2.0, 0.1
-#: Shares of rows in which a column is not 0, and the curvature of scores over its deviation by
-#: which it is less than that of normal rows, from where on rows are drawn so; tables, of two fits
-#: each, that it is found by.
+#: Candidate fractions of rows in which a column is nonzero; how many standard deviations the
+#: curvature of scores must be below that of normal rows to use them; and the number of tables,
+#: of two fits each, that estimate the curvature.
 _SHARES, _FALL, _TABLES = (0.5, 0.25, 0.12, 0.06), 2.0, 8
-#: The share of the coefficients that fits to rows drawn by them find again at least.
+#: Least fraction of the model's coefficients that fits to its synthetic data must recover.
 _LEAST_FOUND = 0.5
 
 
 class NoiseFacts(NamedTuple):
-    """Public facts of a fit, beside its released attributes, to fit alike again.
+    """Public facts of a fit that are needed, with its attributes, to repeat it.
 
     Attributes
     ----------
     n_units : int
         The public number of rows, or of groups.
     solver : str
-        As it was chosen.
+        Name of the solver used, with "auto" resolved.
     epsilon, delta : float
     is_gaussian : bool
-        Whether all of its noise is Gaussian.
+        Whether all noise of the solver is Gaussian.
     is_weighted : bool
-        Whether rows had weights, beside those of classes.
+        Whether rows had weights other than class weights.
     is_grouped : bool
         Whether groups of rows are protected.
     square_std, mean_std : float or None
-        Of the noise on a mean square and on a mean, of rows in the unit of their bound.
+        Standard deviations of the noise on a mean square and on a mean of rows, which are
+        divided by their bound.
     """
 
     n_units: int
@@ -97,7 +98,7 @@ class NoiseFacts(NamedTuple):
 
     @classmethod
     def of(cls, problem: Any, name: str, solver: Any, stage: Any, is_weighted: bool) -> Any:
-        """Return those of a fit by a solver of some name, after a stage or None."""
+        """Return the facts of a fit by the solver `name`, after a row stage or None."""
         stds = getattr(stage, "noise_stds", None) or (None, None)
         return cls(problem.n_samples, name, problem.epsilon, problem.delta, solver.is_gaussian,
                    is_weighted, problem.grouped, *stds)
@@ -129,9 +130,9 @@ def why_unknown(model: Any) -> str | None:
 
 def centered_over_classes(model: Any, coef: FloatArray,
                           intercept: Any) -> tuple[FloatArray, Any]:
-    """Return coefficients and intercepts less their means over classes, where these are free.
+    """Return coefficients and intercepts, centered over classes if multinomial.
 
-    A shift of all classes of a multinomial model changes no probability, and noise moves it.
+    A common shift of all classes changes no probability, but noise moves it.
     """
     n_classes = len(getattr(model, "classes_", ()))
     if n_classes < 3 or not isinstance(model._several_loss(n_classes), Multinomial):
@@ -140,13 +141,13 @@ def centered_over_classes(model: Any, coef: FloatArray,
 
 
 def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] | str:
-    """Return standard deviations of `coef_` and `intercept_` over fits to one synthetic table.
+    """Return noise deviations of `coef_` and `intercept_`, by fits to synthetic data.
 
-    Those of multinomial models are centered over classes. Or why they are not those of the
-    model's fit: it would not find its coefficients again.
+    Coefficients of multinomial models are centered over classes. If such fits would not recover
+    the model's coefficients, the reason is returned instead, as a string.
 
-    NaN for coefficients of which noise hides a part: they follow the noise of the map. Nothing is
-    charged, as no row of data is read.
+    A coefficient is NaN if noise hides part of it, since it then follows the noise of the row map.
+    No row of data is read, so nothing is charged.
     """
     facts, draws = model._noise_facts, PublicDraws(None)
     n_rows, epsilon = stand_in(facts, model.n_features_in_)
@@ -157,12 +158,12 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] 
     partial = partial_categories(model, whole)
     moment, are_unsure = with_rests(model, moment, partial)
     categories += partial
-    # Least squares and their like clip few rows for the length that a map gave them.
+    # Clipping affects few rows in regression, so unsure lengths matter for classifiers only.
     unclear = (hidden > MOST_HIDDEN) | (are_unsure & is_classifier(model))
-    # An intercept makes up for what hidden directions predict.
+    # The intercept compensates for predictions along hidden directions.
     if unclear[:model.n_features_in_].all():
         return "noise hides which combinations of features vary; more rows or epsilon would help."
-    # Groups have steps and bounds of their own; of one row each they do here.
+    # Grouped fits take other steps and bounds, so here every row is a group of its own.
     known = {"groups": np.arange(n_rows)} if facts.is_grouped else {}
 
     def fits(share, count):
@@ -184,11 +185,11 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] 
 
 
 def _share_of_rows(model, fits):
-    """Return the share of rows in which columns are not 0 that explains a fit's curvature.
+    """Return the fraction of nonzero entries that explains the score curvature.
 
-    `fits` returns a table of such a share, and so many replays to it. As in `sized_replays` the
-    mean of replays is to be that of the model, of which noise is left out (James, Stein). None
-    where no share explains it.
+    ``fits(share, count)`` returns a synthetic table with that fraction, and `count` replays on it.
+    The mean curvature of replays must equal that of the model after a James-Stein correction for
+    noise. Returns None if no fraction explains the curvature.
     """
     own, before, wanted = getattr(model, "score_curvature_", None), None, None
     for share in (1.0, *_SHARES) if own is not None else ():
@@ -198,7 +199,7 @@ def _share_of_rows(model, fits):
             break
         after = told.mean()
         if before is None:
-            # Noise differs between fits to one table, labels between tables.
+            # Fits to one table differ by noise only, tables also by their labels.
             variance = 0.5 * np.square(told[:, 0] - told[:, 1]).mean()
             variance += told.mean(axis=1).var(ddof=1) / _TABLES
             fall = after - own
@@ -214,9 +215,9 @@ def _share_of_rows(model, fits):
 
 def replays(model: Any, X: FloatArray, epsilon: float, n_draws: int, draws: PublicDraws,
             **fit_params: Any) -> Iterator[Any]:
-    """Return fits like that of a model, one by one with fresh noise, to synthetic rows.
+    """Yield fits of a clone of a model to synthetic rows, each with fresh noise.
 
-    Their targets are those that the model predicts. Nothing is charged, as no row of data is read.
+    Targets follow the model's predictions. No row of data is read, so nothing is charged.
     """
     y = without_warnings(synthetic_targets, model, X, draws, 1.0)
     return _fits(model, X, y, epsilon, n_draws, fit_params)
@@ -224,11 +225,12 @@ def replays(model: Any, X: FloatArray, epsilon: float, n_draws: int, draws: Publ
 
 def sized_replays(model: Any, X: FloatArray, epsilon: float, n_draws: int,
                   draws: PublicDraws) -> tuple[float, list[Any]]:
-    """Return how far predictions are from their mean over those of a model, and `replays` to them.
+    """Return the scale of predictions that replays need, and the replays at it.
 
-    Noise lengthens what a fit predicts, and shrinkage shortens it: at this size fits predict as
-    much as the model, on average (indirect inference). It is 0 where a fit to targets without any
-    signal predicts as much: the noise is then that of such fits.
+    Noise increases the variance of predictions, and shrinkage decreases it. With targets from
+    predictions times this scale, about their mean, fits have the variance of the model's
+    predictions on average (indirect inference). The scale is 0 if fits to targets without signal
+    reach that variance.
     """
     covariance = np.atleast_2d(np.cov(X, rowvar=False))
     own, tried = _energy(model.coef_, covariance), {}
@@ -244,7 +246,7 @@ def sized_replays(model: Any, X: FloatArray, epsilon: float, n_draws: int,
         try_size(1.0)
         size = _size_of(own, tried)
         if min(abs(at - size) for at in tried) > _NEAR:
-            # Shrinkage bends what energies are of sizes: once more at what two of them tell.
+            # With shrinkage energies are not quadratic in sizes, so the estimate is refined once.
             try_size(size)
             size = _size_of(own, tried)
     near = min(tried, key=lambda at: abs(at - size))
@@ -256,9 +258,10 @@ def sized_replays(model: Any, X: FloatArray, epsilon: float, n_draws: int,
 
 
 def _size_of(own, tried):
-    """Return the size of an energy, between two of those that were tried, or beyond them all.
+    """Return the size with energy `own`, interpolated between the tried sizes.
 
-    Between two sizes energies grow with their square, nearly; beyond them as from 0 to the last.
+    Energies are nearly linear in squared sizes. Beyond the largest size the line through size 0
+    and the largest one is extrapolated.
     """
     sizes = sorted(tried)
     means = np.maximum.accumulate([np.mean(tried[size][0]) for size in sizes])
@@ -271,7 +274,7 @@ def _size_of(own, tried):
 
 
 def _fits(model, X, y, epsilon, n_draws, fit_params=MappingProxyType({})):
-    """Yield fits like that of a model to synthetic rows and targets."""
+    """Yield fits of clones of a model to synthetic rows and targets."""
     for _ in range(n_draws):
         replay = without_callbacks(clone(model)).set_params(
             solver=model._noise_facts.solver, epsilon=epsilon, delta=model._noise_facts.delta,
@@ -284,10 +287,10 @@ def _fits(model, X, y, epsilon, n_draws, fit_params=MappingProxyType({})):
 
 def why_replays_differ(model: Any, X: FloatArray, coefs: list[Any],
                         size: float | None = None) -> str | None:
-    """Return why fits are not like that of the model they should find, or None.
+    """Return why replays do not recover the model's coefficients, or None.
 
-    By what coefficients predict on synthetic rows, about its mean. Where predictions had the size
-    at which fits predict as much, noise may be most of it, or all.
+    Coefficients are compared by their predictions on synthetic rows, about the mean. If the
+    predictions were scaled to a `size`, noise may explain most or all of them.
     """
     if size == 0.0:
         return None
@@ -298,7 +301,7 @@ def why_replays_differ(model: Any, X: FloatArray, coefs: list[Any],
     noise = sum(_energy(each, covariance) for each in fits - mean) / (len(fits) - 1)
     least = _LEAST_FOUND
     if size is not None:
-        # Shrinkage leaves out the share of noise.
+        # Shrinkage removes the part of the predictions that noise explains.
         least *= size * max(1.0 - noise / energy, 0.0)
     elif not noise < energy:
         return "noise explains all that the coefficients predict; more rows or epsilon would help."
@@ -309,20 +312,20 @@ def why_replays_differ(model: Any, X: FloatArray, coefs: list[Any],
 
 
 def _centered(coef):
-    """Return coefficients, (n_outputs, n_features), without a shift of all classes."""
+    """Return coefficients of shape (n_outputs, n_features), centered over classes."""
     coef = np.atleast_2d(coef).astype(np.float64)
     return coef - coef.mean(axis=0) if len(coef) > 1 else coef
 
 
 def _energy(coef, covariance):
-    """Return the mean square of what coefficients predict about its mean."""
+    """Return the variance of the predictions of coefficients, summed over outputs."""
     coef = _centered(coef)
     return float((coef @ covariance * coef).sum())
 
 
 def stand_in(facts: NoiseFacts, n_features: int,
              fewest: int = _FEWEST_ROWS) -> tuple[int, float]:
-    """Return the number of rows of a synthetic table, and the budget of fits to it."""
+    """Return the number of rows of a synthetic table, and epsilon for fits to it."""
     fewer = max(fewest, _ROWS_A_COLUMN * (n_features + 1))
     if not facts.is_gaussian or fewer >= facts.n_units:
         return facts.n_units, facts.epsilon
@@ -332,10 +335,10 @@ def stand_in(facts: NoiseFacts, n_features: int,
 
 @contextmanager
 def _paid_beforehand(replay: Any) -> Iterator[None]:
-    """Charge no open budget for one fit of this object, and all of them for any other fit.
+    """Exempt one fit of this object from all open budgets; charge other fits as usual.
 
-    The payment is the object's, not the thread's: what a signal, a finalizer or a parameter with
-    code of its own fits meanwhile is charged as ever.
+    The exemption belongs to the object, not to the thread. A fit started meanwhile by a signal
+    handler, a finalizer or a parameter with its own code is charged.
     """
     prepaid = Prepaid("the noise of a model", frozenset(), is_free=True)
     replay._carried = Carried(prepaid=prepaid)
@@ -353,9 +356,10 @@ def feature_moment(model: Any) -> FloatArray:
 
 
 def without_unseen(model: Any, code: Any) -> FloatArray:
-    """Return coefficients, of new or missing categories drawn to the mean of the others.
+    """Return coefficients; those of unseen or missing categories shrink to the mean.
 
-    Where no row has one it is noise; Stein's positive part for the released share of rows stays.
+    The mean is that of the other categories of the column. The weight of the shrinkage is
+    ``min(1, noise / share)**2``, as without such rows the coefficient is noise.
     """
     coef = np.array(model.coef_)
     if None in (model.preconditioner_scales_, model._noise_facts.mean_std):

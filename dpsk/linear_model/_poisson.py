@@ -25,15 +25,15 @@ __all__ = ["DPPoissonRegressor"]
 class DPPoissonRegressor(LinearRegressor):
     r"""Poisson regression with a log link, trained with differential privacy.
 
-    Targets are clipped to public bounds and divided by the upper one, `B`; it minimizes half
-    the Poisson deviance of ``exp(x' w + b)``, made linear once the prediction exceeds the target
-    by `B`, under noise. Predictions are on the scale of the targets. With ``fit_intercept=False``
-    a row of zeros is predicted 1, or the nearest that `target_bounds_` allow.
+    Targets are clipped to public bounds and divided by the upper one, `B`. It minimizes, under
+    noise, half the Poisson deviance of ``exp(x' w + b)``, continued linearly where the prediction
+    exceeds the target by more than `B`. Predictions are on the scale of the targets. With
+    ``fit_intercept=False`` the prediction for a row of zeros is 1, clipped to `target_bounds_`.
 
     Parameters
     ----------
     %(epsilon)s %(delta)s %(target_bounds)s
-        The lower one is at least 0.
+        The lower bound must be at least 0.
     %(alpha)s %(penalty)s %(l1_ratio)s %(radius)s
     %(solver_margin)s %(precondition)s %(max_iter)s
         ``clip_norm=inf`` clips nothing, as the loss itself bounds the gradient.
@@ -59,7 +59,8 @@ class DPPoissonRegressor(LinearRegressor):
     %(privacy)s
 
     ``predict(X)`` is ``exp(X @ coef_ + intercept_)`` within `target_bounds_`. Where `data_norm_`
-    is learned, rows longer than 1.1 times it are scaled down to that: means grow exponentially.
+    is learned, rows longer than 1.1 times that norm are scaled down to it, because predicted
+    means grow exponentially.
 
     References
     ----------
@@ -91,7 +92,7 @@ class DPPoissonRegressor(LinearRegressor):
         return CappedPoisson(self._fixed_offset(bounds))
 
     def _fixed_offset(self, bounds):
-        """Return what an intercept would take up: the logarithm of the unit of the targets."""
+        """Return the offset that replaces an intercept: minus the log of the upper bound."""
         return 0.0 if self.fit_intercept or bounds is None else -float(np.log(bounds[1]))
 
     def _check_learnable(self, problem):

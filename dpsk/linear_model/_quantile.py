@@ -21,8 +21,9 @@ __all__ = ["DPQuantileRegressor"]
 class DPQuantileRegressor(LinearRegressor):
     r"""Linear quantile regression trained with differential privacy.
 
-    Predicted is the number that a share `q` of the targets of such rows is below. Targets are
-    clipped to public bounds and mapped to [-1, 1]; on that scale it minimizes, under noise,
+    It predicts the value below which a fraction `q` of the targets lies, given the features.
+    Targets are clipped to public bounds and mapped to [-1, 1]; on that scale it minimizes, under
+    noise,
 
     .. math:: \frac1n \sum_i p_q(\bar x_i^\top w + b - y_i) + \alpha\, r(w),
               \qquad \bar x = x \min(1, R / \|x\|_2)
@@ -34,38 +35,37 @@ class DPQuantileRegressor(LinearRegressor):
     ----------
     %(epsilon)s %(delta)s %(target_bounds)s
     quantile : float, default=0.5
-        The `q` of the quantile that is predicted, in the open interval (0, 1).
+        The `q` of the predicted quantile, in the open interval (0, 1).
     %(alpha)s
-        It is on the scale of targets mapped to [-1, 1].
+        The penalty is on the scale of targets mapped to [-1, 1].
     %(penalty)s %(l1_ratio)s %(radius)s %(solver_margin)s %(precondition)s %(max_iter)s
-        Gradients are not clipped below the bound of the loss unless `clip_norm` says so: a clip
-        shortens slopes of one sign more than those of the other, and so fits another quantile.
+        By default gradients are not clipped below the bound of the loss. A smaller `clip_norm`
+        shortens slopes of one sign more than the others, and so fits another quantile.
     %(regressor)s
 
     See Also
     --------
-    DPHuberRegressor : The middle of the targets, drawn less by outliers than a mean.
+    DPHuberRegressor : The center of the targets, less sensitive to outliers than a mean.
     sklearn.linear_model.QuantileRegressor : Without privacy; an l1 penalty.
 
     Notes
     -----
     %(regressor_notes)s
 
-    *An interval* between two quantiles is two fits, and costs what
-    `dpsk.accounting.total` says of both. They are fitted one by one, and noise may make them
-    cross.
+    *An interval* between two quantiles takes two fits; `dpsk.accounting.total` gives their joint
+    privacy cost. They are fitted independently, and noise may make them cross.
 
-    *Rounding.* Solvers ask for a curvature, which a corner has not. The rounded loss is the mean
-    of pinball losses that are shifted by up to 0.01 either way, a share of half the width of
-    `target_bounds`. So the share of targets below the prediction, averaged over such shifts, is
-    `q` at the optimum: nothing is lost where targets are spread evenly over so small a
-    width, and about ``M w**2 / 6`` where the slope of their density is at most M over shifts of
-    w. Bounds a hundred times as wide as residuals make the corner as wide as these, and
-    coverage is then far from `q`: declare close bounds, or let them be learnt.
+    *Rounding.* Solvers need a curvature, which a corner does not have. The rounded loss is the
+    mean of pinball losses shifted by up to 0.01 either way, in units of half the width of
+    `target_bounds`. So the fraction of targets below the prediction, averaged over such shifts,
+    is `q` at the optimum. The coverage is exact where the density of targets is constant over
+    that width, and off by about ``M w**2 / 6`` where its slope is at most M over shifts of w. If
+    the bounds are a hundred times as wide as the residuals, the corner is as wide as the
+    residuals and coverage is far from `q`: declare close bounds, or let them be learned.
 
-    *Noise* in coefficients spreads predictions, so that of few rows fewer targets than `q`
-    are covered, or more; extreme quantiles have few targets beyond and suffer first. Targets
-    beyond `target_bounds` count as being at them, and learnt bounds leave out some of
+    *Noise* in coefficients spreads predictions. With few rows the covered fraction of targets
+    may be below or above `q`, first for extreme quantiles, which have few targets beyond them.
+    Targets outside `target_bounds` are clipped to them, and learned bounds cut off part of
     either tail.
 
     References
@@ -89,7 +89,7 @@ class DPQuantileRegressor(LinearRegressor):
     _constraints: ClassVar[dict] = {
         **LinearRegressor._constraints,
         "quantile": number("a number in (0, 1)", low=0, open_low=True, high=1, open_high=True)}
-    #: Whole equations count for less where they are shortened, and have the same quantiles.
+    #: A row scaled down together with its target has a smaller weight and the same quantiles.
     _whole: ClassVar[bool] = True
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,

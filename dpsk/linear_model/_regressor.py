@@ -48,7 +48,7 @@ def _as_they_are(y, low, high):
 
 
 def _check_row_map(name, value):
-    """Return a valid `precondition`; predictions in the units of targets need rows' lengths."""
+    """Return a valid `precondition`, which must not normalize rows."""
     stage = ROW_STAGES.get(check_auto_flag(name, value, ROW_STAGES))
     if stage is not None and stage.normalizes:
         raise ValueError(f"{name}={value!r}: classification and ranking only, as rows are "
@@ -60,8 +60,8 @@ def _check_row_map(name, value):
 class LinearRegressor(BoundedRegressor, LinearEstimator):
     """Base of regressors on targets clipped to public bounds.
 
-    Targets are mapped to a fixed interval before the fit and coefficients mapped back, so that
-    losses and defaults do not depend on the unit of the target.
+    Targets are mapped to a fixed interval before the fit, and coefficients are mapped back. Losses
+    and defaults therefore do not depend on the unit of the target.
     """
 
     _constraints: ClassVar[dict] = {**LinearEstimator._constraints, "precondition": _check_row_map,
@@ -107,7 +107,7 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         """Return the loss on the mapped targets."""
 
     def _bounded_loss(self, bounds):
-        """Return the loss on targets of these bounds, None where they are learnt."""
+        """Return the loss on targets within `bounds`, which are None if learned."""
         return self._loss()
 
     def _last_stages(self, row_stage, constraint):
@@ -125,10 +125,10 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         Parameters
         ----------
         %(X)s %(y_targets)s %(sample_weight)s
-            With the moments of "sufficient_statistics", and with solvers that rest on the
-            curvature of a row's loss, weights count for at most 1: divide them by their public
-            bound. Moments know the count of rows, and not the sum of weights: with an intercept
-            weights of 1 are not the same as None there.
+            With "sufficient_statistics", and with solvers whose guarantee uses the curvature of a
+            row's loss, weights above 1 count as 1: divide weights by their public bound.
+            "sufficient_statistics" uses the number of rows instead of the sum of weights, so with
+            an intercept weights of 1 differ from None there.
         %(groups)s %(public_X)s
 
         Returns
@@ -143,7 +143,7 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         if bounds and self._tightens(rows):
             rows = rows.with_targets(partial(clipped_targets, _as_they_are, bounds, np.float64))
             bounds, within = None, bounds
-        # What is learnt is released by a stage, which says so.
+        # Learned bounds are released by a stage, which states them in the certificate.
         learning = [] if bounds else [self._learnt_bounds(rows.dtype, within)]
         coef, intercept = self._fit_linear(
             self._bounded(rows, bounds), self._bounded_loss(bounds), None,
@@ -152,31 +152,31 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
             public=self._weight_facts(sample_weight))
         if bounds:
             self.target_bounds_ = bounds
-        # Without a budget bounds that nobody declared are the least and the largest target.
+        # With epsilon=inf, bounds that were not declared are the smallest and largest target.
         self._is_cut = not self._learns_bounds or self.epsilon < np.inf
         self.coef_, self.intercept_ = self._unmapped(coef, intercept, *self.target_bounds_)
         return self
 
     def _check_fit(self, n_samples, y):
-        """Raise a ValueError where a fit to n rows with such targets would, whatever the rows."""
+        """Raise the ValueError that a fit to any n rows with these targets would raise."""
         self._check_solver(n_samples, self._scalar_loss())
         if self.target_bounds is None:
-            # Whether they can be learnt follows from the number of rows.
+            # Whether bounds can be learned depends on the number of rows only.
             self._declared_bounds(Rows(np.broadcast_to(np.int8(0), (n_samples, 1)), y))
 
     def _learnt_bounds(self, dtype, within):
-        """Return the stage that learns bounds, within others where these are given."""
+        """Return the stage that learns bounds, inside the bounds `within` if given."""
         if within is None:
-            # Without an intercept the unit of targets is their distance from 0.
+            # Without an intercept, targets are scaled by their distance from 0.
             stage = BoundsAboutMean if self.fit_intercept else TargetBounds
             return stage(self._target_map(), dtype, self._lowest)
         return BoundsWithin(self._target_map(), dtype, within)
 
     def _tightens(self, rows):
-        """Return whether bounds are learnt within those that hold, from public facts.
+        """Return whether to learn bounds inside the declared ones, from public facts.
 
-        Only of residuals whose slopes follow their size, and where neither a penalty that is no
-        square nor a set is in the unit of the declared ones.
+        This needs a clippable loss of residuals, and neither a non-smooth penalty nor a constraint
+        set, whose size would be in units of the declared bounds.
         """
         if self.epsilon == np.inf:
             return False
@@ -190,19 +190,19 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
             self._solver_class(self._solver_name(facts)).is_gaussian))
 
     def _facts(self, rows):
-        """Return the public facts of a fit to rows, before its solver and its stages."""
+        """Return the public facts of a fit, before its solver and stages are chosen."""
         return Problem(rows.n_units, self._row_model(rows, None), self._scalar_loss(),
                        self._penalty(0), *self._budget(rows.n_units),
                        grouped=rows.groups is not None)
 
     def _bounded(self, rows, bounds):
-        """Return rows with targets within bounds and mapped, as they are where those are None."""
+        """Return rows with clipped and mapped targets, unchanged for ``bounds=None``."""
         if bounds is None:
             return rows.with_targets(numeric_targets)
         return rows.with_targets(partial(clipped_targets, self._target_map(), bounds, rows.dtype))
 
     def _target_map(self):
-        """Return what goes from targets within two bounds, and those, to what the loss takes."""
+        """Return the function that maps targets, and their bounds, to targets of the loss."""
         return centered if self.fit_intercept else scaled
 
     def _unmapped(self, coef, intercept, low, high):

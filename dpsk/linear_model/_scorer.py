@@ -1,4 +1,4 @@
-"""Base of classifiers by a linear score, however it is trained."""
+"""Base of classifiers with a linear score, independent of the training method."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["LinearScorer"]
 
 
 class LinearScorer(ScoreClassifier, LinearEstimator):
-    """Base of classifiers by a linear score, of two classes unless a subclass says more."""
+    """Base of classifiers with a linear score; binary unless a subclass says more."""
 
     _takes_several = False
     _homogeneous = True

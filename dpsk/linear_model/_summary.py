@@ -1,4 +1,4 @@
-"""Coefficients of a linear model beside the noise of their fit, as a table."""
+"""A table of the coefficients of a linear model with their privacy noise."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CoefficientSummary", "SummarizesCoefficients"]
 
-#: Fits that show the noise, by default.
+#: Default number of fits that estimate the noise.
 _DRAWS = 50
-#: Of the intervals of a table.
+#: Confidence level of the intervals in a table.
 _CONFIDENCE = 0.95
 _HEADS = ("feature", "coef", "noise std", "low", "high")
 
@@ -39,32 +39,32 @@ _HEADS = ("feature", "coef", "noise std", "low", "high")
 class CoefficientSummary:
     r"""Coefficients of a linear model, with the standard deviation of their noise.
 
-    The noise is that of privacy alone: how coefficients would vary over private fits to the same
-    table. What another sample of rows would change is not in it. It is found by fits to a
-    synthetic table that has the released second moment of the rows, so it costs no budget.
+    The noise is the privacy noise alone: how coefficients would vary over private fits to the
+    same table. It does not include sampling error. It is estimated by fits to synthetic data with
+    the released second moment of the rows, at no privacy cost.
 
-    ``print`` shows a table, a notebook the same as HTML.
+    ``print`` shows a table, and a notebook shows it as HTML.
 
     Attributes
     ----------
     feature_names : list of str
-        Of the columns of `coef`, the intercept not among them.
+        Names of the columns of `coef`, without the intercept.
     coef : ndarray of shape (n_features,) or (n_outputs, n_features)
-        As the model has it. Of three or more classes of a logistic model less the mean over
-        classes, as a shift of all of them changes no probability.
+        Coefficients of the model. With three or more classes of a logistic model they are
+        centered over classes, as a shift of all classes changes no probability.
     intercept : float or ndarray of shape (n_outputs,)
-        The same.
+        Intercept of the model, centered in the same way.
     coef_std : ndarray, shaped like `coef`
         Standard deviations of the noise; NaN where it is not known, and for features whose
         correlations noise hides.
     intercept_std : float or ndarray of shape (n_outputs,)
-        That of the intercept.
+        Standard deviation of the noise on the intercept.
     outputs : list or None
-        Classes that the rows of `coef` belong to, where there are several.
+        Classes of the rows of `coef`, if there are more than two.
     n_draws : int
-        Fits that the deviations are found from, 0 where they are not known.
+        Number of fits that estimate the deviations, 0 if these are not known.
     unknown : str or None
-        Why the noise is not known, where it is not.
+        Why the noise is not known, or None.
 
     See Also
     --------
@@ -72,7 +72,7 @@ class CoefficientSummary:
 
     Notes
     -----
-    Post-processing of released numbers and public facts, so it costs no privacy.
+    The summary is post-processing of released numbers and public facts, at no privacy cost.
 
     References
     ----------
@@ -103,15 +103,15 @@ class CoefficientSummary:
     unknown: str | None
 
     def interval(self, confidence: float = _CONFIDENCE) -> tuple[FloatArray, FloatArray]:
-        """Return confidence intervals of the coefficients of a fit without noise.
+        """Return confidence intervals for the coefficients of a fit without noise.
 
-        By Student's t with ``n_draws - 1`` degrees of freedom. The bias of a fit, such as that of
-        a clip or of few steps, is not in them.
+        They use Student's t with ``n_draws - 1`` degrees of freedom. They ignore the bias of a
+        fit, such as from clipping or few steps.
 
         Parameters
         ----------
         confidence : float, default=0.95
-            Of each coefficient by itself, between 0 and 1.
+            Confidence level of each single interval, between 0 and 1.
 
         Returns
         -------
@@ -170,7 +170,7 @@ class CoefficientSummary:
 
 
 class SummarizesCoefficients:
-    """A linear model that tells the noise of its coefficients."""
+    """Mixin of linear models that report the noise of their coefficients."""
 
     _noise_facts: Any = None
     if TYPE_CHECKING:
@@ -185,7 +185,7 @@ class SummarizesCoefficients:
         self._noise_facts = NoiseFacts.of(problem, name, solver, stage, is_weighted)
 
     def _behind(self, code):
-        # Other penalties have sets and zeros, which coefficients would leave.
+        # With other penalties, shrinkage would break constraints and exact zeros.
         if isinstance(code, TableCode) and self.penalty == "l2" and self._row_map is None:
             self.coef_ = without_unseen(self, code)
 
@@ -193,23 +193,23 @@ class SummarizesCoefficients:
         """Return coefficients with the noise of their fit, at no privacy cost.
 
         The model is fitted `n_draws` times, with fresh noise each, to one synthetic table: normal
-        rows of the released second moment, and targets that follow the model's predictions. Their
-        spread is the noise (parametric bootstrap). Large tables are stood for by smaller ones at
-        as much signal.
+        rows with the released second moment, and targets that follow the model's predictions. The
+        spread of these fits is the noise (parametric bootstrap). A smaller table with the same
+        signal-to-noise ratio replaces a large one.
 
         Parameters
         ----------
         n_draws : int, default=50
-            Fits, at least 10. The deviations are off by about ``1 / sqrt(2 n_draws)`` of
-            themselves.
+            Number of fits, at least 10. The relative error of the deviations is about
+            ``1 / sqrt(2 n_draws)``.
 
         Returns
         -------
         summary : CoefficientSummary
             A table of coefficients, the standard deviations of their noise and 95 %% intervals.
-            Where the noise is not known the deviations are NaN, and `unknown` says why. NaN as
-            well are those of features whose variance, or part in a collinear combination, is
-            below the noise of the released moment.
+            Where the noise is not known the deviations are NaN, and `unknown` says why. They are
+            also NaN for features whose variance, or part in a collinear combination, is below the
+            noise of the released moment.
 
         Raises
         ------

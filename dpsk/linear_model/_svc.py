@@ -26,19 +26,19 @@ class DPLinearSVC(LinearClassifier):
     r"""Linear support vector classification trained with differential privacy.
 
     Minimizes a smooth hinge loss of the margin under noise, on rows scaled to `data_norm`. With
-    several classes each is set against the rest, all in one release whose gradients are
-    clipped jointly.
+    several classes each class is trained against the rest, all in one private release whose
+    gradients are clipped jointly.
 
     Parameters
     ----------
     %(epsilon)s %(delta)s
     loss : {"huberized_hinge", "squared_hinge", "sigmoid"}, default="huberized_hinge"
-        The hinge with its corner rounded over a width of 1, or squared; the square has
-        unbounded gradients: `clip_norm` bounds them. "sigmoid" is ``1 / (1 + exp(margin))``, a
-        smooth error rate: bounded, so that outliers and flipped labels pull little, and not
-        convex, so that "output_perturbation" and "last_iterate" refuse it.
+        "huberized_hinge" rounds the corner of the hinge over a width of 1. "squared_hinge" has
+        unbounded gradients, which `clip_norm` bounds. "sigmoid" is ``1 / (1 + exp(margin))``, a
+        smooth error rate. It is bounded, so outliers and flipped labels have little effect, and
+        not convex, so "output_perturbation" and "last_iterate" refuse it.
     %(alpha)s
-        With ``epsilon=inf`` and ``penalty="l2"`` 0 stands for 1 / n, scikit-learn's ``C=1``.
+        With ``epsilon=inf`` and ``penalty="l2"``, 0 means 1 / n, which is scikit-learn's ``C=1``.
     %(penalty)s %(l1_ratio)s %(radius)s %(solver_margin)s
     %(precondition_scores)s %(max_iter)s
         ``clip_norm=inf`` clips nothing, as the loss itself bounds the gradient.
@@ -64,8 +64,8 @@ class DPLinearSVC(LinearClassifier):
 
     %(linear_score)s
 
-    *Several classes.* Descent starts from scores of -1, where the loss of a row has a slope for
-    its own class alone; on whitened rows the default clip is that of one class.
+    *Several classes.* Descent starts from scores of -1, where the loss of a row has a nonzero
+    gradient for its own class only. On whitened rows the default clip is that of one class.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Synthetic rows and targets that are as a fit has released: a table that is no data."""
+"""Synthetic data with the second moment and predictions that a fit released."""
 
 from __future__ import annotations
 
@@ -21,36 +21,37 @@ if TYPE_CHECKING:
 __all__ = ["MOST_HIDDEN", "partial_categories", "released_moment", "shown_moment",
            "synthetic_rows", "synthetic_targets", "whole_categories", "with_rests"]
 
-#: The share of a coefficient in directions that noise hides, up to which its noise is known.
+#: Largest share of a coefficient in hidden directions for which its noise is known.
 MOST_HIDDEN = 0.02
-#: Standard deviations of noise above 0 from which on a moment is one.
+#: A moment is significant if it exceeds 0 by this many standard deviations of noise.
 _SURE = 3.0
-#: Of noise with negative values raised to 0, in standard deviations: the density of 0.
+#: Mean of standard normal noise with negative values set to 0: the normal density at 0.
 _MEAN_NOISE = 0.4
-#: What is left of a variance counts as no less, over the largest: maps are kept in few bits.
+#: Least variance relative to the largest one, as maps are stored with few bits.
 _LEAST_VARIANCE = 1e-12
-#: The least standard deviation of residuals, over that of targets.
+#: Least standard deviation of residuals, relative to that of targets.
 _LEAST_RESIDUAL = 0.2
-#: Columns are indicators of one category if rows of the projector on hidden directions are as
-#: near, as much of the direction is hidden, and moments are off by so many deviations at most.
+#: Columns are taken as indicators of one category by three thresholds: the relative distance
+#: between their rows of the projector on hidden directions, the hidden share of their direction,
+#: and the error of their moments in deviations of noise.
 _ALIKE, _WITHIN, _OFF = 0.5, 0.8, 4.0
-#: The odds of all of its levels against all but one, where shares of levels are uniform.
+#: Least odds that columns are all levels of a category, not all but one, for uniform shares.
 _LEAST_ODDS = 6.0
-#: Of the mean square of a direction: what is lost beyond it is no noise of the direction alone.
+#: Lost share of a direction's mean square above which the loss is not noise alone.
 _LOST = 0.5
-#: Deviations of noise that the mean square of rows that are clipped has at least.
+#: Least mean square along a direction of clipped rows, in deviations of its noise.
 _CLEAR = 8.0
-#: Multiples of it are spread most evenly over [0, 1), modulo 1.
+#: Golden ratio less 1; its multiples modulo 1 are spread evenly over [0, 1).
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
-#: Where constants of rows were scaled with them, their mean square counts as no less.
+#: Least mean square of the rows' constants, which are scaled down with long rows.
 _LEAST_CONSTANT = 0.05
 
 
 def released_moment(model: Any) -> tuple[FloatArray, FloatArray]:
-    """Return directions of the released second moment, as columns, and mean squares along them.
+    """Return the eigenvectors of the released second moment, and its eigenvalues.
 
-    Of rows in the unit of their bound, the constant last. The noise of the moment is in them, so
-    that some may be negative.
+    Rows are divided by their bound, with the constant last. Eigenvalues include noise, so some may
+    be negative.
     """
     usual, floor = model.preconditioner_scales_
     matrix = model.preconditioner_.astype(np.float64)
@@ -60,11 +61,11 @@ def released_moment(model: Any) -> tuple[FloatArray, FloatArray]:
 
 
 def whole_categories(model: Any) -> list[Any]:
-    """Return places of columns that are indicators of all levels of a category, for each.
+    """Return the column positions of each category whose levels all have indicators.
 
-    As far as the released moment tells: a row has one of them, so that their sum, 1, does not
-    vary beside the intercept. One level that is left out has a share of rows; where noise hides
-    how large it is, a sum that is 1 may be by chance (Bayes' rule).
+    They are inferred from the released moment: each row has one level, so the sum of indicators
+    equals the constant. If one level is left out, its share is missing from the sum of means.
+    Where noise hides that share, Bayes' rule decides.
     """
     vectors, squares = released_moment(model)
     p, unit, facts = len(vectors) - 1, float(model.data_norm_), model._noise_facts
@@ -90,12 +91,12 @@ def whole_categories(model: Any) -> list[Any]:
 
 
 def partial_categories(model: Any, whole: list[Any]) -> list[tuple[Any, Any]]:
-    """Return places of other columns that are indicators, and the shares of rows that have each.
+    """Return the positions of other indicator columns, and the share of rows of each.
 
-    A row has at most one indicator of a category, such as of dummies for all levels but one, or
-    a flag alone. Mean squares of indicators are their means, and their products are 0. Scaled
+    A row has at most one indicator of a category. Examples are dummies for all levels but one, or
+    a single flag. Mean squares of indicators are their means, and their products are 0. Scaled
     indicators have correlations ``-r_i r_j``, with ``r_i^2 = s_i / (1 - s_i)`` for shares s_i.
-    Columns are left out where noise could hide that they are no indicators.
+    Columns are left out where noise could hide that they are not indicators.
     """
     vectors, squares = released_moment(model)
     p, unit, facts = len(vectors) - 1, float(model.data_norm_), model._noise_facts
@@ -126,19 +127,19 @@ def partial_categories(model: Any, whole: list[Any]) -> list[tuple[Any, Any]]:
 
 
 def with_rests(model: Any, moment: FloatArray, categories: list[Any]) -> tuple[FloatArray, Any]:
-    """Return a moment in which rows without any indicator of a category are as many as they are.
+    """Return a moment corrected for rows without an indicator, and unsure parameters.
 
-    Noise may hide the direction in which only these vary, where it does not hide the shares of
-    all others. And return of which parameters more than a little lies in a direction that such
-    rows are long in, by how much is too noisy: the noise of the fit follows from where they are
-    clipped. `categories` are places and shares.
+    Only these rows vary along one direction, which noise may hide even if it hides no share of the
+    indicators. A parameter is unsure if more than a little of it lies in a direction whose mean
+    square is too noisy: such rows are long in it, and the noise of the fit depends on where they
+    are clipped. `categories` are positions and shares.
     """
     p, found = len(moment) - 1, moment
     are_unsure = np.zeros(p + 1, bool)
     for group, shares in categories:
         means = moment[group, -1]
         stds = np.sqrt(np.maximum(np.diag(moment)[group] - means**2, _LEAST_VARIANCE))
-        # One less the indicators, of which the columns are linear functions.
+        # One minus the indicators, which are linear functions of the columns.
         sizes, rest = np.sqrt(shares * (1.0 - shares)) / stds, 1.0 - shares.sum()
         direction = np.zeros(p + 1)
         direction[group], direction[-1] = -sizes, rest + sizes @ means
@@ -154,7 +155,7 @@ def with_rests(model: Any, moment: FloatArray, categories: list[Any]) -> tuple[F
 
 
 def _grouped(places, sizes, are_together):
-    """Return groups of places, of which any two are together; larger sizes choose first."""
+    """Return groups of positions that are pairwise together; larger sizes go first."""
     groups: list[list[int]] = []
     for place in places[np.argsort(-sizes[places], kind="stable")].tolist():
         for group in groups:
@@ -167,9 +168,10 @@ def _grouped(places, sizes, are_together):
 
 
 def _shares_by_correlations(correlations, off):
-    """Return the shares of indicators with such negative correlations, None if they have others.
+    """Return the shares of indicators with these correlations, or None if none fit.
 
-    Logarithms of r_i and r_j add up to that of a correlation; least squares over all pairs.
+    ``log(r_i) + log(r_j)`` is the logarithm of a negated correlation; the ratios r_i are fitted by
+    least squares over all pairs.
     """
     size = len(correlations)
     if size < 3:
@@ -185,27 +187,27 @@ def _shares_by_correlations(correlations, off):
 
 
 def _direction(group, p, unit):
-    """Return the direction without variance of all indicators of a category."""
+    """Return the direction of zero variance of all indicators of a category."""
     direction = np.zeros(p + 1)
     direction[group], direction[-1] = unit, -1.0
     return direction / np.linalg.norm(direction)
 
 
 def _hidden(squares, deviations):
-    """Return which directions of a moment may be noise alone."""
+    """Return which directions of a moment may be pure noise."""
     return ~(squares >= deviations * max(_SURE, math.sqrt(2.0 * len(squares))))
 
 
 def shown_moment(model: Any, categories: list[Any]) -> tuple[FloatArray, FloatArray]:
-    """Return the released moment as synthetic rows have it, and what noise hides of it.
+    """Return the moment for synthetic rows, and the hidden share of each coefficient.
 
-    Whole categories have no variance in their direction, which hides nothing.
+    A direction is hidden if its moment may be pure noise. The directions of whole categories have
+    no variance and hide nothing. The share, with the intercept's last, includes how far noise may
+    have turned hidden directions.
 
-    That is the share of every coefficient, the intercept's last, in directions whose moment may
-    be noise alone, and by how much more noise may have turned these. They keep what was measured
-    where more than that share of predictions is in them, which all others vary with. Else they
-    have their mean where that is sure, so that rows keep their lengths, and else none, as
-    coefficients vary most then.
+    Hidden directions keep their measured moments, at least 0, if they have more than `MOST_HIDDEN`
+    of the predictions. Otherwise all get their mean if it is significant, so that rows keep their
+    lengths, and else 0, where coefficients vary most.
     """
     vectors, squares = released_moment(model)
     if categories:
@@ -217,7 +219,7 @@ def shown_moment(model: Any, categories: list[Any]) -> tuple[FloatArray, FloatAr
     hidden = _hidden(squares, deviations)
     share = np.square(vectors[:, hidden]).sum(axis=1)
     if hidden.any():
-        # First order of eigenvectors in the noise, half of whose variance is beside a diagonal.
+        # First-order perturbation of eigenvectors; off-diagonal noise has half the variance.
         gaps = squares[~hidden] - np.maximum(squares[hidden], 0.0)[:, None]
         turned = 0.5 * deviations[hidden][:, None] * deviations[~hidden] / gaps**2
         turned = np.square(vectors[:, ~hidden]) @ turned.sum(axis=0)
@@ -233,7 +235,7 @@ def shown_moment(model: Any, categories: list[Any]) -> tuple[FloatArray, FloatAr
 
 
 def _in_unit(model):
-    """Return coefficients of rows in the unit of their bound, the intercept's last."""
+    """Return coefficients for rows divided by their bound, with the intercept last."""
     coef = np.atleast_2d(model.coef_).astype(np.float64) * float(model.data_norm_)
     if not model.fit_intercept:
         return coef
@@ -242,14 +244,12 @@ def _in_unit(model):
 
 def synthetic_rows(model: Any, moment: FloatArray, categories: list[Any], n_rows: int,
                    draws: Any, share: float) -> FloatArray:
-    """Return rows with the mean and the covariance of features in a moment.
+    """Return synthetic rows with the feature means and covariance of a moment.
 
-    Columns of categories, which have places and shares, are mixed from indicators instead. Rows
-    beyond all shares have none of them.
-
-    They are normal where the share is 1. Else they are mixed from as many columns that are not
-    their mean in that share of rows, each by itself. Rows that were shortened to their bound with
-    their constants are as long as they came.
+    Rows are normal for ``share=1``. Otherwise they are mixed from independent columns that are
+    nonzero in that share of rows. Categories, given by positions and shares, use indicators
+    instead; rows beyond the sum of shares have no indicator. The moment is divided by that of the
+    constant, which undoes the scaling of long rows with their constants.
     """
     p = model.n_features_in_
     mean = np.zeros(p)
@@ -257,7 +257,7 @@ def synthetic_rows(model: Any, moment: FloatArray, categories: list[Any], n_rows
         moment = moment / min(1.0, max(moment[-1, -1], _LEAST_CONSTANT))
         mean = moment[:p, -1]
     covariance = moment[:p, :p] - np.outer(mean, mean)
-    # Of correlations, so that every column has most of one of those that are mixed.
+    # The root is that of correlations, so each column mostly follows one mixed column.
     variances = np.diag(covariance)
     stds = np.sqrt(np.maximum(variances, _LEAST_VARIANCE * max(variances.max(), 0.0)))
     stds[stds == 0.0] = 1.0
@@ -270,13 +270,13 @@ def synthetic_rows(model: Any, moment: FloatArray, categories: list[Any], n_rows
         shares = np.maximum(shares, 0.0)
         rest = max(1.0 - shares.sum(), 0.0)
         shares = shares / (shares.sum() + rest)
-        # In any order, but as often as the shares say.
+        # Categories are in random order, with frequencies equal to the shares.
         even = (np.argsort(draws.uniforms(n_rows)) + 0.5) / n_rows
         places = np.searchsorted(np.cumsum(shares), even)
         spreads = np.sqrt(np.maximum(shares * (1.0 - shares), _LEAST_VARIANCE))
         sizes, turns = np.linalg.eigh(
             (np.diag(shares) - np.outer(shares, shares)) / np.outer(spreads, spreads))
-        # Back from the root below, but for a direction without variance.
+        # Whitens the indicators, except along a direction without variance.
         sizes[sizes <= _LEAST_VARIANCE] = np.inf
         rows[:, group] = (np.eye(len(group) + 1)[places, :-1] - shares) / spreads @ (
             turns / np.sqrt(np.maximum(sizes, _LEAST_VARIANCE))) @ turns.T
@@ -285,15 +285,15 @@ def synthetic_rows(model: Any, moment: FloatArray, categories: list[Any], n_rows
 
 
 def _deviations(model, vectors):
-    """Return standard deviations of the noise on a moment along each direction."""
+    """Return the standard deviation of a moment's noise along each direction."""
     own, beside = model._noise_facts.square_std, model._noise_facts.mean_std
     features = np.square(vectors[:model.n_features_in_]).sum(axis=0)
-    # The constant's own moment is public, or nearly; its products with features are noisy.
+    # Only products with features are noisy; the constant's own moment is nearly public.
     return np.sqrt((own * features)**2 + 4.0 * beside**2 * features * (1.0 - features))
 
 
 def synthetic_targets(model: Any, X: FloatArray, draws: Any, size: float) -> Any:
-    """Return targets that are distributed about a model's predictions, at a size."""
+    """Return targets distributed about a model's predictions, scaled by `size`."""
     if is_classifier(model):
         return _synthetic_labels(model, X, draws, size)
     means = _sized(model.predict(X), size)
@@ -301,7 +301,7 @@ def synthetic_targets(model: Any, X: FloatArray, draws: Any, size: float) -> Any
     spread = USUAL_RESIDUAL * 0.5 * (high - low)
     ends = (-np.inf, np.inf) if model._learns_bounds else model._bounds()
     if ends != (low, high):
-        # Learnt bounds say how far targets spread, on the side that no declared one cuts.
+        # Learned bounds show the spread of targets, on a side without a declared bound.
         center = means.mean()
         whole = max(high - center, center - low) / -ndtri(TARGET_REACH)
         spread = math.sqrt(max(whole**2 - means.var(), (_LEAST_RESIDUAL * whole)**2))
@@ -311,10 +311,10 @@ def synthetic_targets(model: Any, X: FloatArray, draws: Any, size: float) -> Any
 
 
 def _even_choices(shares, start):
-    """Return a class for each row with its probabilities, evenly among rows of like ones.
+    """Return a class for each row from its probabilities, by stratified draws.
 
-    The labels that a model was fitted to have about the frequencies that it predicts. So have
-    these, where independent draws would move its coefficients by their own chance.
+    Among rows with similar probabilities, class frequencies match the probabilities, as they
+    nearly do in the data of a fitted model. Independent draws would add their own variance.
     """
     order = np.lexsort(shares.T)
     uniforms = np.empty(len(shares))
@@ -324,22 +324,22 @@ def _even_choices(shares, start):
 
 
 def _sized(predictions, size):
-    """Return predictions, so many times as far from their mean over rows."""
+    """Return predictions scaled by `size` about their mean over rows."""
     mean = predictions.mean(axis=0)
     return mean + size * (predictions - mean)
 
 
 def _kept_lengths(model, X):
-    """Return what is left of the lengths of rows that a loss saw; scores are as much shorter."""
+    """Return the factors by which training scales down rows, and so their scores."""
     return 1.0 / np.maximum(np.linalg.norm(X, axis=1) / float(model.data_norm_), 1.0)
 
 
 def _synthetic_labels(model, X, draws, size):
-    """Return labels that are as likely as a model says, every class among them."""
+    """Return labels with the model's probabilities; every class occurs."""
     scores = _sized((model.decision_function(X).T * _kept_lengths(model, X)).T, size)
     shares = softmax(scores, axis=1) if scores.ndim > 1 else np.column_stack(
         [expit(-scores), expit(scores)])
-    # What a weighted loss takes for likely is as much rarer among rows as it weighs more.
+    # Class weights are divided out of the probabilities that a weighted loss fits.
     shares = shares / (1.0 / model.class_shares_ if model._is_balanced() else
                        class_factors(model.class_weight or {}, model.classes_))
     codes = _even_choices(shares, float(draws.uniforms(1)[0]))

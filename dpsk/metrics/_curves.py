@@ -1,7 +1,8 @@
-"""Curves and areas of a histogram of scores: arrays of counts (..., label, bin), bins rising.
+"""Curves and areas of a histogram of scores.
 
-Counts may be noisy, and so negative. What is linear in them, or a product of the two labels, is
-taken as it is, without bias; for curves cumulative counts are made to increase.
+Counts are arrays (..., label, bin), with bins in increasing order. They may be noisy, and so
+negative. Functions linear in them, or products of the two labels, use them unchanged, without
+bias. Curves use cumulative counts made monotone.
 """
 
 import math
@@ -16,18 +17,18 @@ __all__ = ["bent_positives", "law_areas", "lumps", "monotone", "orders", "orders
            "tied_pairs", "told", "unseen_ties", "won_pairs"]
 
 
-#: The largest area of which bins tell how far apart the labels are.
+#: Areas are clipped to this, as bins cannot tell how far apart better separated labels are.
 _MOST_AREA = 0.999
-#: How far the bend of a curve within a bin is off that of the bins around, in what slopes differ.
+#: Error of the estimated bend of a curve within a bin, relative to the difference of slopes.
 _BENT = 0.6
-#: So many numbers may be all that a bin holds.
+#: Numbers of distinct scores that a bin may hold.
 _NUMBERS = np.arange(1.0, 17.0)[:, None]
-#: Distances of two normal laws, in deviations, that counts are compared with.
+#: Candidate distances of two normal distributions, in standard deviations.
 _APART = np.arange(-200, 201)[:, None] / 50.0
 
 
 def ratio(part, whole):
-    """Return a share in [0, 1]; of less than one row it is that of one."""
+    """Return ``part / whole`` clipped to [0, 1], with `whole` at least 1."""
     return np.clip(part / np.maximum(whole, 1.0), 0.0, 1.0)
 
 
@@ -37,33 +38,32 @@ def pairs(counts):
 
 
 def won_pairs(counts):
-    """Return in how many pairs the positive row scores higher; rows of one bin are ties, a half.
-    """
+    """Return the number of pairs that the positive row wins; a tie in a bin is half."""
     negative, positive = counts[..., 0, :], counts[..., 1, :]
     below = np.cumsum(negative, axis=-1) - negative / 2.0
     return (positive * below).sum(axis=-1)
 
 
 def tied_pairs(counts, share=1.0):
-    """Return the share of pairs of a positive and a negative row that are in one bin.
+    """Return the share of positive-negative pairs that lie in one bin.
 
-    Times a share of each bin.
+    The pairs of each bin are weighted by `share`.
     """
     return (counts.prod(axis=-2) * share).sum(axis=-1) / np.maximum(pairs(counts), 1.0)
 
 
 def told(counts):
-    """Return the area, ties one half, and the share of ties: what bins tell of each other.
+    """Return the area with ties counted as one half, and the share of ties.
 
-    Bins of which many hold rows of both labels are wide, and tell the more of rows within them
-    the more they tell of each other.
+    A large share of ties means wide bins. The area between bins then also shows how well scores
+    order the rows within bins.
     """
     area = won_pairs(counts) / np.maximum(pairs(counts), 1.0)
     return (np.clip(area, 1.0 - _MOST_AREA, _MOST_AREA), np.clip(tied_pairs(counts), 0.0, 1.0))
 
 
 def projected(values, totals=None):
-    """Return the nearest rows of values that are not negative, of these sums or their own."""
+    """Project each row of values onto nonnegative ones with sums `totals`, or its own."""
     totals = np.maximum(values.sum(axis=1), 0.0) if totals is None else totals
     falling = -np.sort(-values, axis=1)
     over = np.cumsum(falling, axis=1) - totals[:, None]
@@ -73,24 +73,26 @@ def projected(values, totals=None):
 
 
 def slopes(counts, noise):
-    """Return by how much the share of positives rises over each bin, and the share itself.
+    """Return the rise of the share of positives over each bin, and the share itself.
 
-    As the shares of the bins beside tell, each bin taken to hold two deviations of noise or more.
+    The rise is estimated from the two neighboring bins. Each bin counts at least as many rows as
+    two standard deviations of noise.
     """
     rows = np.maximum(counts.sum(axis=-2), max(2.0 * noise, 1e-9))
     shares = np.clip(counts[..., 1, :] / rows, 0.0, 1.0)
     last = rows.shape[-1] - 1
     below, above = (np.clip(np.arange(last + 1) + step, 0, last) for step in (-1, 1))
-    # From the middle of the bin below to that of the bin above; at an end from its own.
+    # From the middle of the bin below to that of the bin above; an end bin uses its own middle.
     length = (rows[..., below] + rows[..., above]) / 2.0
     length[..., 1:last] += rows[..., 1:last]
     return (shares[..., above] - shares[..., below]) * rows / length, shares
 
 
 def orders(counts):
-    """Return how far positives come first within bins, from -1 to 1: one table, shape (n_bins,).
+    """Return the order of positives within bins of one table, from -1 to 1.
 
-    As in two normal laws of the area that bins tell, cut into bins of as many rows.
+    The order is that of two normal distributions with the area between bins, cut into bins with
+    the same numbers of rows.
     """
     apart = math.sqrt(2.0) * ndtri(told(counts)[0])
     rows, places = np.maximum(counts.sum(axis=0), 1e-9), np.linspace(-8.0, 8.0, 1601)
@@ -108,16 +110,17 @@ def orders(counts):
 
 
 def orders_near(counts):
-    """Return `orders` of each bin in a table of it and the bins beside alone, shape (n_bins,)."""
+    """Return `orders` of each bin from it and its neighbors alone, shape (n_bins,)."""
     last = counts.shape[1]
     return np.array([orders(counts[:, max(place - 1, 0):place + 2])[min(place, 1)]
                      for place in range(last)])
 
 
 def law_areas(counts, tables):
-    """Return the areas of the pairs of normal laws nearest to the rarer label's counts in tables.
+    """Return areas of the binormal models that fit the rarer label's counts best.
 
-    The other label is taken to be in the bins as `counts` say, shape (2, n_bins).
+    There is one model for each of `tables`. The distribution of the other label over the bins is
+    taken from `counts`, of shape (2, n_bins).
     """
     rarer = int(counts[1].sum() <= counts[0].sum())
     below = np.append(0.0, np.cumsum(np.maximum(counts[1 - rarer], 0.0)))
@@ -129,9 +132,10 @@ def law_areas(counts, tables):
 
 
 def lumps(counts, noise, share):
-    """Return how much of each bin's pairs is beyond twice those of the median bin.
+    """Return the fraction of each bin's pairs above twice the median bin's pairs.
 
-    By more than two deviations of noise; `share` of each bin counts.
+    The excess starts two deviations of noise above that. The pairs of each bin are weighted by
+    `share`.
     """
     held = np.maximum(counts, 0.0)
     pairs_in = held.prod(axis=0) * share
@@ -141,25 +145,26 @@ def lumps(counts, noise, share):
 
 
 def unseen_ties(counts, noise):
-    """Return what part of ties within each bin is not ruled out by `noise` on the rows of a cell.
+    """Return the share of ties in each bin that `noise` on rows of a cell may hide.
 
-    With k numbers in a bin that is 1 / k, times the chance that none is three deviations high.
+    With k distinct numbers in a bin, the share is 1 / k times the probability that none of their
+    counts exceeds three deviations. The maximum over k is returned.
     """
     seen = np.maximum(counts.sum(axis=0), 0.0) / _NUMBERS / max(noise, 1e-9)
     return (ndtr(3.0 - seen) / _NUMBERS).max(axis=0)
 
 
 def precisions(counts, tied, order):
-    """Return the sum of precision over the positives of each bin, the highest first.
+    """Return the sum of precision over the positives of each bin, highest bin first.
 
     Parameters
     ----------
     counts : ndarray of shape (..., 2, n_bins)
     tied : ndarray of shape (n_bins,)
-        Shares of bins whose rows are ties: precision there is that below the bin.
+        Shares of bins whose rows are ties: their precision is that at the lower edge of the bin.
     order : float or ndarray of shape (..., 1) or (n_bins,)
-        How far positives come first within other bins: 1 before all negatives, 0 as often as not,
-        -1 after them.
+        Order of the other rows in a bin: 1 for positives before all negatives, 0 for a random
+        order, -1 for positives after all negatives.
     """
     falling, tied = counts[..., ::-1], tied[::-1]
     negative, positive = falling[..., 0, :], falling[..., 1, :]
@@ -167,7 +172,7 @@ def precisions(counts, tied, order):
     order = np.atleast_1d(order)[..., ::-1]
     found = tied * _precision(before, positive, negative)
     rows = np.maximum(positive, 0.0)
-    # A positive counts itself: it is half a row beyond its place, and as many gaps lie around.
+    # A positive counts itself, so it reaches half a row beyond its position.
     own = np.minimum(rows, 1.0) / 2.0
     # Simpson's rule along the positives of a bin.
     for place, weight in ((0.02, 1.0 / 6.0), (0.5, 4.0 / 6.0), (1.0, 1.0 / 6.0)):
@@ -183,21 +188,21 @@ def precisions(counts, tied, order):
 def _precision(before, positive, negative):
     """Return the share of positives among rows before a bin and some of its own."""
     held = before[..., 1, :] + positive
-    # Beyond 0 and 1 noise is of either sign.
+    # Values outside [0, 1] are kept within limits, so that noise has both signs.
     return np.clip(held / np.maximum(held + before[..., 0, :] + negative, 0.5), -0.25, 1.25)
 
 
 def positives_above(counts):
-    """Return rows at or above every edge, for each label, from the highest edge to the lowest.
+    """Return the number of rows of each label at or above every edge, highest first.
 
-    The first is none and the last is all: shape (..., label, bins + 1).
+    The first entry is 0 and the last is all rows: shape (..., label, bins + 1).
     """
     falling = np.cumsum(counts[..., ::-1], axis=-1)
     return np.concatenate([np.zeros((*falling.shape[:-1], 1)), falling], axis=-1)
 
 
 def positives_of(counts, fraction):
-    """Return how many positives a fraction of all rows holds, those of the highest scores."""
+    """Return the number of positives in the fraction of rows with the highest scores."""
     above = positives_above(counts)
     every, positive = monotone(above.sum(axis=-2)), above[..., 1, :]
     wanted = fraction * every[..., -1:]
@@ -209,11 +214,10 @@ def positives_of(counts, fraction):
 
 
 def bent_positives(counts, fraction, spread):
-    """Return what the bend of the curve adds to the line between two edges in `positives_of`.
+    """Return the curvature correction of `positives_of` within a bin, and its error.
 
-    Shares of positives change as evenly over the bin as from the bin above to that below; `spread`
-    are the shares of bins that are no ties, where the curve is a line. Then how far that is off,
-    about.
+    The share of positives is taken to change linearly over the bin, from the bin above to the bin
+    below. `spread` are the shares of bins that are not ties; ties have no correction.
     """
     every, positive = _cumulative(counts)
     rows, held = np.diff(every), np.diff(positive)
@@ -226,22 +230,23 @@ def bent_positives(counts, fraction, spread):
     elif place == len(rows) - 1:
         below = max(2.0 * own - above, 0.0)
     most = rows[place] * share * (1.0 - share) * spread[::-1][place]
-    # Which of the bin's rows are positive is chance beside.
+    # The positions of positives within the bin are random as well.
     chance = REACH * np.sqrt(most * own * max(1.0 - own, 0.0))
     return most * (above - below) / 4.0, np.hypot(_BENT * most * np.ptp([own, above, below]),
                                                   chance)
 
 
 def _cumulative(counts):
-    """Return all rows, and the positive ones, at or above every edge from the highest."""
+    """Return numbers of rows and of positives at or above every edge, highest first."""
     above = positives_above(np.maximum(counts, 0.0))
     return above.sum(axis=-2), above[..., 1, :]
 
 
 def monotone(above):
-    """Return cumulative counts that increase from 0 to all of a label's rows.
+    """Return cumulative counts made monotone, from 0 to all rows of a label.
 
-    In the middle between the least increasing curve above these counts and the greatest below.
+    The result is the middle of the smallest increasing curve above the counts and the largest one
+    below.
     """
     upper = np.maximum.accumulate(above, axis=-1)
     lower = np.minimum.accumulate(above[..., ::-1], axis=-1)[..., ::-1]

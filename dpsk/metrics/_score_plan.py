@@ -1,10 +1,10 @@
 """Bins that follow the scores, from noisy counts of cells at several widths; post-processing.
 
-Counts of all rows are brought to cells from the widest to the finest, as even as cells are thought
-likely to be unless noise explains less. Shares of positives are those of a few groups of rows.
-Bins are then those of the least ``noise + m * ties`` among all unions of neighboring cells, noise
-and ties those of an area under the ROC curve and of an average precision, m such that there are
-about as many bins as the public rule asks for.
+Counts of all rows are distributed from the widest cells to the finest, and shrunk to the prior
+shares as far as noise explains the difference. Shares of positives are estimated in a few groups
+of rows. The bins then minimize ``noise + m * ties`` among all unions of neighboring cells, where
+noise and ties are those of the ROC area and the average precision. The multiplier m is such that
+there are about as many bins as the public rule asks for.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 __all__ = ["lone", "planned_bins", "row_counts"]
 
-#: Unions of cells that are looked at hold no fewer rows than this share, for speed.
+#: Least share of rows in a candidate union of cells, for speed.
 _FINEST = 1.0 / 200.0
 #: What a bin adds to the noise of an area at least, as the square of a rank; and what ties at the
 #: top count for in an average precision beside an area.
 _LEAST_NOISE, _AT_TOP = 0.1, 0.2
-#: What a bin costs that is too wide: more than all others do.
+#: Cost of a bin that is too wide, more than all other costs.
 _MUCH = 1e8
-#: How many times more rows than both cells beside together a lone cell holds.
+#: A lone cell holds this many times more rows than its two neighbors together.
 _LONE = 3.0
 #: The share of a bin that a lone cell is to hold for a bin of its own, and in the highest two.
 _MOST, _MUCH_AT_TOP = 0.5, 0.2
-#: Far fewer rows than noise can say.
+#: Marks cells beyond the last one, which hold no rows.
 _NO_ROWS = -1e300
-#: Halvings of an interval of multipliers, from the least to the most.
+#: Bisection steps for the multiplier m, and the interval of multipliers.
 _HALVINGS, _MULTIPLIERS = 14, (1e-2, 1e6)
 
 
@@ -94,7 +94,7 @@ def fewer_bins(n_bins: int, sizes: FloatArray) -> int:
 
 
 def lone(rows: FloatArray) -> BoolArray:
-    """Return which cells hold many more rows than those beside: rows of one number, or nearly."""
+    """Return which cells hold many more rows than their neighbors: one number, nearly."""
     beside = np.append(rows[1:], 0.0) + np.append(0.0, rows[:-1])
     return rows > _LONE * beside
 
@@ -144,7 +144,7 @@ def row_counts(levels: list[FloatArray], n_samples: int, noise: float,
 
 
 def _summed(levels, noise):
-    """Return counts of every width that know of finer ones, and the variances of their noise."""
+    """Combine counts of each width with those of finer cells; return them and variances."""
     joined, variance = len(levels[0]), noise**2
     found, variances = [levels[-1]], [variance]
     for level in levels[-2::-1]:
@@ -178,7 +178,7 @@ def _by_label(levels, rows, n_samples, noise):
 
 
 def _rising(values, weights):
-    """Return the nearest values that do not fall, by squares with weights."""
+    """Return the weighted isotonic regression of values."""
     blocks = []
     for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
         blocks.append((value, weight, 1))
@@ -215,7 +215,7 @@ def _costs(counts, noise):
 
 
 def _best(costs, kept: BoolArray):
-    """Return the edges of the bins that cost least together, rising, those that are kept in it."""
+    """Return the increasing edges of the bins of least total cost, with all kept edges."""
     best, before, start = np.zeros(len(costs)), np.zeros(len(costs), np.int64), 0
     for end in range(1, len(costs)):
         whole = best[start:end] + costs[start:end, end]

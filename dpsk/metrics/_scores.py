@@ -15,11 +15,11 @@ __all__ = ["SAME", "ScoreBins", "codes_of", "expected_log_losses", "expected_los
 _MOST_BINS = 1 << 12
 #: Edges that differ from a threshold by no more than this are that threshold.
 SAME = 1e-12
-#: What share of the rows of bins beside may be in one, unseen.
+#: Share of the rows of neighboring bins that noise may hide in a bin.
 _HIDDEN = 0.02
-#: Rows of a cell that is no number count where they are more than this share of a bin.
+#: Least share of a bin for a lone cell without a single number to count as crowded.
 _MOST_OF_A_BIN = 0.5
-#: So many reaches of what is left of a log loss are compared.
+#: Number of candidate reaches for the remainder of a log loss.
 _REACHES = 17
 
 
@@ -151,7 +151,7 @@ class ScoreBins:
 
     @property
     def threshold(self):
-        """float : what separates the classes: the middle where nobody says otherwise."""
+        """float : decision threshold: the declared one, else the middle of the range."""
         if self.declared is not None:
             return self.declared
         return 0.5 * (self.low + self.high) if math.isfinite(self.low) else 0.0
@@ -210,10 +210,10 @@ def expected_losses(bins):
 
 
 def expected_log_losses(bins, floor, weight):
-    """Return what is taken off log losses, by label and bin, and the reach of what is left.
+    """Return expected log losses by label and bin, and the reach of the remainders.
 
-    No loss is cut off. A larger reach leaves less to the counts, and more to the sum of what is
-    left, at a weight beside them: both are those of the least noise.
+    No loss is clipped. A larger reach moves noise from the counts to the weighted sum of
+    remainders; the choice minimizes the total noise.
     """
     ends = log_losses(np.stack([1.0 - bins.edges, bins.edges]), floor)
     low, high = (each(ends[:, :-1], ends[:, 1:]) for each in (np.minimum, np.maximum))

@@ -1,4 +1,4 @@
-"""One noisy table of counts of evaluation rows, and what its noise makes of any metric."""
+"""A noisy table of counts of evaluation rows, and the error of metrics from it."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ __all__ = ["APART", "DISJOINT", "TableEvaluation", "checked_budget", "normal_dra
            "of_known_sum", "public_facts", "simulated", "simulated_ratio", "table_method",
            "table_release"]
 
-#: What a certificate says of rows that it cannot see.
+#: Unverified assumptions that a certificate states about the evaluated rows.
 DISJOINT = ("that no row here trained the model that is evaluated, or that its fit is counted "
             "too, in the same budget or by adding the certificates: not checked")
 APART = ("that no group here has a row that trained the model that is evaluated, or that its fit "
          "is counted too, in the same budget or by adding the certificates: not checked")
-#: So many draws of the known noise give a standard error to a fortieth; of large tables, whose
-#: metrics are sums of many cells, there are fewer, down to the least. Half are the others' mirror
-#: images, so that what is linear in noise has no mean.
+#: Number of draws of the known noise, for standard errors within 1/40; the least number, for
+#: large tables, whose metrics sum many cells; and the most normals. Half of the draws are the
+#: negatives of the others, so that linear functions of the noise have mean 0.
 _DRAWS, _LEAST_DRAWS, _MOST_NORMALS = 800, 20, 1 << 23
-#: Deviations of its noise that a whole is to be for a share of it to be told, and for errors of
-#: shares to be added as if they were normal.
+#: Least size of a ratio's denominator, in deviations of its noise: to report the ratio, and to
+#: add errors of ratios as if they were normal.
 _KNOWN, _SURE = 3.0, 5.0
 
 
 def checked_budget(n_samples, n_columns, epsilon, delta, random_state, groups=None):
-    """Return the Budget of parameters that are checked, the default delta filled in.
+    """Check the privacy parameters and return their Budget, with the default delta.
 
-    Of rows in `groups`, if any, it is one of groups.
+    With `groups`, the Budget counts groups instead of rows.
     """
     PARAMETER_CONSTRAINTS["epsilon"]("epsilon", epsilon)
     GAUSSIAN_DELTA("delta", delta)
@@ -61,12 +61,12 @@ def checked_budget(n_samples, n_columns, epsilon, delta, random_state, groups=No
 
 
 def table_method(cls, *settings):
-    """Return what names an evaluation and its public parameters in keys and certificates."""
+    """Return the Method that names an evaluation and its public parameters."""
     return Method(cls.__name__, f"{cls.__module__}.{cls.__qualname__}", repr(settings), None)
 
 
 def public_facts(budget, *facts):
-    """Return what an evaluation takes as public: the size of its table, `facts`, and the rest."""
+    """Return the public facts of an evaluation: its size, `facts` and assumptions."""
     if budget.grouped:
         return ["number of groups of rows, and not that of rows", *facts, "all parameters", APART]
     return ["number of rows", *facts, "all parameters", DISJOINT]
@@ -74,9 +74,9 @@ def public_facts(budget, *facts):
 
 def table_release(method, name, budget, columns, codes, sizes, *, groups=None, random_state,
                   public, losses=None, most=0.0):
-    """Return noisy counts (label, cell), the deviation of their noise, and the certificate.
+    """Release counts by label and cell; return them, their noise and the certificate.
 
-    With `losses` also the noisy sum of what these are more than half of the most, and its noise.
+    With `losses`, also return the noisy sum of ``losses - most / 2``, and its noise.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def table_release(method, name, budget, columns, codes, sizes, *, groups=None, r
     random_state : None, int or NoiseSeed
     public : list of str
     losses : ndarray of shape (n,) or None
-        Of every row, clipped to [0, most].
+        Loss of every row, clipped to [0, most].
     most : float
     """
     n_labels, n_cells = sizes
@@ -122,8 +122,8 @@ def table_release(method, name, budget, columns, codes, sizes, *, groups=None, r
 
 
 def of_known_sum(table, n_samples):
-    """Return noisy counts of a number of rows that is public, read-only."""
-    # What the noise adds to it is taken off every cell.
+    """Return noisy counts shifted to sum to the public number of rows, read-only."""
+    # The total noise is subtracted evenly from all cells.
     table = table + (n_samples - table.sum()) / table.size
     table.flags.writeable = False
     return table
@@ -131,17 +131,17 @@ def of_known_sum(table, n_samples):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TableEvaluation(ShowsMetrics):
-    """A noisy table of counts of which metrics are made.
+    """A noisy table of counts, from which metrics are computed.
 
     Attributes
     ----------
     counts : ndarray of float64, shape (n_labels, n_cells)
         Noisy, read-only; they sum to the number of rows.
     noise_scale : float
-        Standard deviation of the noise on a count, before that sum was known.
+        Standard deviation of the noise on a count, before the sum was corrected.
     n_samples : int
     labels : tuple
-        Of the first axis.
+        Labels of the first axis.
     privacy_ : Certificate
     of_population : bool
         Whether errors are those of a metric of the population that rows were drawn from.
@@ -160,17 +160,17 @@ class TableEvaluation(ShowsMetrics):
                 f"epsilon={self.privacy_.epsilon:g})")
 
     def for_population(self) -> Self:
-        """Return this evaluation, with the sampling error of the rows in its errors.
+        """Return this evaluation with sampling error included in its errors.
 
         Returns
         -------
         evaluation : object
-            The same counts; standard errors then hold that of a sample of rows as well.
+            The same counts; its standard errors include the sampling error of the rows.
         """
         return replace(self, of_population=True)
 
     def _draws(self):
-        """Return tables as noisy as this one is, around it, shape (draws, *counts.shape)."""
+        """Return draws of the noise around this table, shape (draws, *counts.shape)."""
         tables = self.counts + self.noise_scale * _centered(self.counts.shape, "noise")
         if self.of_population:
             likely = np.maximum(self.counts, 0.0)
@@ -180,18 +180,18 @@ class TableEvaluation(ShowsMetrics):
         return tables
 
     def _estimate(self, metric, bounds=(0.0, 1.0), hidden=0.0):
-        """Return a metric of tables, its error from draws; `hidden` is that of bins, in one."""
+        """Return a metric with its error from draws; `hidden` is the error from binning."""
         return simulated(metric(self.counts), metric(self._draws()), bounds, hidden)
 
     def _share(self, parts, bounds=(0.0, 1.0), hidden=0.0):
-        """Return a ratio of tables; `parts` gives its part and its whole, of one table or many."""
+        """Return a ratio; `parts` maps tables to numerators and denominators."""
         return simulated_ratio(parts(self.counts), parts(self._draws()), bounds, hidden)
 
     def _curved_share(self, counts, parts, hidden=0.0):
-        """Return a ratio in [0, 1] whose part is not linear in counts, by the spread of draws.
+        """Return a ratio in [0, 1] whose numerator is not linear in counts.
 
-        It is that of `counts`, of which none is negative, and draws are around them. How far the
-        ratio of noisy counts is off, less what noise adds to it on average, is an error too.
+        The ratio is that of the nonnegative `counts`, and draws are centered at them. The error
+        also includes the distance to the bias-corrected ratio of the noisy counts.
         """
         (part, whole), (draws, wholes) = parts(counts), parts(
             self._draws() + (counts - self.counts))
@@ -205,11 +205,11 @@ class TableEvaluation(ShowsMetrics):
         return simulated(value, drawn - shift, (0.0, 1.0), math.hypot(hidden, off))
 
     def _mean_share(self, parts):
-        """Return the mean of ratios of which each is of cells of its own.
+        """Return the mean of ratios that each use separate cells.
 
-        Errors of wholes that are known add up as a root of squares, their ratios corrected by
-        what noise adds on average. Others may be all of 0 or all of 1; where they are half or more
-        nothing is told, as those are known that noise made large.
+        Ratios with a known denominator are corrected for bias, and their errors add in squares.
+        The others may all be 0 or all be 1. If they are half or more, the mean is NaN, because the
+        known denominators are then those that noise made large.
         """
         (part, whole), draws = parts(self.counts), parts(self._draws())
         off_part, off_whole = draws[0] - part, draws[1] - whole
@@ -230,29 +230,29 @@ class TableEvaluation(ShowsMetrics):
 
 
 def simulated(value, draws, bounds, hidden=0.0):
-    """Return the Estimate of a value whose metric was drawn under the known noise."""
-    # Around the value, not around their own mean: ratios of few rows are off to one side.
+    """Return the Estimate of a value, with its error from draws of the known noise."""
+    # Deviations are from the value, not from the mean of draws, so they include bias.
     error = np.hypot(_doubt(draws) * np.sqrt(np.mean((draws - value)**2, axis=0)), hidden)
     return Estimate(*_scalars(np.clip(value, *bounds), error), bounds)
 
 
 def _doubt(draws):
-    """Return what errors are multiplied by, as they are those of so many draws: one deviation."""
+    """Return the factor that adds one deviation of a standard error from draws."""
     return 1.0 + 1.0 / math.sqrt(2.0 * len(draws))
 
 
 def _scalars(*values):
-    """Return arrays as they are, and what is one number as a float."""
+    """Return arrays unchanged, and 0-dimensional values as floats."""
     return [float(value) if np.ndim(value) == 0 else value for value in values]
 
 
 def simulated_ratio(parts, draws, bounds, hidden=0.0):
-    """Return the Estimate of a ratio whose part and whole were drawn under the known noise.
+    """Return the Estimate of a ratio, with its error from draws of the known noise.
 
-    Its interval of 95 % holds every ratio r of which ``part - r whole`` is within 1.96 of its own
-    errors of 0, by Fieller: it covers as often where noise hides the whole, and then is wide. The
-    value is the ratio less what noise adds to it on average, to second order. Where the interval
-    holds all of `bounds` the value is NaN, with a PrivacyWarning.
+    Its 95 % interval is Fieller's: all ratios r for which ``part - r whole`` is within 1.96 of its
+    own standard errors of 0. It is wide, with the same coverage, where noise hides the whole. The
+    value is the ratio less its bias under noise, to second order. If the interval holds all of
+    `bounds`, the value is NaN, with a PrivacyWarning.
     """
     (part, whole), (off_part, off_whole) = parts, (draws[0] - parts[0], draws[1] - parts[1])
     low, high = _ratio_ends(part, whole, off_part, off_whole, bounds, hidden)
@@ -271,7 +271,7 @@ def simulated_ratio(parts, draws, bounds, hidden=0.0):
 
 
 def _centered_ratio(part, whole, off_part, off_whole):
-    """Return a ratio less the mean that its known noise has, to second order."""
+    """Return a ratio less its bias under the known noise, to second order."""
     square = whole**2
     return (part / whole * (1.0 - np.mean(off_whole**2, axis=0) / square)
             + np.mean(off_part * off_whole, axis=0) / square)
@@ -285,15 +285,14 @@ def warn_of_hidden():
 
 
 def _ratio_ends(part, whole, off_part, off_whole, bounds, hidden):
-    """Return the ends of that interval: all there is, and as much again, where nothing is known.
-    """
+    """Return the ends of Fieller's interval; beyond both bounds if nothing is known."""
     more = 0.5 * (bounds[1] - bounds[0])
     ends = bounds[0] - more, bounds[1] + more
     if not (np.any(off_part) or np.any(off_whole)):
         value = np.clip(part / np.maximum(whole, 1e-300), *bounds)
         return tuple(np.where(whole > 0.0, value + side * REACH * hidden, end)
                      for side, end in zip((-1.0, 1.0), ends, strict=True))
-    # Of a r^2 - 2 b r + c <= 0, whose r are those ratios where a is positive.
+    # The ratios r of the interval satisfy a r^2 - 2 b r + c <= 0, where a is positive.
     square = (REACH * _doubt(off_part))**2
     noise = np.mean(off_whole**2, axis=0)
     a = whole**2 - square * noise
@@ -308,7 +307,7 @@ def _ratio_ends(part, whole, off_part, off_whole, bounds, hidden):
 
 @lru_cache(maxsize=4)
 def _centered(shape, purpose):
-    """Return draws of the noise that is left on a table whose sum is known."""
+    """Return draws of the noise on a table after its sum was corrected."""
     normals = normal_draws(shape, purpose)
     return normals - normals.mean(axis=(1, 2), keepdims=True)
 
@@ -317,8 +316,7 @@ def _centered(shape, purpose):
 def normal_draws(shape, purpose):
     """Return the same public normals at every call, so that a metric has one error.
 
-    Where they are few numbers their second moments are exact, and with them errors of what is
-    linear.
+    For small tables their second moments are exact, and so are errors of linear metrics.
     """
     size = math.prod(shape)
     draws = min(_DRAWS, max(_LEAST_DRAWS, _MOST_NORMALS // size)) // 2

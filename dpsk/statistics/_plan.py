@@ -25,10 +25,10 @@ __all__ = ["CountedPoints", "Points", "Within", "counts_at_least", "entry_bound"
 #: deviations of its noise that is taken for less; which part of whole ones makes whole intervals,
 #: and how many deviations of noise less of them do.
 _COUNT_SHARE, _COUNT_REACH, _WHOLE, _DOUBT = 0.05, 3.0, 0.5, 2.0
-#: Tails of ranges, over those that are clear of the end of the rows by an exponent of 20: one in
-#: 10,000 ends is off where the quantile is 0, by exp(14.2 - 1.2 * 20).
+#: Factor on the tails of ranges, which are clear of the end of the rows by an exponent of 20: one
+#: in 10,000 ends is off where the quantile is 0, by exp(14.2 - 1.2 * 20).
 _TIED = 1.2
-#: Scales of its noise that a rank is to be from the end of the rows.
+#: Least distance of a rank from the end of the rows, in scales of its noise.
 _CLEAR = 16.0
 #: Half a range is so many times the absolute value of its middle at least, as doubles are finite.
 _LEAST_SHARE, _LEAST_WIDTH = 1e-8, 1e-9
@@ -81,7 +81,7 @@ def within(columns, summed=noisy_column_sums, share=1.0, parameter="bounds"):
 
 
 def _learnt_ranges(budget, edges, whole, parameter):
-    """Return the choice of ranges where none are declared, and its share of a share of mu^2."""
+    """Return the mechanism for undeclared ranges, and its share of mu^2."""
     unknown = tuple(np.isnan(edges[:, 0]).tolist())
     # So many choices for all of mu^2 would have as much each.
     count = 3 * sum(unknown) / whole if any(unknown) else 0
@@ -103,7 +103,7 @@ def _ranges_of(edges, found):
 
 
 def entry_bound():
-    """Return what a certificate says of numbers that are summed."""
+    """Return the certificate's entry on the bound of summed numbers."""
     return Enforced("entry", 1.0, "derived",
                     "size of a number as it is summed, in half its range; larger ones are cut")
 
@@ -222,12 +222,12 @@ class CountedPoints(Composite):
 
 
 def counts_at_least(counts, noise, n_samples):
-    """Return how many numbers columns hold at least, as far as noise tells."""
+    """Return lower confidence bounds on how many numbers columns hold."""
     return np.clip(counts - _COUNT_REACH * noise, 1.0, n_samples)
 
 
 def _kinds(rows, columns):
-    """Return of numbers whether they are there, and whether they are whole."""
+    """Return indicators of values that are present, and of whole numbers."""
     X = rows.take(slice(0, len(rows))).X[:, columns]
     return [flags.astype(np.float64) for flags in (~np.isnan(X), np.trunc(X) == X)]
 
