@@ -13,7 +13,7 @@ __all__ = ["STATISTICS", "Statistic", "learnt_statistics"]
 
 #: Standardized numbers are clipped to this absolute value.
 _CUT = 1e3
-#: Maximum number of columns in a linear direction.
+#: Maximum number of columns that enter one statistic.
 _MOST = 150
 #: Ridge penalties, relative to the mean variance: the smallest finds directions without noise,
 #: the largest weighs all directions alike.
