@@ -21,7 +21,8 @@ __all__ = ["from_dp_accounting", "to_dp_accounting"]
 #: Replacing a row moves a sum by up to twice the bound on a term. dp-accounting accounts for this
 #: factor in the neighboring relation, this package in the event.
 _REPLACED = 2.0
-#: Largest shape of the negative binomial number of runs; beyond it, nearly a Poisson number.
+#: Largest shape of the truncated negative binomial number of runs; beyond it the distribution is
+#: nearly a truncated Poisson distribution.
 _MOST_SHAPE = 100.0
 
 

@@ -148,7 +148,7 @@ def _(model, path):
                   "stores scores of single rows where it is isotonic.")
     if not isinstance(model.cv, str) and are_listed(model.cv):
         yield Exposed(path, LISTED, UNKEPT)
-    # With ensemble=False the models of the folds are not kept.
+    # With ensemble=False the models of the folds are not kept; a frozen estimator has none.
     if len(fitted) == 1 and type(fitted[0]).__name__ != "FrozenEstimator":
         yield Exposed(path, UNKEPT_FITS, UNKEPT)
 
