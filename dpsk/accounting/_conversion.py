@@ -27,7 +27,7 @@ _MOST_SHAPE = 100.0
 
 
 def to_dp_accounting(events: Event | Certificate | Iterable[Event | Certificate]) -> Any:
-    """Return the event of dp-accounting for events, under its relation ``REPLACE_ONE``.
+    """Convert events to an event of dp-accounting, under ``REPLACE_ONE``.
 
     Use its ``PLDAccountant``. Its Renyi accountant treats a Gaussian event as if one row were
     added or removed, and so at half the mu.

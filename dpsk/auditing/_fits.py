@@ -103,9 +103,9 @@ class Fits:
 
 
 def fitted_on(model, table):
-    """Fit a model on a copy of a table; return "FitFailedWarning" if it warns so, else "".
+    """Fit a model on a copy of a table; return "FitFailedWarning" or "".
 
-    scikit-learn's searches only warn if some of their own fits end with errors.
+    scikit-learn's searches only give this warning if some of their own fits end with errors.
     """
     with warnings.catch_warnings(record=True) as told, np.errstate(all="ignore"):
         warnings.simplefilter("always")

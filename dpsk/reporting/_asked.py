@@ -17,7 +17,7 @@ __all__ = ["privacy_report"]
 
 
 def privacy_report(fitted: Any, *, disjoint: bool = False) -> PrivacyReport:
-    """Report the total privacy cost of fitted objects, and the parts without a guarantee.
+    """Report the total privacy cost of fitted objects, and unprotected parts.
 
     Parameters
     ----------

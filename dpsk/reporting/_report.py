@@ -97,14 +97,14 @@ class PrivacyReport(AsJson):
 
     @property
     def epsilon(self) -> float:
-        """float : epsilon of the whole object at `delta`; infinite if a part has no guarantee."""
+        """float : epsilon of the whole object at `delta`; inf without a guarantee."""
         return self.fits_epsilon if not self.exposed else math.inf
 
     @cached_property
     def fits_epsilon(self) -> float:
-        """float : epsilon of the private fits alone at `delta`; not a guarantee for the whole.
+        """float : epsilon of the private fits alone at `delta`.
 
-        A row that affects other rows before a fit, or that a fit receives twice, may cost more.
+        It is not a guarantee for the whole object. A row that affects other rows before a fit, or that a fit receives twice, may cost more.
         Infinite if not all private fits are counted, if there are none, or if delta is 1 or more.
         """
         if not self.is_counted or self.delta >= 1:
@@ -161,7 +161,7 @@ class PrivacyReport(AsJson):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """tuple of Event : events of the fits that use one row; one entry per disjoint part."""
+        """tuple of Event : events of the fits on one row; one per disjoint part."""
         return tuple(Composed(tuple(
             part.certificate.event if part.count == 1 else
             Repeated(part.certificate.event, part.count) for part in parts))
