@@ -104,8 +104,9 @@ class PrivacyReport(AsJson):
     def fits_epsilon(self) -> float:
         """float : epsilon of the private fits alone at `delta`.
 
-        It is not a guarantee for the whole object. A row that affects other rows before a fit, or that a fit receives twice, may cost more.
-        Infinite if not all private fits are counted, if there are none, or if delta is 1 or more.
+        It is not a guarantee for the whole object: a row that affects other rows before a fit, or
+        that a fit receives twice, may cost more. Infinite if not all private fits are counted,
+        if there are none, or if delta is 1 or more.
         """
         if not self.is_counted or self.delta >= 1:
             return math.inf
@@ -116,7 +117,7 @@ class PrivacyReport(AsJson):
 
     @property
     def relation(self) -> str:
-        """str : the unit of privacy of all fits with a privacy cost: rows, or groups of rows."""
+        """str : the neighboring relation of all fits: of rows, or of groups of rows."""
         found = {part.certificate.relation for part in self.private
                  if accountant.delta(part.certificate.event, 0.0) > 0.0}
         if len(found) > 1:
