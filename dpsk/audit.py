@@ -72,7 +72,7 @@ def _audited(given):
 
 
 def _print(text, stream):
-    """Print text to a stream and flush it, escaping characters that its encoding lacks."""
+    """Print text to a stream and flush it, escaping unencodable characters."""
     encoding = getattr(getattr(sys, stream), "encoding", None) or "utf-8"
     try:
         print(text.encode(encoding, "backslashreplace").decode(encoding),
@@ -115,7 +115,7 @@ def _level(text):
 
 
 def _made(name):
-    """Return the output of a named factory; modules of the working directory are importable."""
+    """Return the output of a factory; working-directory modules are importable."""
     module, _, factory = name.partition(":")
     if not module or not factory:
         raise argparse.ArgumentError(

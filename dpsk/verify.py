@@ -1,4 +1,4 @@
-"""Check certificates from the command line: ``python -m dpsk.verify certificate.json LEDGER``."""
+"""Command line: ``python -m dpsk.verify certificate.json LEDGER``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Privacy accounting: mechanisms as events, and the privacy cost of their composition."""
+"""Privacy accounting: mechanisms as events, and the cost of their composition."""
 
 from dpsk._privacy.best_of import BestOf
 from dpsk._privacy.budget_certificate import BudgetCertificate

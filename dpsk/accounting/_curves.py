@@ -280,7 +280,7 @@ def _event(events):
 
 
 def _certificate(fitted):
-    """Return the certificate of a fitted estimator or a budget; a certificate as it is."""
+    """Return a certificate, or that of a fitted estimator or of a budget."""
     if isinstance(fitted, PrivacyBudget):
         fitted = fitted.certificate()
     if isinstance(fitted, BudgetCertificate):

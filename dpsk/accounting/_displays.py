@@ -1,4 +1,4 @@
-"""Plots of a privacy guarantee: its (epsilon, delta) curve and its trade-off function."""
+"""Plots of a guarantee: its (epsilon, delta) curve and its trade-off function."""
 
 from __future__ import annotations
 

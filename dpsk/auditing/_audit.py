@@ -1,4 +1,4 @@
-"""The audit: repeated fits on worst-case neighbors, as evidence against a privacy claim."""
+"""The audit: repeated fits on worst-case neighbors against a privacy claim."""
 
 from __future__ import annotations
 

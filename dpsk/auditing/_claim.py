@@ -1,4 +1,4 @@
-"""The claim that an audit tests: a trade-off function, with the source of the claim."""
+"""The claim that an audit tests: a trade-off function, with its source."""
 
 import inspect
 import math
@@ -69,7 +69,7 @@ class Claim:
 
 
 def find_claim(claim, estimator, fitted):
-    """Return the claim to test: as given, of the fitted estimator, or by its parameters.
+    """Return the claim to test: as given, of the fit, or by its parameters.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def certificates(fitted):
 
 
 def _own(value):
-    """Return an object's own certificate, or None; one delegated from a part does not count."""
+    """Return an object's own certificate, not one delegated from a part; or None."""
     try:
         inspect.getattr_static(value, "privacy_")
     except AttributeError:

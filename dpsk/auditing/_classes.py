@@ -1,4 +1,4 @@
-"""Traces that a fit leaves on classes: attributes, methods and whatever methods hold."""
+"""Traces that a fit leaves on classes: attributes, methods and their contents."""
 
 import pickle
 import sys
@@ -24,7 +24,7 @@ _COPIED = {"__module__", "__name__", "__qualname__", "__doc__", "__wrapped__",
 
 
 def may_keep(cls):
-    """Return whether a fit may write to a class: an estimator's, or one of an unknown package."""
+    """Return whether a fit may write to a class: an estimator's, or an unknown one."""
     return hasattr(cls, "get_params") or (is_written(cls) and not _is_installed(cls))
 
 
@@ -83,7 +83,7 @@ def _pickled(parts):
 
 
 def _held(method, name):
-    """Yield the state of a method or descriptor; the whole if no class statement wrote it."""
+    """Yield the state of a method; the whole if no class statement wrote it."""
     if isinstance(method, classmethod | staticmethod):
         yield {key: part for key, part in vars(method).items() if key not in _COPIED}
         yield from _held(method.__func__, name)

@@ -1,4 +1,4 @@
-"""Choice of the entries of long arrays to read, from a few fits that were read in full."""
+"""Choice of the entries of long arrays to read, from a few full readings."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ _CHOSEN = 256
 
 
 def most_apart(first, second):
-    """Return the places at which the entries of long arrays differ most between two tables.
+    """Return the places where entries of long arrays differ most between tables.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def most_apart(first, second):
 
 
 def _apart(first, second):
-    """Return the distance of means in standard deviations; very large where there is no noise."""
+    """Return the distance of means in standard deviations; huge without noise."""
     with np.errstate(all="ignore"):
         a, b = (np.nan_to_num(table.astype(np.float64), nan=-1e100, posinf=1e100, neginf=-1e100)
                 for table in (first, second))

@@ -171,7 +171,7 @@ def _leaf(value):
 
 
 def _is_running(frame):
-    """Return whether a frame belongs to the audit's own call stack, which is not part of a fit."""
+    """Return whether a frame belongs to the audit's own call stack, not to a fit."""
     here = sys._getframe()
     while here is not None and here is not frame:
         here = here.f_back
@@ -186,7 +186,7 @@ def _is_shared(value):
 
 
 def _is_of_a_class(value):
-    """Return whether a plain value is of a user-defined class, and may have attributes."""
+    """Return whether a plain value is of a user-defined class with attributes."""
     return isinstance(value, _PLAIN) and is_written(type(value))
 
 
@@ -277,7 +277,7 @@ def _of_mapping(value, keys):
 
 
 def _named(values):
-    """Return items by position, but (name, estimator) pairs such as pipeline steps by name."""
+    """Return items by position, but (name, estimator) pairs by name."""
     return [(part[0], part[1]) if isinstance(part, tuple) and len(part) == 2
             and isinstance(part[0], str) and is_estimator(part[1]) else (place, part)
             for place, part in enumerate(values)]
@@ -367,7 +367,7 @@ def _base(value):
 
 
 def _properties(value):
-    """Return the values of properties and other descriptors except methods, or their errors."""
+    """Return the values, or errors, of properties and other non-method descriptors."""
     names = {name for cls in type(value).__mro__[:-1] for name, each in vars(cls).items()
              if hasattr(type(each), "__get__") and not isinstance(each, _DESCRIPTORS)
              and not name.startswith("__")}

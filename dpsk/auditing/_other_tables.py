@@ -1,4 +1,4 @@
-"""Neighboring tables for estimators that refuse numeric features with a single target."""
+"""Neighboring tables for estimators that refuse numbers with a single target."""
 
 import numpy as np
 from sklearn.base import is_regressor
@@ -83,7 +83,7 @@ def _targets(estimator):
 
 
 def _kernel(y):
-    """Return a pair of positive definite kernels that differ in the first row and column."""
+    """Return a pair of positive definite kernels that differ in row and column 0."""
     kernel = np.eye(_N_SAMPLES) + 1.0
     other = kernel.copy()
     other[0, 1:] = other[1:, 0] = 0.0

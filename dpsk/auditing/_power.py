@@ -81,7 +81,7 @@ def measured_power(learnt, fresh, ended, layout, kinds, claim, level):
 
 
 def _mixed(first, second):
-    """Return two tables that alternate between fits on both: only a planted leak differs."""
+    """Return two tables that alternate between fits on both: only a leak differs."""
     turns = np.arange(len(first))[:, None] % 2 == 0
     return np.where(turns, first, second), np.where(turns, second, first)
 

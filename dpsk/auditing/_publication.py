@@ -1,4 +1,4 @@
-"""Everything that a fitted estimator publishes: attributes, and outputs on public rows."""
+"""Everything that a fitted estimator publishes: attributes and method outputs."""
 
 import pickle
 from copy import deepcopy
@@ -118,7 +118,7 @@ class Published:
             self._add(name, {}, digits(chosen))
 
     def _long(self, name, entries):
-        """Read the chosen entries of a long array, or keep all entries if none are chosen yet."""
+        """Read the chosen entries of a long array; keep all if none are chosen yet."""
         self._label(f"bytes of {name}", entries.tobytes())
         if entries.dtype.kind not in "fiub":
             self.partial.add(name)

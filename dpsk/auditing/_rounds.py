@@ -1,4 +1,4 @@
-"""Rounds of an audit: tests are learnt from earlier fits, and judged on fresh ones."""
+"""Rounds of an audit: tests learnt from earlier fits and judged on fresh ones."""
 
 import numpy as np
 
@@ -73,7 +73,7 @@ class Rounds:
         return None if self._judged is None else measured_power(*self._judged)
 
     def _differs_without_noise(self, pair):
-        """Return whether a published value is constant on each table but differs between them."""
+        """Return whether a value is constant on each table but differs between them."""
         self._add(pair, _GLANCE)
         first, second = self._samples[pair]
         self._places[pair] = most_apart(first, second)
@@ -117,7 +117,7 @@ class Rounds:
         return any(each.refutes for each in found)
 
     def _promising(self, samples, runs, level, count):
-        """Return (pair, tests, layout, matrices) of the pairs with the most promising tests."""
+        """Return (pair, tests, layout, matrices) of the most promising pairs."""
         found = []
         for pair, (first, second) in samples:
             layout = Layout(first + second)

@@ -1,4 +1,4 @@
-"""Scores that tell two tables apart, learnt from the published values of fits on either.
+"""Scores that tell two tables apart, learnt from published values of fits.
 
 A high score indicates the second table. Scores are fixed before the fits that they judge.
 """
@@ -138,7 +138,7 @@ def _directions(first, second, names, scale):
 
 
 def _widths(first, second, names, scale):
-    """Yield distances along the direction in which one table spreads most beyond the other."""
+    """Yield distances along the direction in which one table spreads most."""
     for narrow, wide, sign in ((first, second, 1.0), (second, first, -1.0)):
         center = narrow.mean(axis=0)
         spread = np.cov(narrow.T).reshape(len(names), -1)

@@ -1,4 +1,4 @@
-"""First fits on every pair of tables: which pairs are accepted, and what the fits hold."""
+"""First fits on every pair of tables: accepted pairs, and contents of the fits."""
 
 import time
 from collections import Counter
@@ -79,7 +79,7 @@ class Survey:
                              ) from refusals[0]
 
     def _fitted_on_both(self, pair):
-        """Return the successful fits on the tables of a pair, and the errors of the others."""
+        """Return the successful fits on a pair, and the errors of the others."""
         fits, errors = [], []
         for table in pair.tables:
             model = clone(self._estimator)
@@ -95,7 +95,7 @@ class Survey:
         return fits, errors
 
     def _look_at(self, model, given):
-        """Count keys of mappings, and find random generators that were not given as parameters."""
+        """Count keys of mappings, and find generators that are not parameters."""
         keys, found, known = set(), [], []
         for name, value in opened(model):
             if isinstance(value, Mapping):
@@ -119,7 +119,7 @@ def _is_state(value):
 
 
 def _is_generator(value):
-    """Return whether a value is a random generator or seed of a known class, or its state."""
+    """Return whether a value is a known random generator or seed, or its state."""
     if _is_state(value):
         return True
     names = {cls.__name__ for cls in type(value).__mro__

@@ -97,7 +97,7 @@ def _is_table(value):
 
 
 def _same_tables(first, second):
-    """Return whether arguments of `fit` hold equal values; False if they cannot be compared."""
+    """Return whether arguments of `fit` are equal; False if not comparable."""
     return first.keys() == second.keys() and all(
         _same(first[name], second[name]) for name in first)
 
@@ -117,7 +117,7 @@ def _same(first, second):
 
 
 def under_names(estimator, pair):
-    """Return a pair with X and y renamed to the argument names of the estimator's `fit`."""
+    """Return a pair with X and y under the argument names of the estimator's `fit`."""
     given = [parameter.name for parameter in inspect.signature(estimator.fit).parameters.values()
              if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
     names = {"X": given[0] if given else "X", "y": "y"}
@@ -133,7 +133,7 @@ def _takes_targets(estimator):
 
 
 def targets(estimator):
-    """Return pairs of extreme targets for the kind of estimator; None if it needs no targets."""
+    """Return pairs of extreme targets for an estimator; None if it needs none."""
     params = estimator.get_params()
     if is_classifier(estimator):
         given = [value for key, value in params.items()
@@ -148,7 +148,7 @@ def targets(estimator):
 
 
 def degenerate(extremes, seed, gaps=False):
-    """Yield pairs of small tables: zeros, equal rows, normal rows and rows of small norm."""
+    """Yield pairs of small tables: zeros, equal rows, normal rows and short rows."""
     n, d = _N_SAMPLES, _N_FEATURES
     zeros, same = np.zeros((n, d)), np.zeros((n, d))
     same[:, 1] = 1.0
@@ -179,7 +179,7 @@ def degenerate(extremes, seed, gaps=False):
 
 
 def _within_bounds(extremes, gaps, probes):
-    """Yield pairs within declared bounds, and one with a missing value if `gaps` is true."""
+    """Yield pairs within declared bounds; with `gaps`, also one missing value."""
     low, high = (None, None) if extremes is None else extremes[0]
     if extremes is not None and len(extremes) > 1:
         # The bounds of targets are unknown; small targets lie within most bounds.
@@ -234,7 +234,7 @@ def _all_around(X, values, extremes, gaps):
 
 
 def _of_categories(X, values, own):
-    """Yield a pair of frames in which only row 0 has the rarest categories, or no row has."""
+    """Yield a pair of frames in which row 0 alone has the rarest categories, or not."""
     frequent, rest = _row(X, 0), X.copy()
     rare = list(frequent)
     places = [place for place, name in enumerate(X.columns) if X[name].dtype.kind not in "biufmM"]
@@ -268,7 +268,7 @@ def _checked(X):
 
 
 def _extremes(X, factor):
-    """Return two opposite rows: `factor` times the largest entry, or the extremes if None."""
+    """Return opposite rows: `factor` times the largest entry; the extremes if None."""
     if not hasattr(X, "iloc"):
         if factor is None:
             return np.nanmin(X, axis=0), np.nanmax(X, axis=0)
@@ -315,7 +315,7 @@ def _with_row(X, row):
 
 
 def _pair(name, X, y, first, second, probes=None):
-    """Return a pair of tables whose row 0 is `first` or `second`, each (features, target)."""
+    """Return a pair whose row 0 is `first` or `second`, each (features, target)."""
     tables = []
     for row, target in (first, second):
         table = {"X": _with_row(X, row)}

@@ -1,4 +1,4 @@
-"""Tests of a claim: a statistic with a threshold, chosen on some fits and judged on others."""
+"""Tests of a claim, chosen on some fits and judged on others."""
 
 from dataclasses import dataclass, field
 
@@ -85,7 +85,7 @@ class Test:
 
 
 def chosen_tests(first, second, layout, kinds, claim, runs, level):
-    """Return the most promising tests: for refuting the claim, and for bounding epsilon.
+    """Return the most promising tests: to refute the claim and to bound epsilon.
 
     Parameters
     ----------

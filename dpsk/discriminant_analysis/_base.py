@@ -15,7 +15,7 @@ CHECK_SHARE = number("a number in [0, 1]", low=0, high=1)
 
 
 def raised(covariance, noise):
-    """Return the eigenvalues (k,) of a noisy covariance, raised, and its eigenvectors (k, k).
+    """Return raised eigenvalues (k,) and eigenvectors (k, k) of a noisy covariance.
 
     Eigenvalues are at least a fixed fraction of the noise in operator norm.
     """

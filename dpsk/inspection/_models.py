@@ -1,4 +1,4 @@
-"""The additive model inside a pipeline, search or threshold classifier, and its column names."""
+"""The additive model inside a wrapper such as a pipeline, and its column names."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ _INSIDE = ("best_estimator_", "estimator_")
 
 
 def model_of(estimator):
-    """Return the fitted additive model of an estimator, and names of its columns by position.
+    """Return the fitted additive model of an estimator, and its column names.
 
     Raises a ValueError if there is no such model, and NotFittedError if it is not fitted.
     """
@@ -44,7 +44,7 @@ def named_terms(model, names):
 
 
 def _names_after(steps):
-    """Return the feature names after some steps, by position; empty if a step has no names."""
+    """Return feature names after steps, by position; empty if a step has no names."""
     found = None
     for _, step in steps:
         if step in ("passthrough", None):

@@ -23,7 +23,7 @@ _LONGER = 10.0
 
 
 def shown_ends(axis, whole):
-    """Return the ends of the axis of a column: all of it, or about the middle 98 % of rows.
+    """Return the ends of a column's axis: all, or about the middle 98 % of rows.
 
     The outer knots are bounds that rows may not come near; the inner knots are quantiles.
     """
@@ -64,7 +64,7 @@ def draw_curve(ax, axis, values, reach, _, name, ends):
 
 
 def _apart(places, scaled):
-    """Return both end places, and those between that leave room for readable tick labels."""
+    """Return both end places, and others with room for readable tick labels."""
     least = _TICKS_APART * (scaled[-1] - scaled[0])
     chosen = [0]
     for place in range(1, len(places) - 1):
@@ -108,7 +108,7 @@ def label(which, axis, order=None):
 
 
 def note_no_band(ax, reason):
-    """Write above a panel why it has no band; reason None: the noise cannot be estimated."""
+    """Write above a panel why it has no band; None: the noise is not estimable."""
     reason = reason or "rows are too few, or columns too much alike, to tell the noise."
     # The center title stays free for the user.
     ax.set_title(textwrap.fill(f"No band: {reason}", _NOTE_LETTERS), loc="left",
@@ -116,7 +116,7 @@ def note_no_band(ax, reason):
 
 
 def cell_edges(axis):
-    """Return the edges of the cells of a pair: midway between knots or between categories."""
+    """Return the edges of the cells of a pair: midway between knots or categories."""
     if axis.categories is not None:
         return np.arange(len(axis.categories) + 2) - 0.5
     knots = axis.knots

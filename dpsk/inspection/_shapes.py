@@ -179,7 +179,7 @@ class DPShapeDisplay:
         return self
 
     def _panels(self):
-        """Return (term, output) for every panel; the output is None unless it shows a pair."""
+        """Return (term, output) for every panel; output is None except for pairs."""
         outputs = [None] if self.classes is None else range(len(self.classes))
         return [(term, output) for term in self.terms
                 for output in (outputs if len(term.axes) == 2 else [None])]
@@ -225,7 +225,7 @@ class DPShapeDisplay:
 
 
 def _chosen(terms, features, in_order):
-    """Return the terms of some columns and pairs; raise a ValueError if one is missing.
+    """Return the terms of columns and pairs; raise a ValueError if one is missing.
 
     The terms are in the order of `features` if `in_order`, else in that of `terms`.
     """

@@ -107,7 +107,7 @@ class ClassModel(Probabilities, ScoreClassifier, DPEstimator):
         return check_prediction_rows(self, X, **self._row_checks)
 
     def _run(self, name, rows, budget, mechanism, data, *, enforced, **facts):
-        """Run the mechanism of a fit, set the certificate, and return the mechanism's output."""
+        """Run the mechanism of a fit, set the certificate, and return the output."""
         if rows.is_weighted:
             enforced = [*enforced, Enforced("sample_weight", 1.0, "default",
                                             "greater weights are lowered to it")]
@@ -133,7 +133,7 @@ class ClassModel(Probabilities, ScoreClassifier, DPEstimator):
         return check_rows(self, X, y, **self._row_checks, **self._target_checks)
 
     def _check_fit(self, n_samples, y):
-        """Raise the ValueErrors of a fit that depend only on the number of rows and the labels."""
+        """Raise the ValueErrors of a fit that depend only on row count and labels."""
         classes, _ = encode_labels(y, self.classes, type(self).__name__)
         self._check_priors(classes)
 

@@ -196,7 +196,7 @@ class _Tables(Composite):
 
 
 def _rule(width, budget):
-    """Apply `bounds_rule` to the bounds of the codes; a ValueError if rows are too few."""
+    """Apply `bounds_rule` to code bounds; raise a ValueError if rows are too few."""
     return bounds_rule(budget, width, "min_categories", RANGE_TAILS, medians=False)
 
 

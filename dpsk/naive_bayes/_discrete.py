@@ -52,7 +52,7 @@ class DiscreteNB(JointScores):
         return tags
 
     def _keep_counts(self, rows, counts, noise):
-        """Set class counts and priors; return the counts, raised to at least 1 and the noise."""
+        """Set class counts and priors; return the counts, raised to at least 1 and noise."""
         self.class_count_ = np.maximum(counts, 0.0)
         kept = np.maximum(counts, max(1.0, noise))
         shares = kept / kept.sum()

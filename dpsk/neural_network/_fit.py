@@ -1,4 +1,4 @@
-"""Base of estimators that train networks: build the Problem, solve it, set the layers."""
+"""Base of estimators that train networks: build and solve the Problem."""
 
 from dataclasses import replace
 from itertools import pairwise

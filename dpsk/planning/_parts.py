@@ -1,4 +1,4 @@
-"""Allocation of a budget to its parts: shares of mu^2, delta, and the epsilons of a search."""
+"""Allocation of a budget to its parts: shares of mu^2, delta, search epsilons."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def checked_shares(parts):
 
 
 def part_delta(delta, names):
-    """Return the delta of every part, such that the budget covers their total disclosure."""
+    """Return the delta of every part; the budget covers their total disclosure."""
     fits = sum(name not in (EVALUATION, SEARCH) for name in names)
     room = 1.0 - (SEARCH_CHANCE if SEARCH in names else 0.0)
     # Every fit may find categories, or be a `DPPipeline`, which reserves as much for them.
@@ -47,7 +47,7 @@ def rounded_down(value, digits):
 
 
 def search_epsilons(n_iter, mu, budget, delta):
-    """Return the epsilons of a search and of a candidate, for a charge of at most mu^2."""
+    """Return the epsilons of a search and of a candidate, for at most mu^2."""
     run, held, too_large = mu / n_iter**0.25, 0.0, math.inf
     for _ in range(_MOST_TRIALS):
         charged = math.sqrt(budget.price(BestRuns(n_iter, 0.0)(1.0 / run))[0])

@@ -362,7 +362,7 @@ def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
 
 
 def _good_enough(loss, n_samples, cases):
-    """Return the acceptable excess risk, in proportion to the loss of the class shares alone."""
+    """Return the acceptable excess risk, relative to the loss of class shares."""
     if cases is None or loss == "squared":
         return _ENOUGH
     share = cases / n_samples
@@ -372,7 +372,7 @@ def _good_enough(loss, n_samples, cases):
 
 
 def _problem(n_samples, n_features, epsilon, delta, loss, alpha):
-    """Return the problem of a linear model with an intercept on rows of norm at most 1."""
+    """Return the problem of a linear model with intercept on rows of norm <= 1."""
     return Problem(
         n_samples=n_samples, model=LinearModel(n_features, None, True, 1.0),
         loss=LOSSES[_LOSSES[loss]](), epsilon=epsilon, delta=delta,
@@ -380,7 +380,7 @@ def _problem(n_samples, n_features, epsilon, delta, loss, alpha):
 
 
 def _excess_risk(problem):
-    """Return the least predicted excess risk of any solver, at most that of zero coefficients."""
+    """Return the least predicted excess risk, at most that of zero coefficients."""
     # Newton's method is left out: its prediction is sharp where it runs, but seldom reached.
     found = (risk(problem) for name, risk in RISKS.items() if name != "newton")
     return min(min(found), problem.risk_at_zero if math.isfinite(problem.risk_at_zero) else 1.0)

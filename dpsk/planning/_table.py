@@ -1,4 +1,4 @@
-"""Number of features after encoding the columns of a raw table, from public numbers only."""
+"""Number of features after encoding the columns of a described raw table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FEW_HATS = 3
 
 
 def check_described(given):
-    """Return the number of described columns; raise a ValueError for an invalid description."""
+    """Return the number of described columns; raise a ValueError if invalid."""
     if not given:
         raise ValueError("n_features={}: must be an int >= 1, or describe a column or more.")
     for name, kind in given.items():
@@ -36,7 +36,7 @@ def has_words(given):
 
 
 def expansion(given, n_samples, epsilon, delta, n_classes):
-    """Return the number of features of the encoded columns, and the share of mu^2 for encoding.
+    """Return the number of encoded features, and the share of mu^2 for encoding.
 
     The rules are those of additive models and of `DPTableVectorizer`, without the buckets that
     these keep for unseen categories.
@@ -62,7 +62,7 @@ def expansion(given, n_samples, epsilon, delta, n_classes):
 
 
 def _column(name, kind):
-    """Return the `Column` for a description: "numbers", a number of categories, or declared."""
+    """Return the `Column` of a described kind of column."""
     if isinstance(kind, Integral):
         return Column(name, np.dtype(object), categories=[])
     if isinstance(kind, list):

@@ -255,7 +255,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
 
     @property
     def _auto_is_gaussian(self):
-        """bool : False for a saddle-point problem and a network, which may use small batches."""
+        """bool : False if small batches are possible: "auc" loss or a network."""
         return self.loss != "auc" and not self._layer_sizes()
 
     def _auto_solver(self, problem):
@@ -272,7 +272,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         return _NETWORK_MEAN_UNIT if self._layer_sizes() else 1.0
 
     def _ranking_logistic(self, n_samples, n_features):
-        """Return the logistic loss with the clip norm that ranks best, from public numbers."""
+        """Return the logistic loss with the best clip norm, from public numbers."""
         epsilon, delta = self._budget(n_samples)
         if delta == 0 or self._layer_sizes():
             return Logistic()

@@ -1,4 +1,4 @@
-"""Distillation of linear state values into a network, from private outputs and public states."""
+"""Distillation of linear state values into a network, on public states."""
 
 import numpy as np
 from scipy.optimize import minimize

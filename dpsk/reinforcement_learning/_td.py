@@ -287,7 +287,7 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         """Pass: a table alone holds no transitions, and `fit` says so."""
 
     def _keep(self, model, theta, unit):
-        """Set the fitted attributes of the values; `theta` is for rewards divided by `unit`."""
+        """Set the fitted attributes; `theta` is for rewards divided by `unit`."""
         self.coef_ = self.frequencies_ = self.coefs_ = self.intercepts_ = None
         if self.features != "network":
             self.coef_, self.frequencies_ = unit * theta, model.frequencies

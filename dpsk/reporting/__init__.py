@@ -1,4 +1,4 @@
-"""Reports on fitted objects: their total privacy cost, and the parts without a guarantee."""
+"""Reports on fitted objects: their total privacy cost and unprotected parts."""
 
 from dpsk.reporting._asked import privacy_report
 from dpsk.reporting._report import PrivacyReport

@@ -77,7 +77,7 @@ def is_own(cls, name, value):
 
 
 def is_template(thing):
-    """Return whether an estimator holds nothing learnt: only parameters and feature names."""
+    """Return whether an estimator holds only parameters and feature names."""
     return set(attributes(thing)) <= parameters(type(thing)) | _set_at_first(type(thing)) | {
         "_sklearn_output_config", "_metadata_request", "_skl_callbacks", "_carried",
         "n_features_in_", "feature_names_in_"}
@@ -85,7 +85,7 @@ def is_template(thing):
 
 @cache
 def parameters(cls):
-    """Return the names of the parameters of an estimator class; none for other classes."""
+    """Return the parameter names of an estimator class; none for other classes."""
     if not hasattr(cls, "get_params"):
         return frozenset()
     return frozenset(inspect.signature(cls.__init__).parameters) - {"self"}
@@ -122,7 +122,7 @@ def _stored(code):
 
 
 def _codes(member):
-    """Yield the code of a function, of its inner functions, or of a descriptor's functions."""
+    """Yield the code of a function and its inner functions, or of a descriptor."""
     if isinstance(member, CodeType):
         yield member
         for inner in member.co_consts:

@@ -1,4 +1,4 @@
-"""Confirm that a search fitted its candidates with the parameters that they show now."""
+"""Confirm that a search fitted its candidates with their present parameters."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ __all__ = ["is_confirmed"]
 
 
 def is_confirmed(name, leaf, fitted, params, best_params):
-    """Return whether a fitted search confirms the parameters of a private part of a candidate.
+    """Return whether a fitted search confirms the parameters of a private part.
 
     Each parameter must be in the search's record of the candidate, or be equal to that of the
     best estimator, whose certificate states the budget of its fit.
@@ -49,7 +49,7 @@ def _is_set(place, params):
 
 
 def _same(one, other):
-    """Return whether two parameter values are equal; estimators, if their classes are equal."""
+    """Return whether parameter values are equal; for estimators, their classes."""
     if _is_estimator(one):
         return type(one) is type(other)
     if isinstance(one, (list, tuple)):

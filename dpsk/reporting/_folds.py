@@ -1,4 +1,4 @@
-"""Cross-validation folds, and whether they depend on the labels or groups of all rows."""
+"""Cross-validation folds, and whether they depend on all labels or groups."""
 
 import numpy as np
 from sklearn.base import is_classifier

@@ -1,4 +1,4 @@
-"""Walk through a fitted object, and find its private fits and everything else it holds."""
+"""Walk through a fitted object, and find its private fits and other contents."""
 
 import inspect
 import re
@@ -91,7 +91,7 @@ def parts_of(fitted, path):
 
 
 def _of_several(members, together=False):
-    """Yield the findings in members, and a finding for each object in more than one member.
+    """Yield the findings in members, and one for each object in several members.
 
     Members that one call fitted together may share a frozen estimator.
     """
@@ -124,7 +124,7 @@ def _expanded(part):
 
 
 def _ours(fitted, path):
-    """Yield the certificate of an object of this package, and findings in its attributes."""
+    """Yield the certificate and the other findings of an object of this package."""
     certificate, name = _certificate(fitted), type(fitted).__name__
     if certificate is None and not is_template(fitted):
         yield Exposed(path, f"{name} {_LEARNS}")
@@ -147,7 +147,7 @@ def _ours(fitted, path):
 
 
 def _wrapper(model, path):
-    """Yield the findings of a scikit-learn wrapper, of its members, and of its attributes."""
+    """Yield the findings of a scikit-learn wrapper, its members and attributes."""
     said = list(WRAPPERS[type(model).__name__](model, path))
     seen = {id(part.fitted): part.fitted for part in said if isinstance(part, Member)}
     is_open = any(isinstance(part, Exposed) for part in said)
@@ -210,7 +210,7 @@ def _learnt(fitted, path, sentence, why):
 
 
 def _held(thing, path, seen):
-    """Yield the findings in the attributes of an object; its own code must set them all."""
+    """Yield the findings in an object's attributes; its own code must set them."""
     for name, value in attributes(thing).items():
         place = f"{path}.{name}"
         if not is_own(type(thing), name, value) and id(value) not in seen:
@@ -237,7 +237,7 @@ def _of_value(value, place, seen):
 
 
 def _fitted_ones(thing, path, seen):
-    """Yield the findings in estimators among the attributes of an object, and unknown code."""
+    """Yield the findings in estimators among attributes, and unknown code."""
     for name, value in attributes(thing).items():
         for where, each in inside(value, f"{path}.{name}", seen):
             if type(each) is np.ma.MaskedArray:
@@ -257,7 +257,7 @@ def _fitted_ones(thing, path, seen):
 
 
 def _is_detail(thing):
-    """Return whether an object is of a known package, and neither a function nor an estimator."""
+    """Return whether an object is of a known package, but no function or estimator."""
     return kind_of(type(thing)) is None and not isinstance(thing, _NAMED) and any(
         is_of(type(thing), package) for package in _DETAILS)
 
@@ -277,7 +277,7 @@ def _unknown(fitted, path):
 
 
 def _certificate(fitted):
-    """Return an object's own certificate, or None; one delegated from a part does not count."""
+    """Return an object's own certificate, not one delegated from a part; or None."""
     try:
         inspect.getattr_static(fitted, "privacy_")
     except AttributeError:

@@ -269,7 +269,7 @@ class PrivacyReport(AsJson):
         return f"({rounded_up(self.fits_epsilon, 6)}, {rounded_up(self.delta, 3)})"
 
     def _alternatives(self):
-        """Return the possible sets of fits that use one row: all fits, or one disjoint part's."""
+        """Return the sets of fits that may use one row: all, or one disjoint part's."""
         if not self.disjoint:
             return [self.private] if self.private else []
         found = {}

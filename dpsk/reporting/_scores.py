@@ -40,7 +40,7 @@ def scores(fitted, path):
 
 
 def are_private(fitted):
-    """Return whether all scorers not known to be exact are private scorers of this package."""
+    """Return whether all scorers not known to be exact are private ones of dpsk."""
     found = [each for each in _of_scorers(fitted) if not _is_exact(each)]
     ours = all(is_of(each, "dpsk") or is_of(type(each), "dpsk") for each in found)
     return bool(found) and ours and not any(map(_holds_infinity, _scored(fitted).values()))

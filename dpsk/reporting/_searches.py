@@ -117,7 +117,7 @@ def _private_ones(candidate, best):
 
 
 def _bound(leaf, twin, cv, n_splits):
-    """Return a certificate that bounds the cost of a fit to one fold, or None if unknown."""
+    """Return a certificate that bounds the cost of a fit to a fold, or None."""
     certified = getattr(twin, "privacy_", None)
     if certified is None:
         return None

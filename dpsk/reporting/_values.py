@@ -170,7 +170,7 @@ def _set_on_law(law, path):
 
 
 def _code(value):
-    """Return the code of a function, a method or a vectorized function; None for others."""
+    """Return the code of a (vectorized) function or method; None for others."""
     if isinstance(value, np.vectorize):
         value = value.pyfunc
     function = getattr(value, "__func__", value)
@@ -184,7 +184,7 @@ def _is_of_pandas(value, kind):
 
 
 def _is_detail(value):
-    """Return whether an object, other than an estimator, holds nothing beyond its attributes."""
+    """Return whether an object, no estimator, holds only its attributes."""
     cls = type(value)
     known = is_of(cls, "sklearn") and kind_of(cls) is None and not is_estimator(value)
     known |= any(is_of(cls, package) for package in _DETAILS)

@@ -1,4 +1,4 @@
-"""Findings and members of scikit-learn's wrappers, such as pipelines and ensembles."""
+"""Findings and members of scikit-learn's wrappers, such as pipelines."""
 
 from functools import partial
 
@@ -242,7 +242,7 @@ def _maps_entries(function):
 
 
 def _by_dtype(chosen):
-    """Return whether a column selector is scikit-learn's own, which reads names and dtypes."""
+    """Return whether a column selector is scikit-learn's `make_column_selector`."""
     return type(chosen).__name__ == "make_column_selector" and is_of(type(chosen), "sklearn")
 
 

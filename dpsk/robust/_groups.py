@@ -26,7 +26,7 @@ def check_groups(groups, n_samples):
 
 
 def public_shares(group_shares, labels):
-    """Return declared group shares in the order of `labels`, scaled to sum to 1, or None."""
+    """Return declared group shares in the order of `labels`, of sum 1, or None."""
     if group_shares is None:
         return None
     if not isinstance(group_shares, dict):
