@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-#: The status that the command line exits with; argparse takes 2.
+#: Exit status by verdict; argparse uses 2.
 _STATUS = {"not refuted": 0, "refuted": 1, "nothing tested": 3}
 
 
@@ -29,14 +29,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : list of str or None, default=None
-        None: those of the command line.
+        Arguments; None: those of the command line.
 
     Returns
     -------
     status : int
-        0 if the claim is not refuted, 1 if it is, 3 if nothing was tested: nothing that is
-        published ever varied, no leak would have been seen, or the audit ended with an error,
-        a SystemExit of the estimator or an output that cannot be written included.
+        0 if the claim is not refuted, 1 if it is refuted, 3 if nothing was tested. Nothing was
+        tested if no published value ever varied, if no leak would have been found, or if the
+        audit ended with an error, such as a SystemExit of the estimator or an unwritable output.
     """
     parser: argparse.ArgumentParser = _parser()
     given = parser.parse_args(arguments)
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"argument --claim: {given.claim}: must be EPSILON >= 0 and DELTA in [0, 1)")
     if given.json is not None:
         try:
-            # Tried first: an audit takes minutes, which a file that cannot be written would lose.
+            # Checked first, so that an unwritable file does not waste minutes of audit.
             given.json.open("a").close()
         except OSError as error:
             parser.error(f"argument --json: {error}")
@@ -55,14 +55,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         raise
     except BaseException:
-        # Python would end with 1, and a SystemExit with any status: neither is a verdict.
+        # Python would exit with 1, and a SystemExit with any status; neither is a verdict.
         with suppress(OSError):
             _print(f"{traceback.format_exc()}nothing tested", "stderr")
         return _STATUS["nothing tested"]
 
 
 def _audited(given):
-    """Print and write what an audit finds, and return its verdict."""
+    """Run the audit, print and write its result, and return the verdict."""
     result = audit(_made(given.factory), claim=given.claim, runs=given.runs, level=given.level,
                    n_jobs=given.n_jobs, progress=not given.quiet)
     if given.json is not None:
@@ -72,13 +72,13 @@ def _audited(given):
 
 
 def _print(text, stream):
-    """Print text to a stream at once, with escapes for what its encoding does not have."""
+    """Print text to a stream and flush it, escaping unencodable characters."""
     encoding = getattr(getattr(sys, stream), "encoding", None) or "utf-8"
     try:
         print(text.encode(encoding, "backslashreplace").decode(encoding),
               file=getattr(sys, stream), flush=True)
     except OSError:
-        # Python would write again at its end, and exit with a status of its own.
+        # At exit Python would flush the stream again, fail, and set its own exit status.
         setattr(sys, stream, None)
         raise
 
@@ -115,7 +115,7 @@ def _level(text):
 
 
 def _made(name):
-    """Return what the factory of that name makes; modules of the working directory are found."""
+    """Return the output of a factory; working-directory modules are importable."""
     module, _, factory = name.partition(":")
     if not module or not factory:
         raise argparse.ArgumentError(
@@ -136,7 +136,7 @@ class _Exit:
         self.status = _STATUS["nothing tested"]
 
     def __call__(self, status: int) -> None:
-        # A fork of this process, such as a worker of joblib, ends as it asks for.
+        # A fork of this process, such as a joblib worker, keeps its own exit status.
         if os.getpid() != self._process:
             self._exit(status)
         os.write(2, b"the estimator has ended the process of the audit\n")
@@ -144,7 +144,7 @@ class _Exit:
 
 
 if __name__ == "__main__":
-    # A fit may end the process, now or at its exit, with a status that is no verdict.
+    # A fit may end the process, now or at exit, with a status that is not a verdict.
     ending = _Exit()
     os._exit = ending  # type: ignore[assignment]
     try:

@@ -4,14 +4,14 @@ __all__ = ["BudgetExceededError", "PrivacyWarning"]
 
 
 class PrivacyWarning(UserWarning):
-    """A guarantee that holds, and is weaker than it may look.
+    """Warning about a guarantee that holds but is weaker than it may look.
 
-    Such as one with a delta that is large for so many rows, or without any bound on what was
-    fitted: at an infinite epsilon. Turn it into an error by ``warnings.filterwarnings``.
+    For example, delta is large for the number of rows, or an infinite epsilon bounds nothing.
+    Turn it into an error with ``warnings.filterwarnings``.
 
     See Also
     --------
-    BudgetExceededError : A fit that is refused.
+    BudgetExceededError : Error for a refused fit.
 
     Examples
     --------
@@ -23,14 +23,15 @@ class PrivacyWarning(UserWarning):
 
 
 class BudgetExceededError(RuntimeError):
-    """A fit that a `PrivacyBudget` did not admit; nothing was drawn and nothing spent.
+    """Error for a fit that a `PrivacyBudget` refuses.
 
-    Its message says what is spent and left, and what the fit would have cost.
+    It is raised before noise is drawn or budget consumed. Its message gives the consumed and
+    remaining budget, and the cost of the fit.
 
     See Also
     --------
     dpsk.PrivacyBudget : The limit.
-    PrivacyWarning : A guarantee that is weaker than it may look.
+    PrivacyWarning : Warning about a guarantee that is weaker than it may look.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""Tables that do not fit in memory, as rows that estimators read in blocks.
+"""Out-of-core data: tables that do not fit in memory, read in blocks.
 
 Wherever ``fit(X, y)`` takes an array it takes a source: any object with ``n``, ``n_features`` and
-``blocks()``. The latter starts a pass and yields blocks of rows, the same ones every time: ``X``,
-or ``(X, y)``, or ``(X, y, sample_weight)``. Targets and weights that do not come with blocks are
-given to `fit`, as arrays. `predict` and its like read the features of a source, block by block.
-A memory map of NumPy is an array, and needs none of this.
+``blocks()``. Each call of ``blocks()`` yields the same blocks of rows: ``X``, or ``(X, y)``, or
+``(X, y, sample_weight)``. Targets and weights that are not in the blocks are passed to `fit` as
+arrays. Methods such as `predict` read the features of a source block by block. A memory map of
+NumPy is an array, and does not need a source.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
 
 __all__ = ["NpyFiles", "ParquetFiles"]
 
-#: Bytes that are read at once by default.
+#: Size of a block in bytes.
 _BLOCK_BYTES = 1 << 24
 
 
 class NpyFiles:
     """Rows in files of `numpy.save`, which are mapped into memory one after another.
 
-    Estimators take them where they take an array, and read them in blocks.
+    Estimators accept it in place of an array, and read it in blocks.
 
     Parameters
     ----------
     X : sequence of path
-        Each of an array of shape (n_i, n_features).
+        Files of arrays of shape (n_i, n_features).
     y : sequence of path or None, default=None
-        Each of an array of shape (n_i,). None: targets are given to `fit`.
+        Files of arrays of shape (n_i,). None: targets are passed to `fit`.
     sample_weight : sequence of path or None, default=None
-        Likewise.
+        Files of arrays of shape (n_i,). None: weights, if any, are passed to `fit`.
     cache_bytes : int, default=0
-        What a fit may keep in memory of the rows, in the whole numbers that exact sums are made
-        of: two bytes an entry for tables of some million rows, else four. Where that is not
-        enough every pass reads the files.
+        Memory in which a fit may cache the rows, as the integers of exact sums: two bytes per
+        entry for tables of some million rows, else four. If the rows do not fit, every pass reads
+        the files.
 
     Attributes
     ----------
@@ -53,11 +53,11 @@ class NpyFiles:
     Raises
     ------
     ValueError
-        If the arrays do not go together.
+        If the shapes or numbers of files do not match.
 
     See Also
     --------
-    ParquetFiles : Rows in files of Parquet.
+    ParquetFiles : Rows in Parquet files.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class NpyFiles:
         Yields
         ------
         block : ndarray, or tuple of ndarray
-            Rows; with targets, and weights if there are any, where these are in files.
+            Rows, with the targets and weights that are in files.
         """
         for paths in zip(*self._paths, strict=True):
             parts = [np.load(path, mmap_mode="r") for path in paths]
@@ -115,24 +115,24 @@ class NpyFiles:
 
 
 class ParquetFiles:
-    """Rows in files of Parquet, by Arrow: ``pip install dpsk[arrow]``.
+    """Rows in Parquet files, read with Arrow: ``pip install dpsk[arrow]``.
 
-    Estimators take them where they take an array, and read them in blocks.
+    Estimators accept it in place of an array, and read it in blocks.
 
     Parameters
     ----------
     paths : path or sequence of path
-        Files, or a folder of them, in the order of Arrow's datasets.
+        Files, or a folder of files, in the order of Arrow's datasets.
     target : str
-        The column of targets.
+        Name of the target column.
     columns : sequence of str or None, default=None
-        The columns of features, all of numbers; None: all others.
+        Names of the feature columns, all numeric; None: all other columns.
     sample_weight : str or None, default=None
-        The column of weights.
+        Name of the column of weights.
     batch_size : int, default=131072
-        Rows that are read at once.
+        Number of rows per block.
     cache_bytes : int, default=0
-        As of `NpyFiles`.
+        As in `NpyFiles`.
 
     Attributes
     ----------
@@ -142,13 +142,13 @@ class ParquetFiles:
     Raises
     ------
     ImportError
-        Without the package pyarrow.
+        If the package pyarrow is not installed.
     ValueError
         If a column is missing, or a parameter is out of range.
 
     See Also
     --------
-    NpyFiles : Rows in files of NumPy.
+    NpyFiles : Rows in NumPy files.
 
     Examples
     --------

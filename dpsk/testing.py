@@ -1,4 +1,4 @@
-"""Repeatable noise, for tests and research: never for a release."""
+"""Reproducible noise for tests and research; never for publishing private results."""
 
 from dpsk._privacy.noise.seeds import NoiseSeed
 

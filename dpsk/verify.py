@@ -1,4 +1,4 @@
-"""Check certificates from the command line: ``python -m dpsk.verify certificate.json LEDGER``."""
+"""Command line: ``python -m dpsk.verify certificate.json LEDGER``."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check the certificate of a fit or of a budget, and a budget's against its ledger.
+    """Check a certificate of a fit or budget, and that of a budget against its ledger.
 
     Parameters
     ----------
     arguments : list of str or None, default=None
-        None: those of the command line.
+        Arguments; None: those of the command line.
 
     Returns
     -------
     status : int
-        0 if everything that the certificate says follows from its releases, and these are those
-        of the ledger; 1 if not.
+        0 if all numbers of the certificate follow from its events, and the events are those of
+        the ledger; 1 otherwise.
     """
     parser = _parser()
     given = parser.parse_args(arguments)
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _checked(path, ledger):
-    """Return what was found, in sentences; an error where something is not as it says."""
+    """Return the findings as sentences; raise an error if a check fails."""
     data = from_text(path.read_text(encoding="utf-8"))
     if not (isinstance(data, dict) and "charges" in data):
         found = Certificate.from_dict(data)

@@ -1,4 +1,4 @@
-"""Privacy accounting: what is released as events, and what events cost together."""
+"""Privacy accounting: mechanisms as events, and the cost of their composition."""
 
 from dpsk._privacy.best_of import BestOf
 from dpsk._privacy.budget_certificate import BudgetCertificate

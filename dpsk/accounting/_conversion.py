@@ -1,4 +1,4 @@
-"""Events of this package as those of Google's dp-accounting, and back."""
+"""Conversion between events of this package and of Google's dp-accounting."""
 
 from __future__ import annotations
 
@@ -18,35 +18,36 @@ if TYPE_CHECKING:
 
 __all__ = ["from_dp_accounting", "to_dp_accounting"]
 
-#: Replacing a row moves a sum by up to twice what bounds a term; dp-accounting has that in the
-#: relation, and this package in the event.
+#: Replacing a row moves a sum by up to twice the bound on a term. dp-accounting accounts for this
+#: factor in the neighboring relation, this package in the event.
 _REPLACED = 2.0
-#: Of the law of the number of runs; beyond it is nearly that of Poisson, cut off at 0.
+#: Largest shape of the truncated negative binomial number of runs; beyond it the distribution is
+#: nearly a truncated Poisson distribution.
 _MOST_SHAPE = 100.0
 
 
 def to_dp_accounting(events: Event | Certificate | Iterable[Event | Certificate]) -> Any:
-    """Return what dp-accounting prices, under its relation ``REPLACE_ONE``.
+    """Convert events to an event of dp-accounting, under ``REPLACE_ONE``.
 
-    By its ``PLDAccountant``: its accountant of Renyi divergences takes a Gaussian event as if one
-    row were added or removed, and so at half the mu.
+    Use its ``PLDAccountant``. Its Renyi accountant treats a Gaussian event as if one row were
+    added or removed, and so at half the mu.
 
     Parameters
     ----------
     events : Event, Certificate, or iterable of these
-        Made on the same rows.
+        Mechanisms run on the same rows.
 
     Returns
     -------
     event : dp_accounting.DpEvent
-        Of the same price, or a higher one.
+        Event with the same privacy cost, or a higher one.
 
     Raises
     ------
     ImportError
-        Without the package dp-accounting.
+        If the package dp-accounting is not installed.
     ValueError
-        For an event that it has no counterpart of: `Dominated`, `Disclosure`.
+        If dp-accounting has no counterpart of an event: `Dominated`, `Disclosure`.
 
     Examples
     --------
@@ -63,19 +64,19 @@ def from_dp_accounting(event: Any) -> Event:
     Parameters
     ----------
     event : dp_accounting.DpEvent
-        Of a mechanism, or of several composed.
+        Event of one mechanism or of a composition.
 
     Returns
     -------
     event : Event
-        Of the same price, or a higher one.
+        Event with the same privacy cost, or a higher one.
 
     Raises
     ------
     ImportError
-        Without the package dp-accounting.
+        If the package dp-accounting is not installed.
     ValueError
-        For an event whose price under that relation is not known here.
+        If the privacy cost of an event under that relation is not known here.
     """
     return _from(event, _dp_event())
 
@@ -103,7 +104,7 @@ def _to(event, dp):
         return dp.PoissonSampledDpEvent(event.sampling_rate,
                                         dp.GaussianDpEvent(event.noise_multiplier))
     if isinstance(event, Pure):
-        # Randomized response with two buckets, the worst of its loss.
+        # Randomized response with two buckets dominates every pure epsilon-DP mechanism.
         return dp.RandomizedResponseDpEvent(2.0 / (1.0 + math.exp(min(event.epsilon, 700.0))), 2)
     raise ValueError(f"{event!r}: dp-accounting has no such event; compare what is left "
                      "without it.")
@@ -136,5 +137,5 @@ def _from(event, dp):
 
 
 def _noisy(noise, make):
-    """Return the event that a noise makes; one without any protects nothing."""
+    """Return `make(noise)`, or `NotPrivate` if there is no noise."""
     return make(float(noise)) if noise > 0 else NotPrivate()

@@ -26,30 +26,30 @@ if TYPE_CHECKING:
 
 __all__ = ["compose", "delta", "epsilon", "noise_multiplier", "total", "type_two_error"]
 
-#: Epsilons at which an error rate is bounded by that of randomized response.
+#: Epsilons at which error rates are bounded by the (epsilon, delta) guarantee.
 _SLOPES = np.concatenate([[0.0], np.geomspace(1e-2, 64.0, 40)])
-#: Where delta is below it a larger epsilon bounds no error any better.
+#: Delta below which a larger epsilon cannot improve the bound on an error.
 _NEGLIGIBLE = 1e-12
 
 
 def compose(*events: Any) -> Event:
-    """Return one event for several releases on the same rows.
+    """Return the composition of several events on the same rows.
 
     Parameters
     ----------
     *events : Event, Certificate, or iterable of these
-        Made on the same rows.
+        Mechanisms run on the same rows.
 
     Returns
     -------
     event : Composed
-        All of them.
+        The composition.
 
     Notes
     -----
-    *Privacy.* What it costs is an upper bound if kinds, numbers and noise of all events were
-    fixed before the first was released; each release itself may depend on those before it. All
-    must protect the same: rows, or the same groups of rows, which an event does not say.
+    *Privacy.* The cost of the composition is an upper bound if kinds, number and noise of all
+    mechanisms were fixed before the first output. Each query may depend on earlier outputs. All
+    must protect the same unit: rows, or the same groups of rows. An event does not record which.
 
     Examples
     --------
@@ -66,14 +66,14 @@ def total(*certificates: Any) -> Certificate:
 
     Parameters
     ----------
-    *certificates : Certificate, what has one in `privacy_`, a budget, or a list of these
-        At least one. A `PrivacyBudget` counts with all that it may give away, spent or not, and
-        what was fitted inside is in it already.
+    *certificates : Certificate, fitted estimator with `privacy_`, budget, or a list of these
+        At least one. A `PrivacyBudget` counts in full, consumed or not, and already includes the
+        fits inside it.
 
     Returns
     -------
     certificate : Certificate
-        Its delta is the sum of theirs, and its epsilon follows from all events there.
+        Its delta is the sum of the deltas; its epsilon follows from all events at that delta.
 
     Raises
     ------
@@ -84,10 +84,10 @@ def total(*certificates: Any) -> Certificate:
 
     Notes
     -----
-    *Privacy.* The guarantee holds if no fit, nor the decision to make it, depended on what
-    another released; where it did, fit within a `PrivacyBudget`. Of fits with `groups` it holds if
-    groups are the same people in all of them, which the certificate says in `public` and cannot
-    check.
+    *Privacy.* The guarantee holds if no fit, nor the decision to make it, depended on the result
+    of another fit; otherwise fit within a `PrivacyBudget`. For fits with `groups` it holds if the
+    groups are the same people in all fits. The certificate states this in `public`, but cannot
+    check it.
 
     Examples
     --------
@@ -115,15 +115,16 @@ def epsilon(events: Event | Certificate | Iterable[Event | Certificate],
     Parameters
     ----------
     events : Event, Certificate, or iterable of these
-        Made on the same rows.
+        Mechanisms run on the same rows.
     delta : float or array-like
         In [0, 1].
 
     Returns
     -------
     epsilon : float or ndarray of float64, like `delta`
-        Infinite at delta 0 unless all are `Pure`. Too high by at most 1e-6 of it where there is
-        a closed form, and by what the discretization of losses takes elsewhere.
+        Infinite at delta 0 unless all events are `Pure`. The bound exceeds epsilon by a relative
+        error of at most 1e-6 where there is a closed form, and by the discretization error of
+        the privacy loss distribution elsewhere.
 
     Raises
     ------
@@ -148,7 +149,7 @@ def delta(events: Event | Certificate | Iterable[Event | Certificate],
     Parameters
     ----------
     events : Event, Certificate, or iterable of these
-        Made on the same rows.
+        Mechanisms run on the same rows.
     epsilon : float or array-like
         Finite and >= 0.
 
@@ -177,16 +178,16 @@ def noise_multiplier(plan: Declaration, epsilon: float, delta: float) -> float:
     Parameters
     ----------
     plan : callable, float -> Event
-        What is released at a noise multiplier; it costs less the larger that is.
+        The event at a noise multiplier; its privacy cost must decrease with the noise multiplier.
     epsilon : float > 0
-        The budget.
+        Epsilon of the guarantee.
     delta : float in [0, 1)
-        Probability that the guarantee leaves open.
+        Delta of the guarantee.
 
     Returns
     -------
     noise_multiplier : float
-        On the private side: what is released at it has at most that delta.
+        Rounded to the private side: the event at this multiplier has at most the given delta.
 
     Raises
     ------
@@ -215,19 +216,19 @@ def type_two_error(events: Event | Certificate | Iterable[Event | Certificate],
               1 - \delta(\varepsilon) - e^{\varepsilon} \alpha,\;
               e^{-\varepsilon} (1 - \delta(\varepsilon) - \alpha)\bigr),
 
-    and :math:`\Phi(\Phi^{-1}(1 - \alpha) - \mu)` where all releases are Gaussian.
+    and :math:`\Phi(\Phi^{-1}(1 - \alpha) - \mu)` if all events are Gaussian.
 
     Parameters
     ----------
     events : Event, Certificate, or iterable of these
-        Made on the same rows.
+        Mechanisms run on the same rows.
     type_one_error : float or array-like
-        In [0, 1]: how often the test takes a row to be there that is not.
+        In [0, 1]: the probability that the test reports an absent row as present.
 
     Returns
     -------
     type_two_error : float or ndarray of float64, like `type_one_error`
-        A lower bound on how often it misses one that is.
+        A lower bound on the probability that the test misses a present row.
 
     Raises
     ------
@@ -250,11 +251,11 @@ def type_two_error(events: Event | Certificate | Iterable[Event | Certificate],
         raise ValueError(f"type_one_error={type_one_error!r}: must be numbers in [0, 1].")
     releases = accountant.merge(event)
     if releases.is_private and releases.is_gaussian:
-        # By symmetry: 1 - alpha would round a small alpha away.
+        # By symmetry of the normal quantile; 1 - alpha would lose a small alpha to rounding.
         errors = ndtr(-ndtri(alpha) - releases.mu)
     else:
         errors = np.zeros(alpha.shape)
-        # Where losses are bounded, the corner of the curve is at the largest there is.
+        # If the privacy loss is bounded, the curve has a corner at its maximum.
         floor = min(1.0, accountant.delta(event, _SLOPES[-1]) + _NEGLIGIBLE)
         corner = min(accountant.epsilon(event, floor), _SLOPES[-1])
         for slope in np.union1d(_SLOPES, corner):
@@ -267,7 +268,7 @@ def type_two_error(events: Event | Certificate | Iterable[Event | Certificate],
 
 
 def _event(events):
-    """Return one event for what stands for some."""
+    """Return one event for events, certificates or an iterable of these."""
     if isinstance(events, Certificate):
         return events.event
     if isinstance(events, Event):
@@ -292,7 +293,7 @@ def _certificate(fitted):
 
 
 def _mapped(function, event, values):
-    """Return a function of an event at a number, or at each number of an array."""
+    """Evaluate a function of an event at a number, or at each number of an array."""
     values = np.asarray(values, dtype=np.float64)
     if values.ndim == 0:
         return function(event, float(values))

@@ -1,4 +1,4 @@
-"""Pictures of what a fit gives away: the curve of (epsilon, delta), and the errors of any test."""
+"""Plots of a guarantee: its (epsilon, delta) curve and its trade-off function."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["PrivacyCurveDisplay", "TradeOffCurveDisplay"]
 
 _POINTS = 60
-#: A delta below it is as good as none.
+#: Delta below which the curve is not drawn.
 _SMALLEST_DELTA = 1e-12
 
 
 @documented
 class PrivacyCurveDisplay(LineDisplay):
-    """The delta of a fit at every epsilon.
+    """Plot of the delta of a guarantee at every epsilon.
 
     Make one by `from_events`.
 
@@ -37,7 +37,7 @@ class PrivacyCurveDisplay(LineDisplay):
     epsilon, delta : ndarray of shape (n_points,)
         Points of the curve.
     name : str or None, default=None
-        Of the line, in the legend.
+        Label of the line in the legend.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class PrivacyCurveDisplay(LineDisplay):
         ----------
         %(ax)s %(name)s
         **kwargs : dict
-            Of the line, for `Line2D.set`.
+            Properties of the line, for `Line2D.set`.
 
         Returns
         -------
@@ -87,12 +87,12 @@ class PrivacyCurveDisplay(LineDisplay):
         Parameters
         ----------
         events : Event, Certificate, or iterable of these
-            Made on the same rows.
+            Mechanisms run on the same rows.
         epsilon : array-like of shape (n_points,) or None, default=None
-            None: from 0 to where delta is below 1e-12, or to 20.
+            Epsilons of the points. None: from 0 to where delta is below 1e-12, at most to 20.
         %(ax)s %(name)s
         **kwargs : dict
-            Of the line, for `Line2D.set`.
+            Properties of the line, for `Line2D.set`.
 
         Returns
         -------
@@ -110,14 +110,14 @@ class PrivacyCurveDisplay(LineDisplay):
 class TradeOffCurveDisplay(LineDisplay):
     """Plot of the trade-off function: the least type II error at every type I error.
 
-    Make one by `from_events`. The straight line from (0, 1) to (1, 0) is that of a coin.
+    Make one by `from_events`. The straight line from (0, 1) to (1, 0) is random guessing.
 
     Parameters
     ----------
     type_one_error, type_two_error : ndarray of shape (n_points,)
         Points of the curve, in [0, 1].
     name : str or None, default=None
-        Of the line, in the legend.
+        Label of the line in the legend.
 
     Attributes
     ----------
@@ -145,13 +145,13 @@ class TradeOffCurveDisplay(LineDisplay):
 
     def plot(self, ax: Any = None, *, name: str | None = None,
              **kwargs: Any) -> TradeOffCurveDisplay:
-        """Draw the curve, and that of a coin.
+        """Draw the curve, and the line of random guessing.
 
         Parameters
         ----------
         %(ax)s %(name)s
         **kwargs : dict
-            Of the line, for `Line2D.set`.
+            Properties of the line, for `Line2D.set`.
 
         Returns
         -------
@@ -173,10 +173,10 @@ class TradeOffCurveDisplay(LineDisplay):
         Parameters
         ----------
         events : Event, Certificate, or iterable of these
-            Made on the same rows.
+            Mechanisms run on the same rows.
         %(ax)s %(name)s
         **kwargs : dict
-            Of the line, for `Line2D.set`.
+            Properties of the line, for `Line2D.set`.
 
         Returns
         -------

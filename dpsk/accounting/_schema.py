@@ -1,4 +1,4 @@
-"""The JSON schema of certificates, made from the classes that write them."""
+"""The JSON schema of certificates, derived from the classes that write them."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ _TYPES = {
 
 
 def certificate_schema(of: str = "fit") -> dict[str, Any]:
-    """Return the JSON schema (2020-12) of what `Certificate.to_dict` returns.
+    """Return the JSON schema (2020-12) of the output of `Certificate.to_dict`.
 
     Parameters
     ----------
     of : {"fit", "budget"}, default="fit"
-        Of the certificate of a fit, or of a budget: `BudgetCertificate.to_dict`.
+        "fit" for `Certificate.to_dict`, "budget" for `BudgetCertificate.to_dict`.
 
     Returns
     -------
     schema : dict
-        Of plain JSON types. That numbers follow from events a schema cannot say: `from_dict` of
-        both checks that.
+        Values of plain JSON types. A schema cannot express that the numbers follow from the
+        events; `from_dict` of either class checks that.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The audit: repeated fits on worst-case neighbors, and what they refute of a claim."""
+"""The audit: repeated fits on worst-case neighbors against a privacy claim."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["audit"]
 
-#: Fits on each table of every pair, before any is chosen.
+#: Fits on each table of every pair in the pilot, before pairs are chosen; and their seconds.
 _PILOT, _PILOT_SECONDS = 200, 40.0
-#: Fits on either table in the last round, if nothing else is asked for.
+#: Default number of fits on either table in the last round, and the seconds for all rounds.
 _AUTO_RUNS, _AUTO_SECONDS = 2000, 120.0
 
 
@@ -43,51 +43,51 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
           statistic: str | Sequence[str] = "auto", level: float = 0.05, n_jobs: int | None = None,
           progress: bool | Callable[..., Any] = False,
           random_state: RandomState | None = None) -> AuditResult:
-    """Try to refute the privacy claim of an estimator by what its fits publish.
+    """Try to refute the privacy claim of an estimator from its fitted models.
 
-    The estimator is fitted many times on two tables that differ in one row, as different as
-    it can be, and a test is learnt that tells from a fit which table it was. Fresh fits then
-    count the errors of that test. Fewer of them than the claim allows refute it.
+    The audit fits the estimator many times on two tables that differ in one worst-case row. It
+    learns a test that guesses from a fitted model which table was used, and counts the errors of
+    that test on fresh fits. Fewer errors than the claim allows refute the claim.
 
     Parameters
     ----------
     estimator : estimator
-        Of any package, or a pipeline or ensemble; it is cloned. Its noise must be fresh in every
-        fit.
+        An estimator of any package, a pipeline or an ensemble; it is cloned. Its noise must be
+        fresh in every fit.
     X : array-like or DataFrame of shape (n, n_features) or None, default=None
-        The table whose first row is replaced: by rows far beyond the table and within its range,
-        by another row, by one with an unseen category or, where the estimator takes them, with
-        missing values. An array of numbers or a DataFrame. None: small tables in which nothing
-        hides the row, of zeros, of equal rows, of normal ones and of rows in [0, 0.4].
+        An array of numbers or a DataFrame, whose first row is replaced: by rows far outside and
+        within the range of the table, by another row, by a row with an unseen category and, where
+        the estimator takes them, by missing values. None: small tables in which nothing hides
+        the row (zeros, equal rows, normal rows and rows in [0, 0.4]).
     y : array-like of shape (n,) or None, default=None
-        Labels or targets beside `X`.
+        Labels or targets of the samples in `X`.
     claim : None, float, (float, float), Certificate or Event, default=None
-        What is tested: epsilon, (epsilon, delta), or all that a certificate or its event says,
-        which is more and is refuted by fewer fits. None: the certificates in `privacy_` of what is
-        fitted, the total of several; else parameters named epsilon and delta.
+        The claim to test: epsilon, (epsilon, delta), or a certificate or its event, which claims
+        more and so needs fewer fits to be refuted. None: the certificate in `privacy_` of the
+        fitted estimator, or the composition of several; else parameters named epsilon and delta.
     runs : "auto" or int, default="auto"
         Fits on either table in the last round. "auto": 2000, fewer if they would take more than
         some minutes.
     neighbors : "worst" or list of (table, table), default="worst"
         Pairs of tables to tell apart; a table is a tuple (X, y) or (X,), or a dict of arguments
-        of `fit`. They may differ in whatever the claim protects, a row that is removed, or a
-        group, and must differ.
+        of `fit`. The two must differ, in whatever the claim protects: for example in a replaced
+        row, a removed row, or a group of rows.
     statistic : "auto", str or list of str, default="auto"
-        Of "coordinate", "linear", "spread" and "values"; "auto" tries all.
+        One or more of "coordinate", "linear", "spread" and "values"; "auto" tries all.
     level : float, default=0.05
-        Probability, at most, that a claim that holds is refuted.
+        Upper bound on the probability that a true claim is refuted.
     n_jobs : int or None, default=None
-        Processes of joblib.
+        Number of joblib processes.
     progress : bool or callable, default=False
-        True prints at most once a second, to stderr, what is being done; a callable is handed
+        True prints progress to stderr at most once a second; a callable receives
         (fits made, text).
     random_state : int or None, default=None
-        Rules the public rows of the normal table. The noise of fits is never seeded.
+        Seeds the public rows of the normal table. The noise of fits is never seeded.
 
     Returns
     -------
     result : AuditResult
-        With text, HTML and a picture.
+        The result, which shows itself as text, HTML and a plot.
 
     Raises
     ------
@@ -96,39 +96,40 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
         the tables of a pair in `neighbors` are equal, `X` is neither a DataFrame nor an array of
         numbers, or the estimator refuses a table of every pair.
     BudgetExceededError
-        If a `PrivacyBudget` is open, or is carried by the estimator, which every fit would be
-        charged to; or if a budget of the estimator's own ends during the audit.
+        If a `PrivacyBudget` is open or carried by the estimator, since every fit would be charged
+        to it; or if a budget of the estimator itself ends during the audit.
 
     Notes
     -----
-    *What is looked at.* Everything that a fitted estimator holds: public and private attributes,
-    properties, steps, members, containers, frames, sparse matrices, trees, functions with what
-    they close over, its pickle, the types of values, the low digits of numbers, and all parts of
-    texts and bytes. Besides, answers on public rows, each by itself: `decision_function`,
-    `predict_proba`, `predict_log_proba`, `transform`, `inverse_transform`, `predict`, `score`,
-    `score_samples`, `sample` and `get_feature_names_out`. A fit that ends with an error counts as
-    well, and the result names how many did in `failed`. Of arrays beyond 2000 entries, or 6000 in
-    all, some that are evenly spread are read, and the 256 that differ most between tables in the
-    first fits. Of texts and bytes the first 2048 and last 512 bytes are read. The result names in
-    `partial` what is too long for these, bytes that are compressed, objects that do not show what
-    they hold, and an estimator of more than 20,000 objects. Not time, memory, messages and files,
-    nor a pair of tables one of which is refused with a ValueError before the first round, or both
-    with any error: the result names it in `set_aside`. Every fit gets a copy of its table.
+    *What the audit reads.* Everything that a fitted estimator holds: public and private
+    attributes, properties, steps, members, containers, frames, sparse matrices, trees, functions
+    with their closures, its pickle, the types of values, the low digits of numbers, and strings
+    and bytes. It also reads the outputs of these methods on public rows, each separately:
+    `decision_function`, `predict_proba`, `predict_log_proba`, `transform`, `inverse_transform`,
+    `predict`, `score`, `score_samples`, `sample` and `get_feature_names_out`. Fits that end with
+    an error count as well; `failed` says how many did. Of arrays with more than 2000 entries, or
+    6000 in all, the audit reads evenly spaced entries and the 256 that differ most between
+    tables in the first fits. Of strings and bytes it reads the first 2048 and last 512 bytes. The
+    result lists in `partial` whatever is too long for this, compressed bytes, objects that do not
+    show their contents, and an estimator of more than 20,000 objects. The audit does not see
+    time, memory, messages and files. It sets a pair of tables aside if one of them is refused
+    with a ValueError before the first round, or both with any error; `set_aside` lists such
+    pairs. Every fit gets a copy of its table.
 
-    *What stops "not refuted".* A random generator that a fit made and kept, from which its noise
-    may be drawn again and taken off; pairs that differ in targets alone, where the estimator
-    refuses all others. Integers that seed noise are not recognised.
+    *What rules out "not refuted".* A random generator that a fit made and kept, since its noise
+    may be drawn again and subtracted; and an estimator that refuses all pairs but those that
+    differ in targets alone. Integers that seed noise are not recognised.
 
-    *Procedure.* A few fits on each pair look for what has no noise; a pilot fits on every pair.
-    Three rounds follow; each learns tests from all fits before it, on the pairs that promise most,
-    and judges them on fresh ones by Clopper-Pearson limits. The error probability is split among
-    rounds, tests and limits, so that all limits hold together with probability ``1 - level``, and
-    the audit stops at the first refutation.
+    *Procedure.* A few fits on each pair look for values without noise; a pilot fits every pair.
+    Three rounds follow. Each learns tests from all fits before it, on the most promising pairs,
+    and judges them on fresh fits by Clopper-Pearson limits. The error probability is split among
+    rounds, tests and limits, so that all limits hold together with probability ``1 - level``. The
+    audit stops at the first refutation.
 
-    *What it means.* A refutation is a proof at that level. The lack of one is none: an audit
-    bounds privacy from one side, tests some tables only, and sees what is published only; long
-    steps or a ridge may hide there what was released. `AuditResult.power` says how large a leak
-    would have been found. An audit that could not find any says "nothing tested".
+    *What it means.* A refutation is a proof at that level; "not refuted" proves nothing. An audit
+    bounds privacy from one side, and tests only some tables and published values; long steps or a
+    ridge may hide what was released. `AuditResult.power` says how large a leak the audit would
+    have found. An audit that could not find any leak says "nothing tested".
 
     References
     ----------
@@ -155,7 +156,7 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
     if any(isinstance(value, NoiseSeed) for value in held):
         raise ValueError("random_state: a NoiseSeed repeats the noise, and every fit would be the "
                          "same; set random_state=None on the estimator.")
-    # Fits that a budget refuses are alike on all tables, as if there were nothing to find.
+    # Fits that a budget refuses look the same on all tables, as if nothing leaked.
     carried = [getattr(each, "_carried", None) for each in held]
     if any(map(open_budgets, [None, *(each for each in carried if each is not None)])):
         raise BudgetExceededError(
@@ -172,7 +173,7 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
         tested = find_claim(claim, estimator, fitted)
         rounds, fits.keys = Rounds(fits, kinds, tested, most, level), survey.keys
         rounds.run(pairs, pilot)
-        # Where nothing ever varied, other tables may show more.
+        # If no value ever varied, other tables may show more.
         if rounds.evidence:
             break
     found = AuditResult(type(estimator).__name__, tested, tuple(rounds.evidence), level,
@@ -188,7 +189,7 @@ def audit(estimator: Any, X: Table | None = None, y: Table | None = None, *,
 
 
 def _kinds(statistic):
-    """Return names of statistics, checked."""
+    """Return the validated names of statistics."""
     if isinstance(statistic, str) and statistic == "auto":
         return list(STATISTICS)
     kinds = [statistic] if isinstance(statistic, str) else list(statistic)
@@ -198,7 +199,7 @@ def _kinds(statistic):
 
 
 def _sizes(runs, n_pairs, seconds_each):
-    """Return how many fits on either table the pilot makes, and the last round."""
+    """Return the numbers of fits on either table in the pilot and in the last round."""
     if runs != "auto":
         return min(_PILOT, runs), runs
     pilot = _PILOT_SECONDS / (2 * n_pairs * seconds_each)

@@ -1,9 +1,9 @@
 r"""Lower bounds on privacy parameters from counts of an event.
 
 Run a mechanism many times on a data set and on a neighbor, and count how often its output
-falls in an event that was **fixed before the runs**: `P` is the event's probability on the
-data set, `Q` on the neighbor. With confidence both lie within one-sided Clopper-Pearson
-limits, :math:`P \ge \underline P` and :math:`Q \le \overline Q`, and a guarantee that these
+falls in an event that was **fixed before the runs**. The event has probability `P` on the
+data set and `Q` on the neighbor. With confidence both lie within one-sided Clopper-Pearson
+limits, :math:`P \ge \underline P` and :math:`Q \le \overline Q`. A guarantee that these
 limits contradict is refuted. Runs must be independent and use fresh noise.
 """
 
@@ -42,7 +42,7 @@ def epsilon_lower_bound(hits: int, runs: int, neighbor_hits: int, neighbor_runs:
     Returns
     -------
     epsilon : float
-        At least 0, which is what counts that prove nothing give.
+        At least 0; 0 where the counts prove nothing.
 
     Raises
     ------
@@ -115,8 +115,8 @@ def mu_lower_bound(hits: int, runs: int, neighbor_hits: int, neighbor_runs: int,
 
     .. math:: \mu \ge \Phi^{-1}(\underline P) - \Phi^{-1}(\overline Q),
 
-    since no test of mu-GDP outputs does better than telling N(0, 1) from N(mu, 1): `P` is
-    its true positive rate and `Q` its false positive rate.
+    since no test of mu-GDP outputs is more powerful than the best test of N(0, 1) against
+    N(mu, 1). `P` is the true positive rate of the test and `Q` its false positive rate.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def _limits(hits, runs, neighbor_hits, neighbor_runs, level):
     hits, runs = _counts("hits", hits, "runs", runs)
     neighbor_hits, neighbor_runs = _counts("neighbor_hits", neighbor_hits,
                                              "neighbor_runs", neighbor_runs)
-    # The upper limit on a rate of hits is one minus the lower limit on that of misses.
+    # The upper limit on the hit rate is one minus the lower limit on the miss rate.
     return (_lower_limit(hits, runs, level),
             1.0 - _lower_limit(neighbor_runs - neighbor_hits, neighbor_runs, level))
 

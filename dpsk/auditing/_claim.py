@@ -1,4 +1,4 @@
-"""The claim that an audit tests: the least error of any test between neighbors."""
+"""The claim that an audit tests: a trade-off function, with its source."""
 
 import inspect
 import math
@@ -21,24 +21,24 @@ from dpsk.auditing._leaves import attributes
 
 __all__ = ["Claim", "find_claim"]
 
-#: Type I errors at which the curve of a claim is computed.
+#: Type I errors at which the trade-off function of a claim is computed.
 _ERRORS = np.unique(np.concatenate([[0.0], np.geomspace(1e-6, 0.1, 1000),
                                     np.linspace(0.0, 1.0, 4001)]))
-#: What holds no part of a fit: plain values, code, budgets, which know of other fits as well, and
-#: frozen estimators, which an audit never fits again.
+#: Types whose contents are not part of this fit: plain values, code, budgets (which record other
+#: fits too) and frozen estimators (which an audit never fits again).
 _CLOSED = (str, bytes, int, float, complex, type(None), type, types.ModuleType,
            types.FunctionType, np.generic, PrivacyBudget, FrozenEstimator)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A guarantee.
+    """A claimed privacy guarantee.
 
     Attributes
     ----------
     epsilon, delta : float
     event : Event or None
-        What is said to be released, where more than a pair of numbers is claimed.
+        The claimed privacy event; None if only epsilon and delta are claimed.
     origin : str
         Where the claim was found.
     """
@@ -52,9 +52,10 @@ class Claim:
         """Return the least type II error that the claim allows at type I errors."""
         alpha = np.asarray(type_one_error, dtype=np.float64)
         if self.event is not None:
-            # The curve falls: its value a little to the right is not above it.
+            # The curve decreases, so the value at the next grid point to the right is a lower
+            # bound.
             return self._curve[np.searchsorted(_ERRORS, alpha)]
-        # Beyond 700 nothing is left of the claim, and exp stays finite.
+        # At epsilon 700 the claim already allows everything; the cap keeps exp finite.
         growth = math.exp(min(self.epsilon, 700.0))
         return np.maximum(0.0, np.maximum(1.0 - self.delta - growth * alpha,
                                           (1.0 - self.delta - alpha) / growth))
@@ -68,7 +69,7 @@ class Claim:
 
 
 def find_claim(claim, estimator, fitted):
-    """Return the claim that is given, or made by a fit, or by parameters.
+    """Return the claim to test: as given, of the fit, or by its parameters.
 
     Parameters
     ----------
@@ -124,11 +125,11 @@ def _stated(epsilon, delta, origin):
 
 
 def certificates(fitted):
-    """Return the certificates inside a fitted object, each once, however often it is held.
+    """Return the distinct certificates inside a fitted object.
 
-    Nothing is looked for inside of what has one of its own, which is for all of it.
+    An object with a certificate is not searched further: its certificate covers all its parts.
     """
-    # Objects are kept so that no later one has the identity of one that is gone.
+    # Keeping the objects alive ensures that no identity is reused.
     found, seen, waiting = {}, {}, [fitted]
     while waiting:
         value = waiting.pop()
@@ -144,7 +145,7 @@ def certificates(fitted):
 
 
 def _own(value):
-    """Return an object's certificate, or None; not one that it passes on from a part."""
+    """Return an object's own certificate, not one delegated from a part; or None."""
     try:
         inspect.getattr_static(value, "privacy_")
     except AttributeError:
@@ -154,7 +155,7 @@ def _own(value):
 
 
 def _members(value):
-    """Return what a container holds, or what the attributes of an object hold."""
+    """Return the items of a container and the attributes of an object."""
     held = [part for _, part in attributes(value)]
     if isinstance(value, Mapping):
         return [*value.values(), *held]

@@ -1,4 +1,4 @@
-"""Traces of a fit on classes: attributes, and methods with all that these hold."""
+"""Traces that a fit leaves on classes: attributes, methods and their contents."""
 
 import pickle
 import sys
@@ -8,13 +8,13 @@ from dpsk._origin import contents_of, is_intact, is_of, is_written
 
 __all__ = ["may_keep", "of_classes", "of_methods"]
 
-#: Packages whose classes, those of estimators left out, no fit writes to.
+#: Packages whose classes a fit does not write to, apart from estimator classes.
 _INSTALLED = {*sys.stdlib_module_names, "numpy", "scipy", "sklearn", "pandas", "dpsk"}
-#: Of what they are made of nothing is written by a fit.
+#: Types of class attributes that Python makes and to which a fit cannot write.
 _OF_PYTHON = (types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodDescriptorType,
               types.ClassMethodDescriptorType, types.WrapperDescriptorType, type)
-#: What Python writes on every class, at its first pickle too, and what a static method says as its
-#: function does.
+#: Names that Python itself writes on every class (some at the first pickle), and names that a
+#: static or class method copies from its function.
 _WRITTEN = {"__module__", "__qualname__", "__slots__", "__firstlineno__", "__static_attributes__",
             "__abstractmethods__", "__parameters__", "__orig_bases__", "__match_args__",
             "__annotate_func__", "__annotations_cache__", "_abc_impl", "__classcell__",
@@ -24,8 +24,7 @@ _COPIED = {"__module__", "__name__", "__qualname__", "__doc__", "__wrapped__",
 
 
 def may_keep(cls):
-    """Return whether a fit may write to a class: to one of an estimator, or of no known package.
-    """
+    """Return whether a fit may write to a class: an estimator's, or an unknown one."""
     return hasattr(cls, "get_params") or (is_written(cls) and not _is_installed(cls))
 
 
@@ -35,7 +34,7 @@ def _is_installed(cls):
 
 
 def of_classes(cls):
-    """Return pickles of what classes hold beside their methods: a fit may write there."""
+    """Yield (name, pickle) of the attributes of classes other than methods."""
     for each in cls.__mro__[:-1]:
         held = _beside_methods(each)
         for parts in (held, *({name: part} for name, part in held.items())):
@@ -46,10 +45,11 @@ def of_classes(cls):
 
 
 def of_methods(cls):
-    """Return [(name, part)] of what the methods of a class hold, and of those that it was given.
+    """Return [(name, part)] of the state that the methods of a class hold.
 
-    Of a method that stands where its class statement wrote it, that is all but its code. What a
-    class holds beside methods, and has no pickle, is there as well.
+    For a method from the class statement, this is everything but its code; a method that was
+    assigned later is returned whole. Class attributes that are classes or cannot be pickled are
+    returned as well.
     """
     found: list = []
     if _is_installed(cls) and is_intact(cls):
@@ -83,8 +83,7 @@ def _pickled(parts):
 
 
 def _held(method, name):
-    """Yield what a method or another descriptor holds; itself where no class statement wrote it.
-    """
+    """Yield the state of a method; the whole if no class statement wrote it."""
     if isinstance(method, classmethod | staticmethod):
         yield {key: part for key, part in vars(method).items() if key not in _COPIED}
         yield from _held(method.__func__, name)

@@ -1,4 +1,4 @@
-"""A picture of a claim beside what an audit has shown of it."""
+"""Plot of a privacy claim together with the evidence of an audit."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ __all__ = ["AuditDisplay"]
 class AuditDisplay(LineDisplay):
     """Plot of the errors that a claim allows, with the errors of the audit's tests.
 
-    Make one by `AuditResult.plot`. The line is the trade-off function of the claim; the curve with
-    its band what one statistic made of its errors at all thresholds, with pointwise limits; the
+    Make one by `AuditResult.plot`. The line is the trade-off function of the claim. The curve
+    shows the errors of one statistic at all thresholds, with a band of pointwise limits. The
     marks are the limits of the tests that were fixed beforehand. A mark below the line refutes.
 
     Parameters
@@ -32,9 +32,9 @@ class AuditDisplay(LineDisplay):
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it is drawn.
+        The axes of the plot.
     figure_ : matplotlib Figure
-        That of the axes.
+        The figure of the axes.
     line_, curve_, marks_ : matplotlib artists
         The claim, the observed trade-off and the limits of the tests.
 
@@ -102,7 +102,7 @@ class AuditDisplay(LineDisplay):
 
 
 def _title(result):
-    """Return the verdict, with the power of an audit that refutes nothing."""
+    """Return the verdict; "not refuted" comes with the power of the audit."""
     if result.verdict != "not refuted":
         return result.verdict
     return f"not refuted; randomized response of epsilon {result.power.refutes_from:.3g} would be"

@@ -1,25 +1,25 @@
-"""Choice of the entries of long arrays that are read in every fit, by some fits read in whole."""
+"""Choice of the entries of long arrays to read, from a few full readings."""
 
 import numpy as np
 
 __all__ = ["most_apart"]
 
-#: So many entries of an array are chosen.
+#: Number of entries chosen from an array.
 _CHOSEN = 256
 
 
 def most_apart(first, second):
-    """Return the places at which the entries of long arrays differ most between two tables.
+    """Return the places where entries of long arrays differ most between tables.
 
     Parameters
     ----------
     first, second : list of Published
-        Fits on either table that hold long arrays in whole.
+        Fits on either table that still hold their long arrays.
 
     Returns
     -------
     places : dict of str to ndarray of int
-        By the name of the array.
+        Indices of the chosen entries, by the name of the array.
     """
     names = dict.fromkeys(name for fit in first + second for name in fit.whole)
     places = {}
@@ -38,7 +38,7 @@ def most_apart(first, second):
 
 
 def _apart(first, second):
-    """Return how far means are apart, in standard deviations; far most where nothing has noise."""
+    """Return the distance of means in standard deviations; huge without noise."""
     with np.errstate(all="ignore"):
         a, b = (np.nan_to_num(table.astype(np.float64), nan=-1e100, posinf=1e100, neginf=-1e100)
                 for table in (first, second))

@@ -1,4 +1,4 @@
-"""Fits of an audit: made on both tables of a pair, in processes where that is asked for."""
+"""Fits of an audit on both tables of a pair, optionally in several processes."""
 
 import sys
 import time
@@ -20,12 +20,12 @@ from dpsk.exceptions import BudgetExceededError
 __all__ = ["Fits", "fitted_on", "raise_if_a_budget_ended", "words_of"]
 
 _CHUNK = 10
-#: What is said of a fit that returns and leaves what an unfitted clone shows.
+#: Error name for a fit that returns but publishes no more than an unfitted clone.
 _NOTHING = "nothing fitted"
 
 
 class Fits:
-    """Makes fits on both tables of a pair, and says how many it has made.
+    """Make fits on both tables of a pair, and count them.
 
     Parameters
     ----------
@@ -36,14 +36,15 @@ class Fits:
     Attributes
     ----------
     keys : set of str or None
-        Keys of mappings that are names; None: all are.
+        Keys of mappings that serve as names; None: all do.
     failed : Counter of str
-        How many of the fits ended with an error, by its type.
+        Number of fits that ended with an error, by the type of the error.
     lost : set of str
-        Pairs of which more than half of the fits ended so.
+        Names of pairs with an error in more than half of their fits.
     made : int
+        Number of fits.
     seconds : float
-        Since the start.
+        Seconds since the start.
     """
 
     def __init__(self, estimator, n_jobs, progress):
@@ -62,14 +63,14 @@ class Fits:
         return time.monotonic() - self._start
 
     def __call__(self, pair, count, places):
-        """Return two lists of what `count` fits on either table published.
+        """Return two lists of `Published`, from `count` fits on either table.
 
         Parameters
         ----------
         pair : Pair
         count : int
         places : dict or None
-            Entries of long arrays that are read; None keeps them all.
+            Entries of long arrays to read; None keeps all entries.
         """
         found = [], []
         with Parallel(n_jobs=self._jobs) as parallel:
@@ -94,7 +95,7 @@ class Fits:
         return found
 
     def _told(self, fits):
-        """Return fits, of which those count as failed that leave nothing where others do."""
+        """Return the fits; "nothing fitted" is an error only once some fit has ended well."""
         self._any_leaves |= any(not fit.error for fit in fits)
         if self._any_leaves:
             return fits
@@ -102,13 +103,13 @@ class Fits:
 
 
 def fitted_on(model, table):
-    """Fit a clone on a copy of a table, and return which warning says that part of it failed.
+    """Fit a model on a copy of a table; return "FitFailedWarning" or "".
 
-    Empty if none does. Searches of scikit-learn go on where fits of theirs end with errors.
+    scikit-learn's searches only give this warning if some of their own fits end with errors.
     """
     with warnings.catch_warnings(record=True) as told, np.errstate(all="ignore"):
         warnings.simplefilter("always")
-        # Some fits write into their table, which all fits after them would see.
+        # Some fits write into their table; without a copy, all later fits would see that.
         model.fit(**deepcopy(table))
     failed = [each.message for each in told if issubclass(each.category, FitFailedWarning)]
     for message in failed:
@@ -117,17 +118,17 @@ def fitted_on(model, table):
 
 
 def raise_if_a_budget_ended(error):
-    """Raise BudgetExceededError where an error is one, or comes of one.
+    """Raise BudgetExceededError if an error is one or was caused by one.
 
-    It may be the estimator's own budget, and is no verdict on what a fit shows.
+    The budget may be the estimator's own; its end says nothing about leaks.
     """
     name = BudgetExceededError.__name__
     for each in _behind(error):
         text = words_of(each)
         if isinstance(each, BudgetExceededError):
-            # One of somebody's own class may not come back from a worker.
+            # A user's subclass may not survive pickling from a worker.
             raise each if type(each) is BudgetExceededError else BudgetExceededError(text)
-        # Searches of scikit-learn write what ended their fits into their own message.
+        # scikit-learn's searches quote the errors of their fits in their own message.
         if name in text:
             raise BudgetExceededError(
                 f"audit: a fit ended with {type(each).__name__}, which names {name}: a budget "
@@ -135,7 +136,7 @@ def raise_if_a_budget_ended(error):
 
 
 def _behind(error):
-    """Return an error and all that it comes of, or that it is a group of."""
+    """Return an error, its causes and contexts, and the members of exception groups."""
     found, waiting = {}, [error]
     while waiting:
         each = waiting.pop()
@@ -146,7 +147,7 @@ def _behind(error):
 
 
 def words_of(error):
-    """Return what an error says, nothing where that fails."""
+    """Return the message of an error, or "" if that fails."""
     try:
         return str(error)
     except Exception:
@@ -154,10 +155,10 @@ def words_of(error):
 
 
 def _chunk(estimator, pair, read, start, count):
-    """Return what fits on either table published, the tables in turns."""
+    """Return two lists of `Published`, from fits on the two tables in irregular turns."""
     found, unfitted = ([], []), _published(clone(estimator), pair.probes, *read)
     for turn in range(start, start + 2 * count, 2):
-        # The order has no pattern: what counts or alternates by itself tells no table.
+        # An order without a pattern: a value that counts or alternates must not reveal the table.
         order = (0, 1) if sha256(b"%d" % turn).digest()[0] % 2 else (1, 0)
         for place in order:
             try:
@@ -165,7 +166,7 @@ def _chunk(estimator, pair, read, start, count):
                 told = fitted_on(model, pair.tables[place])
             except Exception as error:
                 raise_if_a_budget_ended(error)
-                # Some fits end so and others do not: that shows as well.
+                # Whether a fit ends with an error is itself an observation.
                 found[place].append(refusal(error))
             else:
                 shown = _published(model, pair.probes, *read)

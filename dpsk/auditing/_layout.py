@@ -8,7 +8,7 @@ _MOST_NAMES = 20_000
 
 
 class Layout:
-    """Columns for all that fits published and that is not always the same; fixed by the first.
+    """Columns for all published values that vary among the given fits.
 
     Parameters
     ----------
@@ -17,9 +17,9 @@ class Layout:
     Attributes
     ----------
     names : list of str
-        Of the columns.
+        Names of the columns.
     is_label : ndarray of bool of shape (n_names,)
-        Whether a column is the same or is not, and no number.
+        Whether a column holds labels, which can only be compared for equality.
     """
 
     def __init__(self, fits):
@@ -30,7 +30,7 @@ class Layout:
         first = self.matrix(fits[:1])[0]
         varies = np.zeros(len(names), dtype=bool)
         for fit in fits:
-            # One at a time: all that varies nowhere would fill the memory.
+            # One fit at a time: columns that never vary would fill the memory.
             row = self.matrix([fit])[0]
             varies |= (row != first) & ~(np.isnan(row) & np.isnan(first))
         self._kept = np.flatnonzero(varies)
@@ -38,7 +38,7 @@ class Layout:
         self.is_label = self._kept >= sum(self._numbers.values())
 
     def matrix(self, fits):
-        """Return an ndarray of shape (n_fits, n_names); what is not there is NaN."""
+        """Return an ndarray of shape (n_fits, n_names), with NaN for missing values."""
         rows = np.empty((len(fits), len(self._kept)))
         for row, fit in zip(rows, fits, strict=True):
             row[:] = np.concatenate([np.empty(0), *_cells(fit.numbers, self._numbers),
@@ -47,17 +47,17 @@ class Layout:
 
 
 def _lengths(fits):
-    """Return by name how many entries it has at most; names that are always the same left out."""
+    """Return the maximum length of each named vector, without names that never vary."""
     first = {name: values.tobytes() for name, values in fits[0].items()}
     shape, bits = _shape(fits[0]), _bits(fits[0])
     found, varying, differs = {}, set(), np.zeros(len(bits), dtype=bool)
     for fit in fits:
         if found and _shape(fit) == shape:
-            # Nearly all fits have the names and lengths of the first, and are compared at once.
+            # Nearly all fits share names and lengths with the first; one comparison suffices.
             differs |= _bits(fit) != bits
         else:
             for name, values in fit.items():
-                # Names that are drawn anew in every fit would not end.
+                # Names may be new in every fit, so their number is limited.
                 if len(values) > found.get(name, -1) and (
                         name in found or len(found) < _MOST_NAMES):
                     found[name] = len(values)
@@ -77,7 +77,7 @@ def _shape(values):
 
 
 def _bits(values):
-    """Return the bits of vectors, one after another; numbers of fewer bytes as floats."""
+    """Return the bits of the concatenated vectors, cast to float64."""
     return np.concatenate([np.empty(0), *values.values()]).view(np.uint64)
 
 
@@ -87,7 +87,7 @@ def _names(lengths):
 
 
 def _cells(values, lengths):
-    """Yield vectors of the lengths, what is too much left out, what is missing NaN."""
+    """Yield vectors of the given lengths, truncated or padded with NaN."""
     for name, length in lengths.items():
         found = values.get(name, ())
         if len(found) == length:

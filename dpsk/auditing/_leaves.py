@@ -1,4 +1,4 @@
-"""Everything inside an object: its attributes, items and hidden state, down to plain values."""
+"""Walk through everything inside an object: attributes, items and hidden state."""
 
 import contextvars
 import functools
@@ -19,34 +19,34 @@ from dpsk.auditing._classes import may_keep, of_classes, of_methods
 
 __all__ = ["Opaque", "Unread", "attributes", "is_estimator", "leaves"]
 
-#: The most objects that are opened of one fit; the hash of its pickle stands for the rest.
+#: Maximum number of objects opened in one fit; the hash of its pickle stands for the rest.
 _NODES = 20_000
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 _PLAIN = (str, bytes, bytearray, complex, type(None), np.generic, *_NUMBERS)
-#: Parts of classes and modules that stand for what the process does with them.
+#: Attributes of classes and modules that belong to the process, not to a fit.
 _OF_THE_PROCESS = {"__dict__", "__weakref__", "_abc_impl", "__builtins__", "__loader__",
                    "__spec__"}
 _KINDS = "biufcUSmM"
 _LOCKS = (type(threading.Lock()), type(threading.RLock()))
 _CACHE = type(functools.lru_cache(len))
 _BOUND = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
-#: Descriptors of Python itself: methods, and slots, which are read with the attributes.
+#: Python's own descriptors: methods, and slots, which `attributes` reads.
 _DESCRIPTORS = (types.FunctionType, classmethod, staticmethod, types.MemberDescriptorType,
                 types.GetSetDescriptorType, types.MethodDescriptorType,
                 types.ClassMethodDescriptorType, types.WrapperDescriptorType)
-#: What a function says of itself, and what its code is made of, but for what Python does without.
+#: Attributes of a function that are read, and those of its code; constants are read separately.
 _SAID = ("__doc__", "__name__", "__qualname__", "__module__")
 _OF_CODE = tuple(name for name, each in vars(types.CodeType).items() if name.startswith("co_")
                  and isinstance(each, types.GetSetDescriptorType | types.MemberDescriptorType)
                  and name not in ("co_consts", "co_lnotab"))
-#: What pandas holds a frame or a column in, whose cells are read.
+#: Internal attributes of pandas objects, which are skipped because their cells are read.
 _OF_TABLES = {"_mgr", "_item_cache", "_is_copy", "_attrs", "_flags", "_cache", "_name", "_index"}
-#: How long fits and scores took, as scikit-learn names it, is no part of a model.
+#: scikit-learn's names for the durations of fits and scores, which are not part of a model.
 _TIMES = ("fit_time", "fit_time_", "score_time", "score_time_")
 
 
 class Opaque:
-    """Stand for a value of which the name of its type is all that is read.
+    """Stand for a value of which only the name of its type is read.
 
     Parameters
     ----------
@@ -60,20 +60,20 @@ class Opaque:
 
 
 class Unread:
-    """Stand for objects that were too many to be opened, or that do not show what they hold."""
+    """Stand for objects beyond the maximum, or whose contents cannot be seen."""
 
 
 def leaves(value, name, keys=None):
-    """Yield (name, leaf) of all that an object is made of, each object once.
+    """Yield (name, leaf) for everything inside an object, each object once.
 
     Parameters
     ----------
     value : object
     name : str
-        Of it; those of its parts follow after a dot.
+        Name of the value; the names of its parts follow after a dot.
     keys : set of str or None, default=None
-        Keys that name values of mappings; values under other keys are named by their places.
-        None: all keys do.
+        Keys that name the values of mappings; values under other keys are named by position.
+        None: all keys name their values.
 
     Yields
     ------
@@ -81,11 +81,11 @@ def leaves(value, name, keys=None):
     leaf : str, bytes, number, None, ndarray, Opaque or Unread
         Arrays have plain dtypes.
     """
-    # Objects are kept so that no later one has the identity of one that is gone.
+    # Keeping the objects alive ensures that no identity is reused.
     seen, bases, opened, waiting, answers = {}, {}, 0, [(name, value)], []
     while (waiting or answers) and opened < _NODES:
-        # Properties may answer with estimators that are made anew each time, without an end: those
-        # of what they answer are not asked, and what is held comes first.
+        # A property may return a new estimator at each call, endlessly: properties of returned
+        # values are not read, and stored values come first.
         is_held = bool(waiting)
         name, value = waiting.pop() if is_held else answers.pop()
         leaf = _leaf(value)
@@ -106,7 +106,7 @@ def leaves(value, name, keys=None):
         seen[id(value)] = value
         opened += 1
         if leaf is not None:
-            # A number or a text of somebody's own class may hold more.
+            # A number or string of a user-defined class may have attributes.
             found.extend((f"{name}.{key}", part) for key, part in attributes(value))
             continue
         yield name, Opaque(value)
@@ -115,7 +115,7 @@ def leaves(value, name, keys=None):
         if is_held and is_estimator(value):
             answers.extend((f"{name}.{key}".lstrip("."), part)
                            for key, part in reversed(_properties(value)))
-    # What is left may hold attributes of the estimator itself: they wait longest.
+    # Unopened objects may include attributes of the estimator itself, which wait longest.
     for name, value in (waiting + answers)[:_NODES]:
         leaf = _leaf(value)
         if leaf is not None:
@@ -125,9 +125,10 @@ def leaves(value, name, keys=None):
 
 
 def _classes_of(value, opens):
-    """Return classes that a fit may write to: that of what is opened, or what is one itself.
+    """Return the classes of a value to which a fit may write.
 
-    And that of the class.
+    For an opened value these are its type and metaclass; for a class that is not opened, the
+    class itself and its metaclass.
     """
     kinds = [value, type(value)] if isinstance(value, type) and not opens else (
         [type(value), type(type(value))] if opens else [])
@@ -135,12 +136,12 @@ def _classes_of(value, opens):
 
 
 def is_estimator(value):
-    """Return whether a value is an estimator and no class of one."""
+    """Return whether a value is an estimator, and not an estimator class."""
     return _has(value, "get_params") and not isinstance(value, type)
 
 
 def _has(value, name):
-    """Return whether a value has an attribute, whatever it raises where it has none."""
+    """Return whether a value has an attribute; any error counts as no."""
     try:
         return hasattr(value, name)
     except Exception:
@@ -148,19 +149,19 @@ def _has(value, name):
 
 
 def _leaf(value):
-    """Return (leaf,) where nothing is inside of a value; None where something is."""
+    """Return (leaf,) for a value without parts; None for a value that has parts."""
     if isinstance(value, _PLAIN) and not isinstance(value, np.void):
         return (value,)
     if isinstance(value, Unread):
         return (value,)
     if isinstance(value, _LOCKS):
-        # Locked or not is said by all of them.
+        # The repr of a lock begins with whether it is locked.
         return (repr(value).partition(" ")[0],)
     if _is_shared(value) or (
             isinstance(value, types.FrameType) and _is_running(value)):
         return (Opaque(value),)
     if type(value) in (list, tuple) and value:
-        # Long lists of numbers or words are read as one.
+        # Lists of numbers or of strings are read as one array.
         for kinds in (_NUMBERS, str):
             if all(isinstance(each, kinds) and not _is_of_a_class(each) for each in value):
                 return (np.asarray(value),) if _fits_an_array(value) else None
@@ -170,7 +171,7 @@ def _leaf(value):
 
 
 def _is_running(frame):
-    """Return whether a frame is one of those that look at it, which are no part of a fit."""
+    """Return whether a frame belongs to the audit's own call stack, not to a fit."""
     here = sys._getframe()
     while here is not None and here is not frame:
         here = here.f_back
@@ -178,17 +179,14 @@ def _is_running(frame):
 
 
 def _is_shared(value):
-    """Return whether a class or a module is one of the process, which tells nothing of a fit.
-
-    A fit may make others.
-    """
+    """Return whether a class or module is an importable one, which a fit did not make."""
     if isinstance(value, types.ModuleType):
         return sys.modules.get(value.__name__) is value
     return isinstance(value, type) and is_of(value, str(value.__module__))
 
 
 def _is_of_a_class(value):
-    """Return whether a class statement made the type of a value, which may have attributes."""
+    """Return whether a plain value is of a user-defined class with attributes."""
     return isinstance(value, _PLAIN) and is_written(type(value))
 
 
@@ -197,7 +195,7 @@ def _fits_an_array(values):
 
 
 def _parts(value, keys):
-    """Return [(key, part)] of what is inside of a value."""
+    """Return the parts of a value, as [(key, part)]."""
     if isinstance(value, np.ndarray | np.void):
         return [*_of_array(np.asarray(value)), *attributes(value)]
     if isinstance(value, Mapping):
@@ -239,7 +237,7 @@ def _parts(value, keys):
 
 
 def _of_table(value):
-    """Return cells, index and names of a frame or column; its pickle stands for the rest."""
+    """Return cells, index, attributes and pickle of a frame or column."""
     asked = {"array": lambda: value}
     if getattr(value, "columns", None) is not None:
         asked = {str(name): lambda name=name: value[name] for name in value.columns}
@@ -262,12 +260,12 @@ def _of_array(array):
         return [*kept, ("bytes", array.tobytes())]
     if array.dtype.kind not in _KINDS:
         return [*kept, ("shape", array.shape), ("items", array.ravel().tolist())]
-    # Without notes, and of no class but NumPy's own.
+    # A plain ndarray, without dtype metadata.
     return [*kept, ("entries", array.astype(array.dtype.str))]
 
 
 def _of_mapping(value, keys):
-    """Return keys and values; keys that are no names are values as well."""
+    """Return keys and values; keys that do not serve as names are read as values."""
     found = list(value.items())
     made = [("default_factory", value.default_factory)] if isinstance(value, defaultdict) else []
     if all(isinstance(key, str) and not _is_of_a_class(key) for key, _ in found) and (
@@ -279,14 +277,14 @@ def _of_mapping(value, keys):
 
 
 def _named(values):
-    """Return items by their places, steps of a pipeline and the like by their names."""
+    """Return items by position, but (name, estimator) pairs by name."""
     return [(part[0], part[1]) if isinstance(part, tuple) and len(part) == 2
             and isinstance(part[0], str) and is_estimator(part[1]) else (place, part)
             for place, part in enumerate(values)]
 
 
 def _order(value):
-    """Return a key that sorts items of a set and knows nothing of addresses."""
+    """Return a sort key for items of a set that does not depend on addresses."""
     plain = isinstance(value, (*_PLAIN, tuple))
     return type(value).__qualname__, repr(value) if plain else ""
 
@@ -304,7 +302,7 @@ def _of_function(function):
              ("annotations", _tried(lambda: function.__annotations__)),
              ("names", _said(function, _SAID))]
     if home_of(function) is None:
-        # A fit may have made the names that it sees.
+        # The function is of no known module: a fit may have made its globals.
         found.append(("globals", {name: function.__globals__[name] for name in
                                   sorted(_names(function.__code__))
                                   if name in function.__globals__}))
@@ -312,7 +310,7 @@ def _of_function(function):
 
 
 def _said(value, names):
-    """Return the plain values of some attributes as one."""
+    """Return a pickle of the named attributes of a value."""
     return _tried(lambda: pickle.dumps([getattr(value, name) for name in names]))
 
 
@@ -323,7 +321,7 @@ def _names(code):
 
 
 def _of_instance(value):
-    """Return attributes, properties, what it pickles, and what the collector knows of it."""
+    """Return attributes, array forms, pickled state and garbage-collector referents."""
     found = attributes(value)
     if isinstance(value, BaseException):
         found += [("traceback", value.__traceback__), ("cause", value.__cause__),
@@ -341,14 +339,14 @@ def _of_instance(value):
     state = _pickled(value) if own or not found else None
     found += state or []
     if (state is None and (own or not found)) or not is_written(type(value)):
-        # What no class statement made may hold more than it shows.
+        # Objects of compiled types may hold more than their attributes show.
         found += enumerate(each for each in gc.get_referents(value) if each is not type(value))
-    # What has neither is seen by its own methods alone.
+    # An object without any of these shows itself only through its methods.
     return found or [("content", Unread())]
 
 
 def attributes(value):
-    """Return what an object holds in its dictionary and in slots, that on its class left out."""
+    """Return the instance attributes of an object, from its dictionary and its slots."""
     found = list(getattr(value, "__dict__", {}).items())
     for cls in type(value).__mro__:
         names = cls.__dict__.get("__slots__", ())
@@ -361,15 +359,15 @@ def attributes(value):
 
 
 def _base(value):
-    """Return [what a view is of]: a part of an array keeps the whole in memory."""
+    """Return [base] of a view, which keeps its whole base array in memory; else []."""
     base = getattr(value, "base", None) if isinstance(value, np.ndarray) else None
-    # Views of strides stand on something that only holds an array.
+    # Views by `as_strided` have a wrapper as base, which holds the array.
     base = getattr(base, "base", base) if not isinstance(base, np.ndarray) else base
     return [] if base is None else [base.tobytes() if isinstance(base, memoryview) else base]
 
 
 def _properties(value):
-    """Return what properties and other descriptors answer, an error included, but no methods."""
+    """Return the values, or errors, of properties and other non-method descriptors."""
     names = {name for cls in type(value).__mro__[:-1] for name, each in vars(cls).items()
              if hasattr(type(each), "__get__") and not isinstance(each, _DESCRIPTORS)
              and not name.startswith("__")}
@@ -379,7 +377,7 @@ def _properties(value):
 
 
 def _tried(ask):
-    """Return an answer, or the type of the error in its place."""
+    """Return the result of a call, or a string with the type of its error."""
     try:
         return ask()
     except Exception as error:
@@ -387,7 +385,7 @@ def _tried(ask):
 
 
 def _pickled(value):
-    """Return the parts of which a pickle would make a value anew; None if it has none."""
+    """Return the parts from which pickle would rebuild a value; None if it cannot."""
     try:
         reduced = value.__reduce_ex__(4)
     except Exception:

@@ -1,4 +1,4 @@
-"""Neighboring tables for estimators that refuse rows of numbers beside one target."""
+"""Neighboring tables for estimators that refuse numbers with a single target."""
 
 import numpy as np
 from sklearn.base import is_regressor
@@ -11,7 +11,7 @@ _N_SAMPLES = 24
 
 
 def other_tables(estimator):
-    """Return families of pairs to be tried in turn, by what `fit` may take.
+    """Return families of pairs to try in turn, one for each kind of input of `fit`.
 
     Parameters
     ----------
@@ -20,11 +20,12 @@ def other_tables(estimator):
     Returns
     -------
     families : list of list of Pair
-        Of numbers with labels, numbers above zero, gaps, texts, dicts, words, one column, sets of
-        labels, images, a kernel and several targets. The first row of the two tables differs.
+        Numbers with labels, positive numbers, missing values, texts, dicts, categories, one
+        column, sets of labels, images, a kernel and several targets. The two tables of a pair
+        differ in their first row.
     """
     y = _targets(estimator)
-    # Some that say that they need no labels do so with their default parameters.
+    # Whether labels are required may depend on parameters, so tables with labels are tried too.
     families = [list(degenerate([(0, 1)], 0))] if y is None else []
     families += [[_pair(name, first, rest, y)] for name, (first, rest) in _ROWS.items()]
     families.append([_kernel(y)])
@@ -37,12 +38,12 @@ def _repeated(*rows):
 
 
 def _grid(*shape):
-    """Return numbers from 1 to 2, of which no two rows are equal."""
+    """Return an array of numbers from 1 to 2 with distinct rows."""
     size = int(np.prod(shape))
     return 1.0 + (np.arange(_N_SAMPLES * size) * 0.618034 % 1.0).reshape(_N_SAMPLES, *shape)
 
 
-#: By kind: two first rows, and the table in which they stand.
+#: By kind of table: the two alternatives of the first row, and the table.
 _ROWS = {
     "row of numbers above zero": ((np.array([1.0, 9.0, 1.0]), np.array([9.0, 1.0, 1.0])),
                                   _grid(3)),
@@ -82,7 +83,7 @@ def _targets(estimator):
 
 
 def _kernel(y):
-    """Return a pair of positive definite kernels, whose first row and column differ."""
+    """Return a pair of positive definite kernels that differ in row and column 0."""
     kernel = np.eye(_N_SAMPLES) + 1.0
     other = kernel.copy()
     other[0, 1:] = other[1:, 0] = 0.0
@@ -91,7 +92,7 @@ def _kernel(y):
 
 
 def _several_targets():
-    """Yield pairs with several targets a row, of numbers and of labels."""
+    """Yield pairs with several targets per row: one of numbers, one of labels."""
     X = _grid(3)
     numbers = np.column_stack([np.arange(_N_SAMPLES) % 5, np.arange(_N_SAMPLES) % 3]) + 1.0
     labels = (numbers > 2).astype(int)

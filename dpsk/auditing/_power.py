@@ -1,4 +1,4 @@
-"""The power of an audit: what it makes of a leak of known epsilon that is planted in its fits."""
+"""The power of an audit: whether it detects a planted leak of known epsilon."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -9,8 +9,8 @@ from dpsk.auditing._tests import chosen_tests
 
 __all__ = ["Power", "measured_power"]
 
-#: The greatest epsilon that is planted, but for a leak without noise, and how close the search
-#: for the least comes.
+#: Largest epsilon of a planted leak (apart from one without noise), and the tolerance of the
+#: search for the smallest epsilon that is detected.
 _MOST, _CLOSE = 30.0, 0.01
 
 
@@ -18,16 +18,16 @@ _MOST, _CLOSE = 30.0, 0.01
 class Power:
     """The power of an audit, measured by planting a leak.
 
-    The leak is one published bit, the table that was fitted on by randomized response.
+    The leak is one published bit: which table was used, through randomized response.
 
     Attributes
     ----------
     epsilon_max : float
-        The lower bound on epsilon that the audit shows of the bit without noise; it could have
-        shown no more of anything.
+        The lower bound on epsilon that the audit shows for the bit without noise; it could not
+        have shown more for any leak.
     refutes_from : float
-        The least epsilon of the bit at which the audit refutes the claim, in 19 cases of 20; inf
-        if it never does.
+        The smallest epsilon of the bit at which the audit refutes the claim, in 19 cases of 20;
+        inf if it never does.
     """
 
     epsilon_max: float
@@ -35,19 +35,19 @@ class Power:
 
 
 def measured_power(learnt, fresh, ended, layout, kinds, claim, level):
-    """Plant leaks in what fits published, and return what their audit shows.
+    """Plant leaks in the published values of fits, and audit them.
 
     Parameters
     ----------
     learnt, fresh : tuple of two ndarrays of shape (n_fits, n_names)
-        Fits on either table that tests were learnt from, and those that judged.
+        Fits on either table for learning tests, and fresh fits for judging them.
     ended : tuple of two lists of two ndarrays of bool of shape (n_fits,)
-        Which of the former and of the latter ended with an error: they publish no leak.
+        Which fits of `learnt` and of `fresh` ended with an error; they do not show the leak.
     layout : Layout
     kinds : list of str
     claim : Claim
     level : float
-        Error of each limit.
+        Error probability of each limit.
 
     Returns
     -------
@@ -81,13 +81,13 @@ def measured_power(learnt, fresh, ended, layout, kinds, claim, level):
 
 
 def _mixed(first, second):
-    """Return two tables of fits on both in turns: nothing but what is planted tells them apart."""
+    """Return two tables that alternate between fits on both: only a leak differs."""
     turns = np.arange(len(first))[:, None] % 2 == 0
     return np.where(turns, first, second), np.where(turns, second, first)
 
 
 def _most_apart(first, second, most=100):
-    """Return the columns whose means differ most: the clutter among which a leak is found."""
+    """Return the columns whose means differ most, among which the leak must be found."""
     a, b = (np.nan_to_num(table, nan=0.0, posinf=0.0, neginf=0.0) for table in (first, second))
     with np.errstate(all="ignore"):
         apart = np.abs(a.mean(axis=0) - b.mean(axis=0)) / (a.std(axis=0) + b.std(axis=0))
@@ -95,9 +95,9 @@ def _most_apart(first, second, most=100):
 
 
 def _with_bit(table, ended, error, deviations, second):
-    """Return a table with a bit that is wrong as often as chance leaves it, or a little more.
+    """Return a table with the planted bit, NaN for fits that ended with an error.
 
-    Of fits that ended with an error it is missing.
+    The bit is wrong in the expected number of fits plus `deviations` standard deviations.
     """
     n = len(table)
     often = n * error + deviations * np.sqrt(n * error * (1.0 - error))

@@ -1,4 +1,4 @@
-"""Everything that a fitted estimator publishes: its attributes, and answers on fixed rows."""
+"""Everything that a fitted estimator publishes: attributes and method outputs."""
 
 import pickle
 from copy import deepcopy
@@ -12,11 +12,11 @@ from dpsk.auditing._readings import bytes_read, digits, hashed, is_cut, text_rea
 
 __all__ = ["Published", "published", "refusal"]
 
-#: The most entries that are read of one array, evenly spread, and of all together.
+#: Maximum number of evenly spaced entries read from one array, and from all arrays of a fit.
 _MOST, _IN_ALL = 2000, 6000
-#: The least entries that are read of any array, and the most strings of one.
+#: Guaranteed number of entries read from any array, and maximum number of strings read closely.
 _LEAST, _STRINGS = 16, 64
-#: The most entries of one fit that others are chosen from.
+#: Maximum number of entries of one fit that are kept for the choice of entries.
 _WHOLE = 500_000
 
 
@@ -28,7 +28,7 @@ def _transformed(fitted, probes):
     return (fitted.transform(probes) if hasattr(fitted, "transform") else probes,)
 
 
-#: Methods that are asked, and on what.
+#: Methods to call, each with a function that returns its arguments.
 _ANSWERS = {
     **dict.fromkeys(("decision_function", "predict_proba", "predict_log_proba", "transform",
                      "predict", "score_samples"), _rows),
@@ -40,26 +40,25 @@ _ANSWERS = {
 
 @dataclass
 class Published:
-    """Everything that one fit shows.
+    """Everything that one fit publishes.
 
     Attributes
     ----------
     numbers : dict of str to ndarray of float64, one-dimensional
-        What may be averaged.
+        Values that may be averaged.
     labels : dict of str to ndarray, one-dimensional
-        What is the same or is not: hashes of words, types, shapes, bytes and low digits.
+        Values to compare for equality: hashes of words, types, shapes, bytes and low digits.
     places : dict of str to ndarray of int, or None
-        Entries of long arrays that are read beside evenly spread ones; None: they are to be
-        chosen.
+        Entries of long arrays to read in addition to evenly spaced ones; None: not yet chosen.
     whole : dict of str to ndarray
         Long arrays, until entries of them are chosen.
     partial : set of str
-        What is too long to be chosen from, what does not show what it holds, and that objects
-        were too many.
+        Names of arrays that are too long to be kept in full, of objects that do not show their
+        contents, and of the objects beyond the maximum.
     cut : set of str
-        Texts and bytes whose ends alone are read, or that are compressed.
+        Names of strings and bytes that are compressed, or of which only the ends are read.
     error : str
-        The type of the error that the fit ended with; empty where it ended well.
+        The type of the error that the fit ended with; empty if there was none.
     """
 
     numbers: dict = field(default_factory=dict)
@@ -73,14 +72,14 @@ class Published:
     _held: int = 0
 
     def is_like(self, other):
-        """Return whether another fit shows the same, bit by bit."""
+        """Return whether another fit publishes the same bits."""
         return all(own.keys() == more.keys() and all(
             values.tobytes() == more[name].tobytes() for name, values in own.items())
             for own, more in ((self.numbers, other.numbers), (self.labels, other.labels),
                               (self.whole, other.whole)))
 
     def read(self, name, leaf):
-        """Add a leaf to what is shown, as numbers and labels."""
+        """Add a leaf to the published numbers and labels."""
         if isinstance(leaf, Opaque):
             self._label(f"type of {name}", leaf.name)
         elif isinstance(leaf, Unread):
@@ -89,7 +88,7 @@ class Published:
             self._label(name, leaf)
             self.numbers[f"length of {name}"] = np.array([float(len(leaf))])
             self._text(name, leaf)
-            # Whatever stands in a pickle has been read by itself.
+            # The contents of a pickle are read separately.
             if is_cut(leaf) and not name.endswith("pickle"):
                 self.cut.add(name)
         elif leaf is None:
@@ -105,7 +104,7 @@ class Published:
             self._array(name, np.asarray(leaf))
 
     def choose(self, places):
-        """Read the chosen entries of long arrays, and keep no others."""
+        """Read the chosen entries of long arrays, and drop the others."""
         for name, entries in self.whole.items():
             self._chosen(name, entries, places)
         self.places, self.whole = places, {}
@@ -119,7 +118,7 @@ class Published:
             self._add(name, {}, digits(chosen))
 
     def _long(self, name, entries):
-        """Read chosen ones of many entries, or keep all of them to choose from."""
+        """Read the chosen entries of a long array; keep all if none are chosen yet."""
         self._label(f"bytes of {name}", entries.tobytes())
         if entries.dtype.kind not in "fiub":
             self.partial.add(name)
@@ -132,7 +131,7 @@ class Published:
                 self.partial.add(name)
 
     def _array(self, name, array):
-        # 5, 5.0 and an array of 5 differ, though their numbers do not.
+        # 5, 5.0 and an array of 5 differ in type but not in value.
         self._label(f"type of {name}", f"{array.dtype.str} {array.shape}")
         self.numbers[f"size of {name}"] = np.array([float(array.size)])
         entries = array.ravel()
@@ -154,7 +153,7 @@ class Published:
         read = entries
         self.numbers[name] = entries.astype(np.float64)
         if len(entries) > 1:
-            # Rows that are kept in an order drawn anew show here.
+            # Sorting reveals rows that a fit keeps in random order.
             entries = np.sort(self.numbers[name])
             self._label(f"sorted {name}", entries.tobytes())
             self.numbers[f"ends of {name}"] = entries[[0, -1]]
@@ -162,7 +161,7 @@ class Published:
             self._add(name, {}, digits(read))
 
     def _text(self, name, value):
-        """Add what a text or bytes are made of: noise in one place hides no other place."""
+        """Add the parts of a string or bytes: noise in one part does not hide the others."""
         if isinstance(value, str):
             self._add(name, *text_read(value))
             return
@@ -181,7 +180,7 @@ class Published:
                              else np.array([hashed(value)]))
 
 
-# Most of what is told apart, types and parameters, is the same in all fits.
+# Most labels, such as types and parameters, are the same in all fits; hence the caches.
 
 @lru_cache(maxsize=1024)
 def _label_of(text):
@@ -200,17 +199,17 @@ def published(fitted, probes, places=None, keys=None):
     ----------
     fitted : estimator
     probes : array-like of shape (n_probes, n_features)
-        Public rows, on which it is asked.
+        Public rows on which methods are called.
     places : dict of str to ndarray of int or None, default=None
-        Entries of long arrays to be read; None keeps them all, to choose from.
+        Entries of long arrays to read; None keeps all entries, to choose from.
     keys : set of str or None, default=None
-        Keys of mappings that are names; None: all are.
+        Keys of mappings that serve as names; None: all do.
 
     Returns
     -------
     found : Published
-        All attributes, those of steps and members included, the length and the hash of the pickle,
-        and answers, each by itself: one that ends with an error says so and hides no other.
+        All attributes, also of steps and members, the pickle, and the outputs of methods. A
+        method that ends with an error is recorded so, and the others are still called.
     """
     found = Published(places=places)
     for name, leaf in leaves(fitted, "", keys):
@@ -221,7 +220,7 @@ def published(fitted, probes, places=None, keys=None):
         found.read("pickle", Opaque(error))
     for method, asked_on in _ANSWERS.items():
         try:
-            # Answers may be written over the rows that are asked about.
+            # A method may write into the rows that it is given.
             answer = getattr(fitted, method)(*asked_on(fitted, deepcopy(probes)))
         except Exception as error:
             answer = Opaque(error)
@@ -232,7 +231,7 @@ def published(fitted, probes, places=None, keys=None):
 
 
 def refusal(error):
-    """Return what a fit shows that ended with an error: of which type it was."""
+    """Return what a fit that ended with an error publishes: the type of the error."""
     found = Published(error=type(error).__name__)
     found.read("fit that ended with an error", Opaque(error))
     return found

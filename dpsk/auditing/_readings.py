@@ -1,4 +1,4 @@
-"""Readings of text, bytes and digits, in which an exact value stands out among noisy ones."""
+"""Readings of text, bytes and digits that separate exact values from noisy ones."""
 
 import re
 import zlib
@@ -8,21 +8,22 @@ import numpy as np
 
 __all__ = ["bytes_read", "digits", "hashed", "is_cut", "text_read"]
 
-#: The most bytes that are read from either end, pieces of a text, and entries whose digits are.
+#: Maximum number of bytes read from the start and the end, of pieces of a text, and of entries
+#: whose digits are read.
 _HEAD, _TAIL, _PIECES, _ENTRIES = 2048, 512, 200, 256
-#: How bytes begin that gzip, zlib, bz2, lzma and zip have compressed.
+#: First bytes of data compressed by gzip, zlib, bz2, lzma and zip.
 _COMPRESSED = (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda", b"BZh",
                b"\xfd7zXZ", b"PK")
-#: The most characters in which pieces are looked for.
+#: Maximum number of characters in which pieces are looked for.
 _TEXT = 20_000
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _WORD = re.compile(r"\w+")
-#: Points a unit of grids beyond which digits are read, of so many entries.
+#: Grid points per unit of the grids beyond which digits are read, and the number of entries.
 _GRIDS, _GRIDDED = 2.0 ** np.array([[0], [20], [30]]), 16
 
 
 def is_cut(value):
-    """Return whether readings of a text or of bytes leave out something, or all."""
+    """Return whether readings omit part of a string or bytes, or cannot decode them."""
     return len(value) > _HEAD + _TAIL or (
         not isinstance(value, str) and bytes(value).startswith(_COMPRESSED))
 
@@ -35,12 +36,12 @@ def bytes_read(value, as_numbers=True):
     ----------
     value : bytes
     as_numbers : bool, default=True
-        Whether they may hold numbers of 8 and of 4 bytes one after another.
+        Whether to read the bytes also as consecutive numbers of 8 and of 4 bytes.
 
     Returns
     -------
     numbers, labels : dict of str to ndarray
-        Chunks as numbers, and every byte by its place from the start and from the end.
+        Chunks as numbers, and each byte by its position from the start and from the end.
     """
     labels = {"byte": np.frombuffer(value[:_HEAD], np.uint8),
               "byte from the end": np.frombuffer(value[-_TAIL:], np.uint8)[::-1]}
@@ -64,7 +65,7 @@ def text_read(text):
     Returns
     -------
     numbers, labels : dict of str to ndarray
-        Numbers that are written in it, in their order; words, lines and bytes by their places.
+        Numbers in the text, in order; words, lines and bytes by their positions.
     """
     labels = bytes_read(text.encode("utf-8", "surrogatepass"), False)[1]
     text = text[:_TEXT]
@@ -78,7 +79,7 @@ def text_read(text):
 
 
 def digits(entries):
-    """Return low digits of numbers by kind, each to be taken for a label.
+    """Return low digits of numbers by kind, to be treated as labels.
 
     Parameters
     ----------
@@ -87,8 +88,8 @@ def digits(entries):
     Returns
     -------
     labels : dict of str to ndarray
-        Remainders of integers; the lowest byte and the sign of floats, and what follows the last
-        digit that a coarse grid would leave.
+        Remainders of integers; the lowest byte and the sign of floats, and the next three bits
+        after the last one that a coarse grid would leave.
     """
     entries = entries[:_ENTRIES]
     if entries.dtype.kind in "iu":
@@ -103,5 +104,5 @@ def digits(entries):
 
 
 def hashed(value):
-    """Return a hash of bytes, or of how a value is written, as a number."""
+    """Return a hash of bytes, or of the repr of another value, as a float."""
     return float(zlib.crc32(value if isinstance(value, bytes) else repr(value).encode()))

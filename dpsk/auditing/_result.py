@@ -1,4 +1,4 @@
-"""Result of an audit: text, page, numbers and picture."""
+"""Result of an audit, with its text, HTML, JSON and plot."""
 
 from __future__ import annotations
 
@@ -37,37 +37,37 @@ class AuditResult(AsJson):
     Attributes
     ----------
     estimator : str
-        Its name.
+        Name of the estimator's class.
     claim : Claim
-        With `epsilon`, `delta` and, where there is one, the `event`.
+        The claim, with `epsilon`, `delta` and, where there is one, the `event`.
     evidence : tuple of Evidence
-        One a test; all limits in it hold together with probability ``1 - level``.
+        One entry per test; all limits hold together with probability ``1 - level``.
     level : float
-        Probability, at most, that a claim that holds is refuted.
+        Upper bound on the probability that a true claim is refuted.
     fits : int
-        How many were made.
+        Number of fits.
     seconds : float
-        How long it took.
+        Duration of the audit.
     scores : tuple of ndarray or None
-        Of the fits on either table by the test of the last round that bounds epsilon best.
+        Scores of the fits on either table, by the test of the last round that bounds epsilon best.
     power : Power or None
         `epsilon_max`, the largest epsilon that the audit could have shown, and `refutes_from`, the
-        least epsilon of a leak that it would have refuted in 19 cases of 20; measured on one bit,
-        by randomized response, that was planted in what the fits published. Leaks through other
-        noise, such as Laplace noise, are refuted from a larger epsilon only. None where the claim
-        is refuted, or no test was judged.
+        least epsilon of a leak that it would have refuted in 19 cases of 20. Both are measured on
+        one bit, through randomized response, planted in the published values. Leaks through other
+        noise, such as Laplace noise, are refuted from a larger epsilon only. None if the claim is
+        refuted, or if no test was judged.
     failed : tuple of str
-        How many fits ended with an error, after the first on every table, by its type. Nothing
-        else is seen of them, and the power counts them so.
+        Number of fits that ended with an error, after the first on every table, by its type. They
+        show nothing but their error, and `power` takes this into account.
     set_aside : tuple of str
-        Pairs of tables that were not looked at, as the estimator refuses one of the two, or both.
+        Pairs of tables that were not tested, as the estimator refuses one or both.
     partial : tuple of str
-        Names of long arrays and texts of which a part was read, of compressed bytes, and of
-        objects that do not show what they hold; an entry where a fit holds more than are opened.
+        Names of arrays and strings that were read in part, of compressed bytes, and of objects
+        that do not show their contents; one entry says that a fit holds too many objects.
     generators : tuple of str
         Places of random generators that a fit made and kept, and that may draw its noise again.
     moves_features : bool
-        Whether tables of a pair differ in more than a target.
+        Whether the tables of some tested pair differ in more than a target.
 
     See Also
     --------
@@ -99,7 +99,7 @@ class AuditResult(AsJson):
 
     @property
     def delta(self) -> float:
-        """float : at which epsilon is bounded, that of the claim."""
+        """float : delta of the claim, at which epsilon is bounded."""
         return self.claim.delta
 
     @property
@@ -121,7 +121,7 @@ class AuditResult(AsJson):
 
     @property
     def untested(self) -> str:
-        """str : why nothing was tested; empty where something was."""
+        """str : why nothing was tested; empty if something was."""
         if self.refuted:
             return ""
         if self.failed and (self.power is None or math.isinf(self.power.refutes_from)):
@@ -145,12 +145,12 @@ class AuditResult(AsJson):
                 f"power={self.power})")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all but the scores as a dict that JSON holds.
+        """Return everything but the scores as a JSON-serializable dict.
 
         Returns
         -------
         data : dict
-            Of plain JSON types.
+            Values of plain JSON types.
         """
         power = None if self.power is None else {
             name: value if math.isfinite(value) else None
@@ -166,7 +166,7 @@ class AuditResult(AsJson):
                 "evidence": [dict(asdict(each), refutes=each.refutes) for each in self.evidence]}
 
     def plot(self, ax: Any = None) -> AuditDisplay:
-        """Draw the claim and what has been shown.
+        """Draw the claim and the evidence.
 
         Parameters
         ----------
@@ -229,7 +229,7 @@ class AuditResult(AsJson):
         Returns
         -------
         type_one_error, type_two_error : ndarray of shape (n_points,)
-            Shares of fits that it takes for those on the other table.
+            Fractions of fits on either table that the test attributes to the other table.
         """
         if self.scores is None:
             return np.array([0.0, 1.0]), np.array([1.0, 0.0])

@@ -1,4 +1,4 @@
-"""Rounds of an audit: tests are learnt from fits that were made, and judged on fresh ones."""
+"""Rounds of an audit: tests learnt from earlier fits and judged on fresh ones."""
 
 import numpy as np
 
@@ -9,34 +9,34 @@ from dpsk.auditing._tests import chosen_tests
 
 __all__ = ["FEWEST", "ROUNDS", "Rounds"]
 
-#: Rounds: their shares of the runs, of the error probability, and how many pairs they look at.
+#: Of each round: its fraction of the runs, of the error probability, and the number of pairs.
 ROUNDS = ((0.1, 0.1, 3), (0.3, 0.2, 2), (1.0, 0.7, 1))
 FEWEST = 40
-#: So many fits on either table show what has no noise at all.
+#: Number of fits on either table that detect values without any noise.
 _GLANCE = 8
 
 
 class Rounds:
-    """Learns tests and judges them, and keeps what they have shown.
+    """Learn tests, judge them on fresh fits, and keep the evidence.
 
     Parameters
     ----------
     fits : Fits
     kinds : list of str
-        Of statistics.
+        Names of statistics.
     claim : Claim
     runs : int
         Fits on either table in the last round.
     level : float
-        Of the audit.
+        Error probability of the audit.
 
     Attributes
     ----------
     evidence : list of Evidence
     scores : tuple of two ndarrays or None
-        Of the last round, by the test that bounds epsilon best.
+        Scores of the fits in the last round, by the test that bounds epsilon best.
     partial : set of str
-        Names of what was read in part.
+        Names of values that were read only in part.
     """
 
     def __init__(self, fits, kinds, claim, runs, level):
@@ -54,11 +54,11 @@ class Rounds:
         ----------
         pairs : list of Pair
         pilot : int
-            Fits on either table of every pair, before any is chosen.
+            Fits on either table of every pair, before pairs are chosen.
         """
         rounds = list(ROUNDS)
         if any(self._differs_without_noise(pair) for pair in pairs):
-            # The pair that came last differs, and no other needs to be looked at first.
+            # The last sampled pair differs without noise; it is judged first, alone.
             rounds.pop(0)
             if self._round(*ROUNDS[0][:2], list(self._samples.items())[-1:]):
                 return
@@ -69,11 +69,11 @@ class Rounds:
                 return
 
     def power(self):
-        """Return what the last round would have made of a leak; None if none judged a test."""
+        """Return the power of the last round; None if no round judged a test."""
         return None if self._judged is None else measured_power(*self._judged)
 
     def _differs_without_noise(self, pair):
-        """Return whether something is always one on the first table, and another on the second."""
+        """Return whether a value is constant on each table but differs between them."""
         self._add(pair, _GLANCE)
         first, second = self._samples[pair]
         self._places[pair] = most_apart(first, second)
@@ -81,17 +81,17 @@ class Rounds:
             fit.choose(self._places[pair])
             self.partial |= fit.partial
         layout = Layout(first + second)
-        # Of what is always the same the ends are enough.
+        # Truncated values matter only if what was read of them varies.
         self.partial |= set().union(*(fit.cut for fit in first + second)) & set(layout.names)
         first, second = (np.nan_to_num(layout.matrix(table), nan=-1e300)
                          for table in (first, second))
-        # Numbers that are read from bytes may be as far apart as floats can be.
+        # Numbers read from bytes may differ by more than the float range.
         with np.errstate(over="ignore"):
             return bool(np.any((np.ptp(first, axis=0) == 0) & (np.ptp(second, axis=0) == 0)
                                & (first[0] != second[0])))
 
     def _add(self, pair, count):
-        """Make fits on a pair that tests may be learnt from."""
+        """Make fits on a pair, and keep them for learning later tests."""
         old = self._samples.get(pair, ([], []))
         fresh = self._fits(pair, count, self._places.get(pair))
         self._samples[pair] = tuple(each + new for each, new in zip(old, fresh, strict=True))
@@ -117,7 +117,7 @@ class Rounds:
         return any(each.refutes for each in found)
 
     def _promising(self, samples, runs, level, count):
-        """Return (pair, tests, layout, matrices) of the pairs whose tests promise most."""
+        """Return (pair, tests, layout, matrices) of the most promising pairs."""
         found = []
         for pair, (first, second) in samples:
             layout = Layout(first + second)

@@ -1,6 +1,6 @@
-"""Scores that tell two tables apart, learnt from what fits on either of them published.
+"""Scores that tell two tables apart, learnt from published values of fits.
 
-A high score speaks for the second table. Scores are fixed before the fits that they judge.
+A high score indicates the second table. Scores are fixed before the fits that they judge.
 """
 
 from collections.abc import Callable
@@ -11,17 +11,17 @@ from scipy.linalg import eigh
 
 __all__ = ["STATISTICS", "Statistic", "learnt_statistics"]
 
-#: Standardized numbers are cut to +- it.
+#: Standardized numbers are clipped to this absolute value.
 _CUT = 1e3
-#: The most numbers that enter a direction.
+#: Maximum number of columns that enter one statistic.
 _MOST = 150
-#: Shares of the spread that is common to all directions: the first finds directions without
-#: noise, the last one weighs all alike.
+#: Ridge penalties, relative to the mean variance: the smallest finds directions without noise,
+#: the largest weighs all directions alike.
 _RIDGES = (1e-9, 1e-2, 1.0, 1e3)
-#: A number with more values than this over all fits is not taken for discrete; of a label so many
-#: of the most frequent values are told apart, and the others are one.
+#: A number with more distinct values over all fits is not discrete; of a label, this many of the
+#: most frequent values are distinguished, and the others are pooled.
 _VALUES = 12
-#: By how many standard deviations the law of a label must differ to be weighed.
+#: Number of standard deviations by which the distributions of a label must differ to be used.
 _APART = 3.5
 
 
@@ -33,7 +33,7 @@ class Statistic:
     ----------
     name : str
     of : str
-        The published number that weighs most.
+        The published value with the largest weight.
     score : callable, ndarray of shape (n_fits, n_names) -> ndarray of shape (n_fits,)
     """
 
@@ -48,11 +48,11 @@ def learnt_statistics(first, second, layout, kinds):
     Parameters
     ----------
     first, second : ndarray of shape (n_fits, n_names)
-        What was published; NaN where there is nothing.
+        Published values; NaN if missing.
     layout : Layout
         Names of the columns, and which are labels.
     kinds : list of str
-        Of STATISTICS.
+        Names from STATISTICS.
 
     Returns
     -------
@@ -84,7 +84,7 @@ class _Scale:
             spread = (_spread(a) + _spread(b)) / 2
             varies = np.ptp(np.vstack([a, b]), axis=0) > 0
             size = np.maximum(np.abs(centers[0]), np.abs(centers[1]))
-            # What has no noise is as far apart as numbers can be.
+            # A floor for numbers without noise, which then lie extremely far apart.
             spread = np.maximum(spread, 1e-13 * size + 1e-290)
         self._center = centers[0] / 2 + centers[1] / 2
         self._spread = spread
@@ -107,7 +107,7 @@ class _Scale:
 
 
 def _finite(values):
-    """Return values with others than finite ones far away, and missing ones farther."""
+    """Return values with infinities replaced by +-1e299 and NaN by -1e300."""
     return np.nan_to_num(values, nan=-1e300, posinf=1e299, neginf=-1e299)
 
 
@@ -118,7 +118,7 @@ def _spread(values):
 
 
 def _coordinate(first, second, names, scale):
-    """Yield the one number whose mean moves most."""
+    """Yield the statistic of the one number whose mean moves most."""
     moved = second.mean(axis=0) - first.mean(axis=0)
     noise = np.sqrt(first.var(axis=0) + second.var(axis=0)) + 1e-9
     best = int(np.argmax(np.abs(moved) / noise))
@@ -127,7 +127,7 @@ def _coordinate(first, second, names, scale):
 
 
 def _directions(first, second, names, scale):
-    """Yield linear discriminants, by how much the spread within tables counts."""
+    """Yield linear discriminants, one for each ridge penalty."""
     moved = second.mean(axis=0) - first.mean(axis=0)
     values, vectors = eigh((np.cov(first.T) + np.cov(second.T)).reshape(len(names), -1) / 2)
     values = np.maximum(values, 0.0)
@@ -138,7 +138,7 @@ def _directions(first, second, names, scale):
 
 
 def _widths(first, second, names, scale):
-    """Yield how far off a direction is in which one table spreads most beyond the other."""
+    """Yield distances along the direction in which one table spreads most."""
     for narrow, wide, sign in ((first, second, 1.0), (second, first, -1.0)):
         center = narrow.mean(axis=0)
         spread = np.cov(narrow.T).reshape(len(names), -1)
@@ -152,7 +152,7 @@ def _widths(first, second, names, scale):
 
 
 def _values(first, second, layout, columns):
-    """Return likelihood ratios of what has few values: of the best of them, and of all."""
+    """Return likelihood ratios of discrete columns: of the best column, and of all."""
     ratios = [_Ratio(column, *_discrete(first[:, column], second[:, column],
                                         layout.is_label[column])) for column in columns]
     ratios = sorted((each for each in ratios if len(each.seen)), key=lambda each: -each.apart)
@@ -166,7 +166,10 @@ def _values(first, second, layout, columns):
 
 
 def _discrete(first, second, is_label):
-    """Return values that are told apart, none of a number of many, and how often each is seen."""
+    """Return the distinguished values of a column, and their counts on either table.
+
+    No value is distinguished for a number with many distinct values.
+    """
     first, second = _finite(first), _finite(second)
     values, counts = np.unique(np.concatenate([first, second]), return_counts=True)
     if not is_label:
@@ -179,15 +182,15 @@ def _discrete(first, second, is_label):
 
 
 class _Ratio:
-    """The logarithm of how much likelier a value is on the second table.
+    """Log-likelihood ratio of the values of a column, second table against first.
 
     Parameters
     ----------
     column : int
     seen : ndarray of shape (n_values,)
-        Ascending; all others are one more.
+        Distinguished values, ascending; all others count as one more value.
     first, second : ndarray of int of shape (n_values,)
-        How often they were seen on either table.
+        Their counts on either table.
     n_first, n_second : int
         Fits on either table.
     """
@@ -198,20 +201,20 @@ class _Ratio:
                   for found, n in ((first, n_first), (second, n_second))]
         share = [(count + 0.5) / (count.sum() + 0.5 * len(count)) for count in counts]
         self._ratio = np.log(share[1]) - np.log(share[0])
-        # By a chi-squared statistic of two samples, in standard deviations.
+        # Two-sample chi-squared statistic, in standard deviations above its mean.
         expected = (share[0] + share[1]) / 2 + 1e-12
         chi = np.sum((share[0] - share[1])**2 / expected) / (1 / n_first + 1 / n_second)
         free = max(1, np.count_nonzero(counts[0] + counts[1]) - 1)
         self.apart = (chi - free) / np.sqrt(2 * free)
 
     def score(self, values):
-        """Return the ratio of each fit."""
+        """Return the log-likelihood ratio of each fit."""
         column = _finite(values[:, self.column])
         place = np.minimum(np.searchsorted(self.seen, column), len(self.seen) - 1)
         return np.where(self.seen[place] == column, self._ratio[place], self._ratio[-1])
 
 
-#: Kinds of statistics by name.
+#: Statistics of numbers, by name.
 _OF_NUMBERS = {"coordinate": _coordinate, "linear": _directions, "spread": _widths}
 STATISTICS = (*_OF_NUMBERS, "values")
 

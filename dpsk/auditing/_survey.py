@@ -1,4 +1,4 @@
-"""First fits on every pair of tables: which are taken, and what the fits hold."""
+"""First fits on every pair of tables: accepted pairs, and contents of the fits."""
 
 import time
 from collections import Counter
@@ -11,16 +11,16 @@ from dpsk.auditing._leaves import Opaque, leaves
 
 __all__ = ["Survey", "opened"]
 
-#: Classes whose state, or seed, says what was drawn, by package; one of Python draws from the
-#: system and has no state.
+#: Classes whose state or seed determines the drawn numbers, and their packages; Python's
+#: SystemRandom has no state.
 _CLASSES = {"Generator", "RandomState", "BitGenerator", "SeedSequence", "Random"}
 _PACKAGES, _STATELESS = {"numpy", "random", "torch", "cupy"}, "SystemRandom"
-#: The name of a state of numpy, and the length of one of Python.
+#: Name in a state of NumPy's generator, and length of a state of Python's.
 _TWISTER, _WORDS = "MT19937", 625
 
 
 class Survey:
-    """Fits an estimator once on each table of every pair.
+    """Fit an estimator once on each table of every pair.
 
     Parameters
     ----------
@@ -29,11 +29,11 @@ class Survey:
     Attributes
     ----------
     set_aside : list of str
-        Pairs that are refused, and the types of the errors.
+        Refused pairs, with the types of the errors.
     generators : set of str
         Places of random generators that fits made and kept.
     moves_features : bool
-        Whether a pair that is taken differs in more than a target.
+        Whether some accepted pair differs in more than a target.
     """
 
     def __init__(self, estimator):
@@ -43,13 +43,13 @@ class Survey:
 
     @property
     def keys(self):
-        """Set of str : keys of mappings that more than one fit has, and so may be names."""
+        """Set of str : keys of mappings in more than one fit, which may serve as names."""
         return {key for key, count in self._counts.items() if count > 1}
 
     def taken(self, families):
-        """Yield (pairs, fitted, seconds): pairs that are taken, a fit, and the time of one fit.
+        """Yield (pairs, fitted, seconds): accepted pairs, a fit, and the time of one fit.
 
-        Pairs that differ in a target alone are kept for the next family.
+        If all accepted pairs differ in a target alone, they join the next family.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class Survey:
                              ) from refusals[0]
 
     def _fitted_on_both(self, pair):
-        """Return fits on the tables of a pair, and the errors of those that ended with one."""
+        """Return the successful fits on a pair, and the errors of the others."""
         fits, errors = [], []
         for table in pair.tables:
             model = clone(self._estimator)
@@ -95,12 +95,12 @@ class Survey:
         return fits, errors
 
     def _look_at(self, model, given):
-        """Count keys, and find generators but for those that parameters gave."""
+        """Count keys of mappings, and find generators that are not parameters."""
         keys, found, known = set(), [], []
         for name, value in opened(model):
             if isinstance(value, Mapping):
                 keys.update(key for key in value if isinstance(key, str))
-            # What a generator is made of is named by its own name.
+            # The parts of a generator are not reported separately.
             if _is_generator(value) and not any(
                     name.startswith(f"{each}.") for each in [*found, *known]):
                 (known if any(value is each for each in given) else found).append(name)
@@ -109,7 +109,7 @@ class Survey:
 
 
 def _is_state(value):
-    """Return whether a value is what a generator of numpy or of Python says is its state."""
+    """Return whether a value is the state of a generator of NumPy or of Python."""
     if isinstance(value, dict):
         return {"bit_generator", "state"} <= value.keys()
     if type(value) is not tuple or len(value) < 3:
@@ -119,9 +119,7 @@ def _is_state(value):
 
 
 def _is_generator(value):
-    """Return whether a value is of a known class of generators or seeds, one that derives, or
-    their state.
-    """
+    """Return whether a value is a known random generator or seed, or its state."""
     if _is_state(value):
         return True
     names = {cls.__name__ for cls in type(value).__mro__
@@ -130,5 +128,5 @@ def _is_generator(value):
 
 
 def opened(model):
-    """Yield (name, object) of all that an estimator holds and that is no plain value."""
+    """Yield (name, object) for everything in an estimator that is not a plain value."""
     return ((name, leaf.value) for name, leaf in leaves(model, "") if isinstance(leaf, Opaque))

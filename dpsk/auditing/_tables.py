@@ -1,4 +1,4 @@
-"""Neighboring tables, as far apart as one row can bring them."""
+"""Worst-case neighboring tables, which differ in one extreme row."""
 
 import inspect
 from dataclasses import dataclass, field, replace
@@ -13,9 +13,9 @@ from dpsk._privacy.noise.public import public_normals
 __all__ = ["Pair", "degenerate", "neighboring_tables", "targets", "under_names"]
 
 _N_SAMPLES, _N_FEATURES = 64, 5
-#: How far the changed row lies beyond the others.
+#: Distance of the changed row from the others.
 _FAR = 1e3
-#: The largest entry of the table that estimators with bounds take: its rows are not longer than 1.
+#: Largest entry of the table for estimators with declared bounds; its rows have norm at most 1.
 _WITHIN = 0.4
 _OWN_TABLES = "give pairs of tables of your own as neighbors=[((X1, y1), (X2, y2))]"
 
@@ -27,13 +27,13 @@ class Pair:
     Attributes
     ----------
     name : str
-        What is done to the row.
+        Description of the change to the row.
     tables : tuple of two dicts
         Arguments of `fit`.
     probes : array-like
-        Public rows, on which what is fitted is asked.
+        Public rows on which the fitted models are evaluated.
     moves_features : bool
-        Whether more than a target differs.
+        Whether the tables differ in more than a target.
     """
 
     name: str
@@ -49,11 +49,11 @@ def neighboring_tables(estimator, X=None, y=None, neighbors="worst", seed=None):
     ----------
     estimator : estimator
     X, y : array-like or None
-        The table of which one row is replaced; None: small ones, in which nothing hides it.
+        The table in which one row is replaced; None: small tables in which nothing hides it.
     neighbors : "worst" or list of (table, table)
-        Pairs of the caller's own, of dicts of arguments of `fit` or tuples (X, y).
+        User-defined pairs; each table is a dict of arguments of `fit` or a tuple (X, y).
     seed : int or None
-        Of the public draws in a table.
+        Seed of the public randomness in a table.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def neighboring_tables(estimator, X=None, y=None, neighbors="worst", seed=None):
 
 
 def _given(number, pair):
-    """Return a pair of the caller's own tables, which must be told from rows, and differ."""
+    """Return a validated pair of user-defined tables, which must differ."""
     name = f"neighbors[{number}]"
     if not isinstance(pair, tuple | list) or len(pair) != 2 or not all(map(_is_table, pair)):
         raise ValueError(f"{name}: must be a pair of tables, each a tuple (X, y) or (X,) or a "
@@ -97,7 +97,7 @@ def _is_table(value):
 
 
 def _same_tables(first, second):
-    """Return whether arguments of `fit` hold equal values, as far as that can be told."""
+    """Return whether arguments of `fit` are equal; False if not comparable."""
     return first.keys() == second.keys() and all(
         _same(first[name], second[name]) for name in first)
 
@@ -112,12 +112,12 @@ def _same(first, second):
                 return np.array_equal(first, second, equal_nan=True)
         return joblib.hash(first) == joblib.hash(second)
     except Exception:
-        # Rows of unlike lengths, and what has no pickle, are not compared.
+        # Ragged rows and objects that cannot be pickled are not compared.
         return False
 
 
 def under_names(estimator, pair):
-    """Return a pair with rows and targets under the names that the arguments of `fit` have."""
+    """Return a pair with X and y under the argument names of the estimator's `fit`."""
     given = [parameter.name for parameter in inspect.signature(estimator.fit).parameters.values()
              if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
     names = {"X": given[0] if given else "X", "y": "y"}
@@ -128,12 +128,12 @@ def under_names(estimator, pair):
 
 
 def _takes_targets(estimator):
-    """Return whether `fit` has an argument for targets, needed or not."""
+    """Return whether `fit` has an argument for targets, required or optional."""
     return bool({"y", "Y"} & set(inspect.signature(estimator.fit).parameters))
 
 
 def targets(estimator):
-    """Return pairs of extreme targets, by what the estimator takes; None where it takes none."""
+    """Return pairs of extreme targets for an estimator; None if it needs none."""
     params = estimator.get_params()
     if is_classifier(estimator):
         given = [value for key, value in params.items()
@@ -148,7 +148,7 @@ def targets(estimator):
 
 
 def degenerate(extremes, seed, gaps=False):
-    """Yield pairs of small tables: of zeros, of one row many times, of normal and short rows."""
+    """Yield pairs of small tables: zeros, equal rows, normal rows and short rows."""
     n, d = _N_SAMPLES, _N_FEATURES
     zeros, same = np.zeros((n, d)), np.zeros((n, d))
     same[:, 1] = 1.0
@@ -160,7 +160,7 @@ def degenerate(extremes, seed, gaps=False):
         if extremes is None:
             both = rare = None
         else:
-            # Each is there whatever the changed row says.
+            # Both targets occur whatever the target of the changed row is.
             both = np.where(np.arange(n) % 2, high, low)
             rare = np.where(np.arange(n) < n - 1, low, high)
             yield _pair("target of a long row among zeros", zeros, both, (far, low), (far, high),
@@ -179,10 +179,10 @@ def degenerate(extremes, seed, gaps=False):
 
 
 def _within_bounds(extremes, gaps, probes):
-    """Yield pairs of tables that estimators with declared bounds take, and that with gaps."""
+    """Yield pairs within declared bounds; with `gaps`, also one missing value."""
     low, high = (None, None) if extremes is None else extremes[0]
     if extremes is not None and len(extremes) > 1:
-        # Nothing is known of the bounds of targets: small ones lie within most.
+        # The bounds of targets are unknown; small targets lie within most bounds.
         low, high = 0.0, 1.0
     n, d = _N_SAMPLES, _N_FEATURES
     rows = _WITHIN * (np.arange(n * d) * 0.618034 % 1.0).reshape(n, d)
@@ -197,10 +197,10 @@ def _within_bounds(extremes, gaps, probes):
 
 
 def _around(X, y, extremes, gaps):
-    """Return pairs of tables that are given ones but for their first row."""
+    """Return pairs of tables that differ from the given table in the first row."""
     X, values = _checked(X), None if y is None else np.asarray(y)
     pairs = [pair for pair in _all_around(X, values, extremes, gaps)
-             # A column of one category, or targets of one value, leave some without a change.
+             # With constant columns or targets, some replacements change nothing.
              if not _same_tables(*pair.tables)]
     if not pairs:
         raise ValueError(f"X={type(X).__name__}: no entry of its first row can be changed; "
@@ -234,7 +234,7 @@ def _all_around(X, values, extremes, gaps):
 
 
 def _of_categories(X, values, own):
-    """Yield a pair of frames in which row 0 alone has the rarest categories, or has them not."""
+    """Yield a pair of frames in which row 0 alone has the rarest categories, or not."""
     frequent, rest = _row(X, 0), X.copy()
     rare = list(frequent)
     places = [place for place, name in enumerate(X.columns) if X[name].dtype.kind not in "biufmM"]
@@ -242,7 +242,7 @@ def _of_categories(X, values, own):
         column = X[X.columns[place]].astype(object)
         found = column.value_counts().index
         if len(found) > 1:
-            # All others are given the most frequent one: no category is new to the estimator.
+            # Other rows get the most frequent category in place of the rarest one.
             frequent[place], rare[place] = found[0], found[-1]
             rest[X.columns[place]] = column.where(column != rare[place], frequent[place])
     if all(before is after for before, after in zip(frequent, rare, strict=True)):
@@ -254,9 +254,9 @@ def _of_categories(X, values, own):
 
 
 def _checked(X):
-    """Return a frame, or an array of numbers; anything else is refused."""
+    """Return a frame or an array of numbers; refuse anything else."""
     if hasattr(X, "iloc") and hasattr(X, "columns"):
-        # Gaps in integers and truth values of pandas are no numbers that rows could be made of.
+        # pandas' nullable numbers become floats, so that missing values are NaN.
         return X.astype({name: np.float64 for name, dtype in X.dtypes.items()
                          if dtype.kind in "biuf" and not isinstance(dtype, np.dtype)})
     given = X if hasattr(X, "__len__") and not hasattr(X, "toarray") else None
@@ -268,7 +268,7 @@ def _checked(X):
 
 
 def _extremes(X, factor):
-    """Return two opposite rows: so far beyond a table, or of its least and greatest entries."""
+    """Return opposite rows: `factor` times the largest entry; the extremes if None."""
     if not hasattr(X, "iloc"):
         if factor is None:
             return np.nanmin(X, axis=0), np.nanmax(X, axis=0)
@@ -288,7 +288,7 @@ def _extremes(X, factor):
 
 
 def _most_unlike(X):
-    """Return the place of the row of which most entries differ from those of the first."""
+    """Return the index of the row that differs from the first in the most entries."""
     columns = [column.factorize()[0] for _, column in X.items()] if hasattr(X, "iloc") else (
         X.reshape(len(X), -1).T)
     return int(np.argmax(sum((column != column[0]).astype(int) for column in columns)))
@@ -306,16 +306,16 @@ def _with_row(X, row):
     columns = {}
     for name, value in zip(X.columns, row, strict=True):
         column = X[name].to_numpy(copy=True)
-        # Integers may have to hold more than their dtype does.
+        # Extreme entries may overflow an integer dtype.
         column = column.astype(np.float64) if column.dtype.kind in "biu" else column
-        # Dates take None for what is missing, and no NaN.
+        # Date columns take None for missing values, not NaN.
         column[0] = None if column.dtype.kind in "mM" and value is np.nan else value
         columns[name] = column
     return type(X)(columns)
 
 
 def _pair(name, X, y, first, second, probes=None):
-    """Return a pair of tables whose row 0 is (features, target), first one and then the other."""
+    """Return a pair whose row 0 is `first` or `second`, each (features, target)."""
     tables = []
     for row, target in (first, second):
         table = {"X": _with_row(X, row)}

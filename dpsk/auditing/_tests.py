@@ -1,4 +1,4 @@
-"""Tests of a claim: a statistic and a threshold, chosen on some fits and judged on others."""
+"""Tests of a claim, chosen on some fits and judged on others."""
 
 from dataclasses import dataclass, field
 
@@ -10,9 +10,9 @@ from dpsk.auditing._statistics import Statistic, learnt_statistics
 __all__ = ["Evidence", "Test", "chosen_tests"]
 
 _THRESHOLDS = 30
-#: By how many standard deviations a test must do better than a coin to be weighed further.
+#: Number of standard deviations by which a test must beat a coin to be considered.
 _BETTER = 2.0
-#: The share of fits that statistics are learnt from; the others choose among them.
+#: Fraction of fits that statistics are learnt from; the others choose among statistics.
 _LEARNING = 0.6
 
 
@@ -23,17 +23,17 @@ class Evidence:
     Attributes
     ----------
     pair, statistic, of : str
-        The tables, the score, and the published number that weighs most in it.
+        The tables, the score, and the published value with the largest weight in it.
     runs : int
         Fits on each of the two tables.
     type_one_errors, type_two_errors : int
-        Fits on the first table that were taken for fits on the second, and the reverse.
+        Numbers of fits on the first table attributed to the second, and the reverse.
     type_one_error, type_two_error : float
         Upper confidence limits on the two rates; all limits of an audit hold together.
     allowed : float
         The least type II error that the claim allows at that type I error.
     epsilon : float
-        A lower bound at the delta of the claim.
+        A lower bound on epsilon at the delta of the claim.
     """
 
     pair: str
@@ -55,25 +55,25 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Test:
-    """Take a fit for one on the second table where its score is above a threshold.
+    """Attribute a fit to the second table if its score is above a threshold.
 
     Attributes
     ----------
     statistic : Statistic
     threshold : float
     promise : float
-        By how many standard deviations both errors together promise to refute the claim.
+        Expected margin of the refutation in standard deviations, by the fits used to choose.
     """
 
     statistic: Statistic
     threshold: float
     promise: float = field(compare=False)
 
-    #: Not a class of tests for pytest.
+    #: Tells pytest that this is not a test class.
     __test__ = False
 
     def judge(self, pair, claim, first, second, level):
-        """Return the evidence of fresh fits, each of its two limits at error `level`."""
+        """Return the evidence of fresh fits, with each of its two limits at error `level`."""
         wrong = int(np.sum(self.statistic.score(first) > self.threshold))
         missed = int(np.sum(self.statistic.score(second) <= self.threshold))
         limits = (_upper_limit(wrong, len(first), level),
@@ -85,25 +85,25 @@ class Test:
 
 
 def chosen_tests(first, second, layout, kinds, claim, runs, level):
-    """Return the tests that promise most: to refute the claim, and to bound epsilon.
+    """Return the most promising tests: to refute the claim and to bound epsilon.
 
     Parameters
     ----------
     first, second : ndarray of shape (n_fits, n_names)
-        What fits on the two tables published.
+        Published values of fits on the two tables.
     layout : Layout
-        Of the columns.
+        Layout of the columns.
     kinds : list of str
     claim : Claim
     runs : int
         Fits on each table that will judge.
     level : float
-        Error of each limit.
+        Error probability of each limit.
 
     Returns
     -------
     tests : list of Test
-        At most two, of different thresholds; empty if nothing that is published ever varied.
+        At most two; empty if no published value ever varied.
     """
     cut = [int(_LEARNING * len(table)) for table in (first, second)]
     statistics = learnt_statistics(first[:cut[0]], second[:cut[1]], layout, kinds)
@@ -119,7 +119,7 @@ def chosen_tests(first, second, layout, kinds, claim, runs, level):
         epsilon = _epsilon(_upper_limit(np.rint(wrong * runs), runs, level),
                            _upper_limit(np.rint(missed * runs), runs, level), claim.delta)
         for found, values in ((refuting, promise), (bounding, epsilon)):
-            # A test that is no better than a coin promises nothing, whatever it was lucky with.
+            # A test that does not clearly beat a coin is not trusted, however lucky it was.
             values = np.where(better > _BETTER, values, better - 1e3)
             best = int(np.argmax(values))
             found.append((values[best], Test(statistic, float(thresholds[best]),
@@ -129,7 +129,7 @@ def chosen_tests(first, second, layout, kinds, claim, runs, level):
 
 
 def _thresholds(first, second):
-    """Return thresholds between scores, among them one between any two tables that are apart."""
+    """Return midpoints between scores, or between their quantiles if there are many."""
     values = np.unique(np.concatenate([first, second]))
     if len(values) > _THRESHOLDS:
         values = np.unique(np.quantile(values, np.linspace(0, 1, _THRESHOLDS)))
@@ -137,7 +137,7 @@ def _thresholds(first, second):
 
 
 def _rates(rates, count):
-    """Return rates a little toward one half, as few fits know little."""
+    """Return rates shrunk slightly toward one half, since fits are few."""
     return (rates * count + 0.5) / (count + 1.0)
 
 
@@ -157,7 +157,7 @@ def _upper_limit(count, runs, level):
 
 
 def _epsilon(wrong, missed, delta):
-    """Return the lower bound on epsilon by upper limits on both errors."""
+    """Return the lower bound on epsilon from upper limits on both errors."""
     with np.errstate(divide="ignore", invalid="ignore"):
         either = [np.log(np.maximum(1.0 - a - delta, 1e-300) / b)
                   for a, b in ((wrong, missed), (missed, wrong))]

@@ -42,19 +42,19 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
     r"""K-means clustering with differential privacy.
 
     Every round releases, for all clusters at once, noisy counts and noisy sums of the differences
-    of rows from the nearest center, clipped to a radius for each cluster that follows from the
-    round before. The first rounds release second moments as well, by which wide clusters are
-    split and near ones merged, so that no start is drawn.
+    of rows from the nearest center, clipped to a radius per cluster from the previous round. The
+    first rounds also release second moments, by which wide clusters are split and near ones
+    merged, so no random initialization is needed.
 
     Parameters
     ----------
     n_clusters : int or "auto", default=8
-        Number of clusters. "auto": as many as stand apart by released moments, at most 20 or what
-        the budget can tell apart. Pairs whose centers are closer than twice the sum of their
-        standard deviations, on the line between them, are merged.
+        Number of clusters. "auto": as many as are separated by the private moments, at most 20 and
+        at most as many as the budget can resolve. Two clusters are merged if their centers are
+        closer than twice the sum of their standard deviations along the line between them.
     %(epsilon)s %(delta_gaussian)s
     %(feature_range)s
-        Distances are those of rows as they came.
+        Distances are between rows in their original units.
     %(data_norm_ranged)s
     %(random_state)s %(verbose)s
 
@@ -66,10 +66,10 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
         Noisy numbers of rows, or sums of weights, nearest to the centers of the round before the
         last.
     inertia_ : float
-        Noisy sum of squared distances of rows to the last centers, of differences within the
-        radius.
+        Noisy sum of squared distances of rows to the last centers, with differences clipped to
+        the radius.
     n_iter_ : int
-        The planned number of rounds.
+        Number of rounds.
     %(ranged)s
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
@@ -83,13 +83,13 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-differentially private. Released: bounds that are learnt, the
-    noisy mean of the rows, their noisy second moment where columns are more than main directions,
-    and noisy counts, sums and moments of clusters in every round. The number of rows and features
+    attributes are (epsilon, delta)-differentially private. Released: learnt bounds, the noisy
+    mean of the rows, their noisy second moment if the rows are projected to fewer directions, and
+    noisy counts, sums and moments of clusters in every round. The number of rows and features
     and all parameters are public.
 
     There is no `labels_`: labels of training rows are as sensitive as the rows. `predict` returns
-    them for rows that you may see.
+    the labels of rows that you may see.
 
     References
     ----------
@@ -140,7 +140,7 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
         ----------
         %(X_dense)s
         y : None
-            Not looked at.
+            Ignored.
         sample_weight : array-like of shape (n,) or None
             Weights of the rows; those above 1 count as 1.
 
@@ -178,7 +178,7 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
 
     @quietly
     def predict(self, X: Any) -> IntArray:
-        """Return the index of the nearest center of rows.
+        """Return the index of the nearest center of each row.
 
         Parameters
         ----------
@@ -187,7 +187,7 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
         Returns
         -------
         labels : ndarray of int32, shape (n,)
-            Which row of `cluster_centers_`.
+            Row indices in `cluster_centers_`.
         """
         rows = self._read(X)
         found = np.empty(len(rows), dtype=np.int32)
@@ -206,7 +206,7 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
         Returns
         -------
         distances : ndarray of shape (n, n_clusters)
-            Or what `set_output` asks for.
+            An array, or the container set by `set_output`.
         """
         rows = self._read(X)
         found = np.empty((len(rows), len(self.cluster_centers_)), rows.dtype)
@@ -219,13 +219,13 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
               sample_weight: ArrayLike | None = None) -> float:
         """Return the sum of squared distances of rows to their nearest center, times -1.
 
-        Exact for the rows that are given: no private number of training rows.
+        The score is exact for the given rows, and has no privacy guarantee for them.
 
         Parameters
         ----------
         %(X_dense)s
         y : None
-            Not looked at.
+            Ignored.
         sample_weight : array-like of shape (n,) or None
             Weights of the rows.
 
@@ -244,7 +244,7 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
 
     @property
     def _known_count(self):
-        """int or None : the number of clusters, where it is given."""
+        """int or None : the number of clusters, if it is given."""
         return None if _is_auto(self.n_clusters) else int(self.n_clusters)
 
     @property
@@ -255,12 +255,12 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
         return euclidean_distances(rows, self.cluster_centers_)
 
     def _read(self, X):
-        """Return rows to predict for, of a fitted model."""
+        """Return validated rows for prediction; the model must be fitted."""
         check_is_fitted(self, "privacy_")
         return check_prediction_rows(self, X, dtype=FLOATS)
 
     def _checked(self, X):
-        """Return training rows as an array; a ValueError where they are too few."""
+        """Return training rows as an array; raise a ValueError if there are too few."""
         X = check_unlabeled_rows(self, X, dtype=FLOATS)
         if (self._known_count or 0) > len(X):
             raise ValueError(f"n_clusters={self.n_clusters!r}: must be at most the number of "
@@ -271,7 +271,7 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
         self._checked(X)
 
     def _like_most(self, X):
-        """Return rows of zeros with the columns that come out, from public facts of X."""
+        """Return zeros of the maximal output shape, from public facts of X."""
         if _get_output_config("transform", self)["dense"] != "default":
             return None
         n_samples, n_columns = discreetly("X", np.shape, X)
@@ -279,7 +279,7 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
         return np.zeros((n_samples, self._known_count or most_clusters(budget)))
 
     def _check_fit(self, n_samples, y):
-        """Raise a ValueError where a fit to n rows would, whatever the columns."""
+        """Raise the ValueErrors of a fit that depend only on the number of rows."""
         self._bounds(Budget(n_samples, 1, *self._budget(n_samples)),
                      self.feature_range is not None)
 

@@ -1,4 +1,4 @@
-"""Estimators of covariances."""
+"""Covariance estimators."""
 
 from dpsk.covariance._empirical import DPEmpiricalCovariance
 

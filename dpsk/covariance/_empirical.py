@@ -38,28 +38,28 @@ __all__ = ["DPEmpiricalCovariance"]
 class DPEmpiricalCovariance(Ranged, DPEstimator, EmpiricalCovariance):
     r"""Covariance of the columns of a table, with differential privacy.
 
-    The noisy second moment of rows less their noisy mean, brought to the nearest matrix that is a
-    covariance.
+    The estimate is the noisy second moment of rows minus their noisy mean, projected to the
+    nearest positive semidefinite matrix.
 
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
     store_precision : bool, default=True
-        Whether the inverse is kept as well.
+        Whether to keep the inverse as well.
     assume_centered : bool, default=False
-        Whether no mean is released: moments are those about the middle of ranges, or about 0
-        without.
+        If True, no mean is released, and moments are taken about the midpoint of the ranges, or
+        about 0 without ranges.
     %(feature_range)s %(data_norm_ranged)s
     %(random_state)s %(verbose)s
 
     Attributes
     ----------
     location_ : ndarray of shape (n_features_in_,)
-        The released mean; without, the middle of the ranges, or zeros.
+        The private mean; with `assume_centered` the midpoint of the ranges, or zeros.
     covariance_ : ndarray of shape (n_features_in_, n_features_in_)
-        The covariance of rows within their bounds, divided by n; no eigenvalue is negative.
+        The covariance of clipped rows, with divisor n; no eigenvalue is negative.
     precision_ : ndarray of shape (n_features_in_, n_features_in_)
-        Its pseudo-inverse; None where it is not stored.
+        The pseudo-inverse of `covariance_`; None if it is not stored.
     covariance_noise_ : ndarray of shape (n_features_in_, n_features_in_)
         Standard deviations of the noise on the entries of the covariance.
     %(ranged)s
@@ -69,15 +69,15 @@ class DPEmpiricalCovariance(Ranged, DPEstimator, EmpiricalCovariance):
 
     See Also
     --------
-    sklearn.covariance.EmpiricalCovariance : Without noise; its other methods are here as well.
-    DPPCA : Main directions of a table.
+    sklearn.covariance.EmpiricalCovariance : Without noise; its methods are inherited.
+    DPPCA : Principal components of a table.
 
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-differentially private. Released: bounds that are learnt, the
-    noisy mean of the rows, and their noisy second moment. The number of rows and features and all
-    parameters are public. `score` and `mahalanobis` are exact for the rows that are given.
+    attributes are (epsilon, delta)-differentially private. Released: learnt bounds, the noisy
+    mean of the rows, and their noisy second moment. The number of rows and features and all
+    parameters are public. `score` and `mahalanobis` are exact for the given rows.
 
     References
     ----------
@@ -121,7 +121,7 @@ class DPEmpiricalCovariance(Ranged, DPEstimator, EmpiricalCovariance):
         ----------
         %(X_dense)s
         y : None
-            Not looked at.
+            Ignored.
 
         Returns
         -------
@@ -155,14 +155,14 @@ class DPEmpiricalCovariance(Ranged, DPEstimator, EmpiricalCovariance):
         check_unlabeled_rows(self, X, dtype=FLOATS)
 
     def _check_fit(self, n_samples, y):
-        """Raise a ValueError where a fit to n rows would, whatever the columns."""
+        """Raise the ValueErrors of a fit that depend only on the number of rows."""
         self._bounds(Budget(n_samples, 1, *self._budget(n_samples)),
                      self.feature_range is not None)
 
 
 @dataclass(frozen=True)
 class _Moments(RangedComposite):
-    """A second moment of rows less their mean, within bounds that are declared or learnt."""
+    """Second moment of rows minus their mean, within declared or learnt bounds."""
 
     budget: Budget
     learns_ranges: bool
@@ -178,7 +178,7 @@ class _Moments(RangedComposite):
                                           1.0 - self._centered.mean_share))
 
     def run(self, data, session, noise_multiplier):
-        """Return the map of rows, their noisy second moment, its noise, and the bound on them."""
+        """Return the map of rows, the noisy second moment, its noise, and the norm bound."""
         row_map, mapped, radius = self._begun(data, session, noise_multiplier)
         model, (*_, squares) = rows_within(radius, row_map.width), self.parts
         moment = squares.run((model, mapped), session, noise_multiplier)

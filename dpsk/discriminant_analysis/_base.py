@@ -1,4 +1,4 @@
-"""Covariances whose small variances are raised."""
+"""Noisy covariances with a lower bound on their eigenvalues."""
 
 import math
 
@@ -9,15 +9,15 @@ from dpsk._parameters import number
 
 __all__ = ["CHECK_SHARE", "raised"]
 
-#: Variances are no less than this share of the largest: beyond it digits are rounding.
+#: Smallest variance relative to the largest; smaller ones are rounding errors.
 _LEAST = 1e-12
 CHECK_SHARE = number("a number in [0, 1]", low=0, high=1)
 
 
 def raised(covariance, noise):
-    """Return variances in the main axes of a noisy covariance, (k,), and the axes, (k, k).
+    """Return raised eigenvalues (k,) and eigenvectors (k, k) of a noisy covariance.
 
-    No variance is less than a share of the noise in operator norm.
+    Eigenvalues are at least a fixed fraction of the noise in operator norm.
     """
     values, vectors = np.linalg.eigh(covariance)
     edge = noise * math.sqrt(2.0 * len(values))

@@ -30,33 +30,33 @@ class DPLinearDiscriminantAnalysis(GaussianClasses):
 
     with m the mean of all rows.
 
-    The counts and sums of all classes, and the second moment of all rows, are one release.
+    One query releases the noisy counts and sums of all classes and the second moment of all rows.
 
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
     shrinkage : float or None, default=None
-        Share of the mean variance in the covariance, in [0, 1], as in scikit-learn. None: 0.
-        Variances that noise hides are raised in any case, to three fifths of its size.
+        Weight of the mean variance in the covariance, in [0, 1], as in scikit-learn. None: 0.
+        Variances below three fifths of the size of the noise are always raised to it.
     priors : array-like of shape (n_classes,) or None, default=None
-        Public probabilities of the classes, in their sorted order. None: from released counts.
+        Public probabilities of the classes, in their sorted order. None: from noisy counts.
     store_covariance : bool, default=False
-        Whether `covariance_` is kept.
+        Whether to keep `covariance_`.
     %(feature_range)s %(data_norm_ranged)s
     %(classes)s
     %(random_state)s %(verbose)s
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features_in_), or (n_classes, n_features_in_) of several
-        Of the rows as they came.
-    intercept_ : ndarray of shape (1,), or (n_classes,) of several
+    coef_ : ndarray of shape (1, n_features_in_), or (n_classes, n_features_in_) for several
+        Coefficients for rows in their original units.
+    intercept_ : ndarray of shape (1,), or (n_classes,) for several
     means_ : ndarray of shape (n_classes, n_features_in_)
-        Drawn to the mean of all rows as far as noise hides them.
+        Means of the classes, shrunk toward the mean of all rows where noise hides them.
     priors_ : ndarray of shape (n_classes,)
         Probabilities of the classes.
     covariance_ : ndarray of shape (n_features_in_, n_features_in_)
-        Within classes, its small variances raised; only with `store_covariance`.
+        Covariance within classes, with small variances raised; only with `store_covariance`.
     %(ranged)s
     %(classes_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
@@ -65,15 +65,15 @@ class DPLinearDiscriminantAnalysis(GaussianClasses):
     See Also
     --------
     DPQuadraticDiscriminantAnalysis : With a covariance for every class.
-    DPLogisticRegression : Fits what divides classes, not their rows.
+    DPLogisticRegression : Fits the boundary between classes, not their distributions.
 
     Notes
     -----
     %(privacy_moments)s
 
-    ``decision_function(X)`` is ``X @ coef_.T + intercept_``, of two classes the difference of
-    their scores, with X clipped to `feature_range_` where there are ranges. The bound on the
-    length of rows is a matter of training.
+    ``decision_function(X)`` is ``X @ coef_.T + intercept_``, for two classes the difference of
+    their scores, with X clipped to `feature_range_` if there are ranges. The norm bound applies
+    in training only.
 
     References
     ----------
@@ -122,7 +122,7 @@ class DPLinearDiscriminantAnalysis(GaussianClasses):
         values = (1.0 - share) * values + share * values.mean()
         halves = self._halves()
         self.means_ = np.array([fitted.row_map.undone(mean.copy()) for mean in means])
-        # Far from 0 the products of means would leave no digits to their differences.
+        # Products of means far from 0 would lose the digits of their differences.
         apart = self.means_ - self.center_
         coef = (apart / halves @ vectors / values) @ vectors.T / halves
         intercept = (np.log(np.maximum(self.priors_, 1e-300))

@@ -24,25 +24,25 @@ __all__ = ["DPQuadraticDiscriminantAnalysis"]
 class DPQuadraticDiscriminantAnalysis(JointScores, GaussianClasses):
     r"""Quadratic discriminant analysis trained with differential privacy.
 
-    Rows of a class are normal about its mean, with a covariance of its own:
+    Rows of a class are normal about its mean, with its own covariance:
 
     .. math:: \log P(c, x) = \log \pi_c - \tfrac12 \log \det \Sigma_c
               - \tfrac12 (x - \mu_c)^\top \Sigma_c^{-1} (x - \mu_c).
 
-    The counts, sums and second moments of all classes are one release. Beyond 64 columns it is
-    made in the directions of all rows that stand clear of the noise.
+    One query releases the noisy counts, sums and second moments of all classes. With more than
+    64 columns, rows are first projected to the principal directions that exceed the noise.
 
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
     reg_param : float, default=0.0
-        Share of the identity in the covariances, in [0, 1], as in scikit-learn, of rows in half
-        ranges where there are ranges. Variances that noise hides are raised in any case, to three
-        fifths of its size.
+        Weight of the identity in the covariances, in [0, 1], as in scikit-learn; columns are
+        measured in half ranges if there are ranges. Variances below three fifths of the size of
+        the noise are always raised to it.
     priors : array-like of shape (n_classes,) or None, default=None
-        Public probabilities of the classes, in their sorted order. None: from released counts.
+        Public probabilities of the classes, in their sorted order. None: from noisy counts.
     store_covariance : bool, default=False
-        Whether `covariance_` is kept.
+        Whether to keep `covariance_`.
     %(feature_range)s %(data_norm_ranged)s
     %(classes)s
     %(random_state)s %(verbose)s
@@ -50,16 +50,16 @@ class DPQuadraticDiscriminantAnalysis(JointScores, GaussianClasses):
     Attributes
     ----------
     means_ : ndarray of shape (n_classes, n_features_in_)
-        Drawn to the mean of all rows as far as noise hides them.
+        Means of the classes, shrunk toward the mean of all rows where noise hides them.
     priors_ : ndarray of shape (n_classes,)
         Probabilities of the classes.
     rotations_ : list of ndarray of shape (n_features_in_, n_directions)
-        The main axes of every class: ``(x - means_[c]) @ rotations_[c]`` has no correlations.
-        They are orthonormal of rows in half ranges, where there are ranges.
+        The principal axes of every class: ``(x - means_[c]) @ rotations_[c]`` is uncorrelated.
+        They are orthonormal for rows measured in half ranges, if there are ranges.
     scalings_ : list of ndarray of shape (n_directions,)
-        The variances in these axes, small ones raised.
+        The variances along these axes, with small ones raised.
     covariance_ : list of ndarray of shape (n_features_in_, n_features_in_)
-        Of the classes; only with `store_covariance`.
+        Covariances of the classes; only with `store_covariance`.
     %(ranged)s
     %(classes_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
@@ -68,13 +68,14 @@ class DPQuadraticDiscriminantAnalysis(JointScores, GaussianClasses):
     See Also
     --------
     DPLinearDiscriminantAnalysis : With one covariance, for fewer rows.
-    DPGaussianSampler : Draws rows of the same model.
+    DPGaussianSampler : Draws synthetic data from the same model.
 
     Notes
     -----
     %(privacy_moments)s
 
-    The covariance of a class is drawn to that of all classes as far as noise hides how it differs.
+    The covariance of a class is shrunk toward that of all classes where noise hides the
+    difference.
 
     References
     ----------

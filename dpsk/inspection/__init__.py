@@ -1,4 +1,4 @@
-"""Pictures of fitted models, drawn from what was released."""
+"""Plots of fitted models, drawn from their private outputs."""
 
 from dpsk.inspection._shapes import DPShapeDisplay
 

@@ -1,4 +1,4 @@
-"""The additive model in a pipeline, a search or a threshold, and the names of its columns."""
+"""The additive model inside a wrapper such as a pipeline, and its column names."""
 
 from dataclasses import replace
 
@@ -6,14 +6,14 @@ from sklearn.utils.validation import check_is_fitted
 
 __all__ = ["model_of", "named_terms"]
 
-#: Where wrappers hold what they fitted.
+#: Attributes in which wrappers hold their fitted estimator.
 _INSIDE = ("best_estimator_", "estimator_")
 
 
 def model_of(estimator):
-    """Return the fitted additive model of an estimator, and names of its columns by position.
+    """Return the fitted additive model of an estimator, and its column names.
 
-    A ValueError where there is none, and NotFittedError where nothing was fitted.
+    Raises a ValueError if there is no such model, and NotFittedError if it is not fitted.
     """
     given, names = estimator, {}
     while not hasattr(type(estimator), "terms_"):
@@ -27,7 +27,7 @@ def model_of(estimator):
                 names = _names_after(before)
             estimator = last
         elif hasattr(estimator, "estimator"):
-            # Raises that it is not fitted, or goes on where its own fit is that of the inner one.
+            # Raises NotFittedError, unless the wrapper counts as fitted with its inner estimator.
             check_is_fitted(estimator)
             estimator = estimator.estimator
         else:
@@ -38,13 +38,13 @@ def model_of(estimator):
 
 
 def named_terms(model, names):
-    """Return the terms of a model, columns named by `names` where these have one."""
+    """Return the terms of a model, with columns renamed by `names`."""
     return [replace(term, axes=tuple(replace(axis, column=names.get(axis.column, axis.column))
                                      for axis in term.axes)) for term in model.terms_]
 
 
 def _names_after(steps):
-    """Return the names of features after steps by position; none where a step tells none."""
+    """Return feature names after steps, by position; empty if a step has no names."""
     found = None
     for _, step in steps:
         if step in ("passthrough", None):

@@ -1,4 +1,4 @@
-"""One picture of a shape function: a curve, bars, or the cells of a pair."""
+"""Plot of one shape function: a curve, bars, or the cells of a pair of columns."""
 
 from __future__ import annotations
 
@@ -9,24 +9,23 @@ import numpy as np
 __all__ = ["bar_order", "cell_edges", "draw_bars", "draw_curve", "label", "note_no_band",
            "shown_ends"]
 
-#: Names of categories are written upright from so many letters on, all together.
+#: Total number of letters beyond which the names of categories are rotated.
 _MOST_LETTERS = 30
-#: From the second knot outwards, in distances to the third: where a hundredth of normal rows is
-#: beyond, whose knots part them into eighths (2.47) or quarters (2.45).
+#: Distance from the second knot outwards to the 1 % quantile of normal rows, in units of the
+#: distance between the second and third knots; 2.47 for octiles, 2.45 for quartiles.
 _TAIL = 2.46
-#: The part of an axis that a number beneath it takes.
+#: Width of a tick label, as a fraction of the axis.
 _TICKS_APART = 0.18
-#: So many small letters are about as wide as a picture.
+#: Number of small letters across a panel.
 _NOTE_LETTERS = 58
-#: Of three knots the longer side is drawn as far as so many of the shorter one.
+#: With three knots, maximum length of the longer side relative to the shorter one.
 _LONGER = 10.0
 
 
 def shown_ends(axis, whole):
-    """Return from where to where a column is drawn: all of it, or about its middle 98 %.
+    """Return the ends of a column's axis: all, or about the middle 98 % of rows.
 
-    The outer knots are ends that rows may come near to or not; those within part the rows into
-    parts of about as many each.
+    The outer knots are bounds that rows may not come near; the inner knots are quantiles.
     """
     knots, scale = axis.knots, axis.scale
     if whole or len(knots) < 3:
@@ -42,13 +41,13 @@ def shown_ends(axis, whole):
 
 
 def draw_curve(ax, axis, values, reach, _, name, ends):
-    """Draw a curve, and a band about it, where it is straight between knots."""
+    """Draw a piecewise linear curve with a band around it."""
     low, high = ends
     inside = (axis.knots > low) & (axis.knots < high)
     places = np.unique([low, *axis.knots[inside], high])
     if axis.scale is not None:
         ax.set_xscale("function", functions=(axis.scale, axis.scale.inverse))
-        # Even places would be far apart on one side and lie together on the other.
+        # Evenly spaced ticks would crowd together on one side of a scaled axis.
         ticks = _apart(places, axis.scale(places))
         ax.set_xticks(ticks, [f"{tick:.4g}" for tick in ticks])
     values = axis.interpolate(places, values)
@@ -58,14 +57,14 @@ def draw_curve(ax, axis, values, reach, _, name, ends):
     else:
         ax.set_xlim(low, high)
     if reach is not None:
-        # Of a mean of two values at most the mean of theirs.
+        # The error of an interpolated value is at most the interpolated error.
         reach = axis.interpolate(places, reach)
         ax.fill_between(places, values - reach, values + reach, alpha=0.25, linewidth=0,
                         color=line.get_color())
 
 
 def _apart(places, scaled):
-    """Return both ends, and those between that are far enough from others to be read."""
+    """Return both end places, and others with room for readable tick labels."""
     least = _TICKS_APART * (scaled[-1] - scaled[0])
     chosen = [0]
     for place in range(1, len(places) - 1):
@@ -75,7 +74,7 @@ def _apart(places, scaled):
 
 
 def draw_bars(ax, axis, values, reach, turn, name, order):
-    """Draw bars, beside those of other outputs, with their errors; `order` is that of bars."""
+    """Draw bars with errors in a given order, next to the bars of the other outputs."""
     place, count = turn
     width = 0.8 / count
     shifts = np.arange(len(order)) + (place - 0.5 * (count - 1)) * width
@@ -85,9 +84,9 @@ def draw_bars(ax, axis, values, reach, turn, name, order):
 
 
 def bar_order(axis, values):
-    """Return the places of categories, largest value first and what is of no name last.
+    """Return the places of categories by decreasing value, "(other)" last.
 
-    A bucket is of several categories, and its bar would say nothing of any: it has none.
+    Buckets get no bar, since a bucket mixes several categories.
     """
     order = np.argsort(-values[:axis.n_named], kind="stable")
     several = axis.n_named < len(axis.categories)
@@ -95,7 +94,7 @@ def bar_order(axis, values):
 
 
 def label(which, axis, order=None):
-    """Write the names of categories at their places, or in an order of these."""
+    """Write the names of categories as tick labels, in a given order of places."""
     if axis.categories is None:
         return
     names = [str(each) for each in axis.categories[:axis.n_named]]
@@ -109,15 +108,15 @@ def label(which, axis, order=None):
 
 
 def note_no_band(ax, reason):
-    """Write above a picture why it has no band; None: too little stands out of noise."""
+    """Write above a panel why it has no band; None: the noise is not estimable."""
     reason = reason or "rows are too few, or columns too much alike, to tell the noise."
-    # The title in the middle is left to others.
+    # The center title stays free for the user.
     ax.set_title(textwrap.fill(f"No band: {reason}", _NOTE_LETTERS), loc="left",
                  fontsize="x-small", color="0.4")
 
 
 def cell_edges(axis):
-    """Return where the cells of a pair start and end: midway between knots, about categories."""
+    """Return the edges of the cells of a pair: midway between knots or categories."""
     if axis.categories is not None:
         return np.arange(len(axis.categories) + 2) - 0.5
     knots = axis.knots

@@ -1,4 +1,4 @@
-"""The curves of an additive model as a picture."""
+"""Plot of the shape functions of an additive model."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 __all__ = ["DPShapeDisplay"]
 
-#: Inches of one column's picture.
+#: Size of one panel in inches.
 _WIDTH, _HEIGHT = 4.0, 3.0
 
 
 class DPShapeDisplay:
     """Plot the shape functions of an additive model, with bands of noise.
 
-    A curve for a column of numbers, bars for one of categories, colors for a pair of columns; in
-    log-odds for a classifier, in units of the target for a regressor. Curves are centered: each
-    is drawn less its mean, see `Term`. Where rows are is data, and not drawn. An axis ends at
-    bounds that were declared, else at about the first and the last hundredth of the rows, as the
-    released knots tell these. Bars go from the largest to the smallest. A band shows what
-    the noise of the fit does to values, as far as that is known from what was released, and a
-    note says why there is none; it shows neither what another sample of rows would, nor that of
+    A numeric column is a curve, a categorical column is bars, and a pair of columns is a color
+    map. Values are log-odds for a classifier, and in units of the target for a regressor. Each
+    shape function is centered by subtracting its mean, see `Term`. The distribution of the rows
+    is data, and not drawn. An axis ends at declared bounds, else at about the 1 % and 99 %
+    quantiles, estimated from the private knots. Bars go from the largest to the smallest. A band
+    shows the error of values due to the noise of the fit, as far as the private outputs tell it;
+    if there is no band, a note says why. The band does not cover sampling error, nor the noise of
     knots, categories and pairs.
 
     Use `from_estimator` to make one.
@@ -49,26 +49,26 @@ class DPShapeDisplay:
     Parameters
     ----------
     terms : list of Term
-        What columns add, as in `terms_` of a model.
+        Shape functions, as in `terms_` of a model.
     unit : str
-        Of values.
+        Unit of the values.
     classes : list or None
-        Of several outputs, a curve each; None for one output.
+        Classes of several outputs, with one curve each; None for one output.
     declared : collection, default=()
-        The columns of which bounds or knots were declared, whose axes show these.
+        Columns with declared bounds or knots, whose axes end at these.
     same_scale : bool, default=False
-        Whether values of all columns are drawn on the same scale, so that they compare.
+        Whether the values of all columns share one scale, to compare them.
 
     Attributes
     ----------
     axes_ : ndarray of matplotlib Axes
-        One a term, in their order; shape (n_rows, n_cols) where they were made here.
+        One per term, in order; of shape (n_rows, n_cols) for a new figure.
     figure_ : matplotlib Figure
-        That of the axes.
+        The figure of the axes.
 
     See Also
     --------
-    DPAdditiveClassifier, DPAdditiveRegressor : The models; their `terms_` are what is drawn.
+    DPAdditiveClassifier, DPAdditiveRegressor : The models, whose `terms_` are drawn.
 
     Examples
     --------
@@ -91,25 +91,25 @@ class DPShapeDisplay:
     def from_estimator(cls, estimator: Any, features: Sequence[Any] | None = None, *,
                        order: str = "columns", max_terms: int | None = None, ax: Any = None,
                        n_cols: int = 3, confidence: float | None = 0.95) -> DPShapeDisplay:
-        """Draw shape functions of a fitted model; needs no rows and spends nothing.
+        """Draw shape functions of a fitted model; needs no rows and no budget.
 
         Parameters
         ----------
         estimator : DPAdditiveClassifier or DPAdditiveRegressor
-            Fitted; or a pipeline, a search or a threshold around one.
+            A fitted model, or a pipeline, search or threshold classifier around one.
         features : list or None, default=None
-            Names of columns, and tuples of two names for pairs. None: everything.
+            Names of columns, and tuples of two names for pairs. None: all terms.
         order : {"columns", "importance"}, default="columns"
             "importance" is for an overview: the terms that move predictions most come first, on
             one scale. See `term_importances_` of the model.
         max_terms : int or None, default=None
-            At most so many, the first ones. None: all.
+            Maximum number of terms, of which the first are drawn. None: all.
         ax : matplotlib Axes, sequence of these, or None, default=None
             One for every term. None: a new figure.
         n_cols : int, default=3
-            Of pictures in a row of a new figure.
+            Number of panels in a row of a new figure.
         confidence : float or None, default=0.95
-            Of bands, at every value by itself; None for no bands.
+            Pointwise confidence level of the bands; None for no bands.
 
         Returns
         -------
@@ -118,7 +118,7 @@ class DPShapeDisplay:
         Raises
         ------
         ImportError
-            If matplotlib is not there: ``pip install dpsk[plot]``.
+            If matplotlib is not installed: ``pip install dpsk[plot]``.
         NotFittedError
             If the model is not fitted.
         ValueError
@@ -145,21 +145,21 @@ class DPShapeDisplay:
 
     def plot(self, *, ax: Any = None, n_cols: int = 3,
              confidence: float | None = 0.95) -> DPShapeDisplay:
-        """Draw the curves.
+        """Draw the shape functions.
 
         Parameters
         ----------
         ax : matplotlib Axes, sequence of these, or None, default=None
             One for every term. None: a new figure.
         n_cols : int, default=3
-            Of pictures in a row of a new figure.
+            Number of panels in a row of a new figure.
         confidence : float or None, default=0.95
-            Of bands, at every value by itself; None for no bands.
+            Pointwise confidence level of the bands; None for no bands.
 
         Returns
         -------
         self : DPShapeDisplay
-            With the figure and its axes.
+            The display, with `figure_` and `axes_`.
         """
         check_matplotlib_support(f"{type(self).__name__}.plot")
         check_integer("n_cols", n_cols, low=1, high=1000, remedy="an int >= 1")
@@ -179,7 +179,7 @@ class DPShapeDisplay:
         return self
 
     def _panels(self):
-        """Return what is drawn in every picture: a term and, of a pair, one output."""
+        """Return (term, output) for every panel; output is None except for pairs."""
         outputs = [None] if self.classes is None else range(len(self.classes))
         return [(term, output) for term in self.terms
                 for output in (outputs if len(term.axes) == 2 else [None])]
@@ -225,9 +225,9 @@ class DPShapeDisplay:
 
 
 def _chosen(terms, features, in_order):
-    """Return the terms of some columns and pairs; a ValueError if one is missing.
+    """Return the terms of columns and pairs; raise a ValueError if one is missing.
 
-    Those that are named are in the order of their names, or of the terms.
+    The terms are in the order of `features` if `in_order`, else in that of `terms`.
     """
     if features is None:
         return terms
@@ -245,7 +245,7 @@ def _chosen(terms, features, in_order):
 
 
 def _axes(ax, count, n_cols):
-    """Return a figure and its axes, those given or new ones; what is left over is hidden."""
+    """Return a figure and its axes, given or new; unused new axes are hidden."""
     if ax is not None:
         given = np.atleast_1d(np.asarray(ax, dtype=object))
         if given.size < count:

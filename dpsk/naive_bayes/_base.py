@@ -1,4 +1,4 @@
-"""Base of classifiers that are made of released moments or counts of the classes."""
+"""Base of classifiers built from private moments or counts of the classes."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ CHECK_PRIORS = optional(_check_priors)
 
 @documented
 class ClassModel(Probabilities, ScoreClassifier, DPEstimator):
-    """Base of classifiers by a law of the rows for every class.
+    """Base of classifiers with a distribution of the rows for every class.
 
-    A subclass gives `_release`, which fits laws to rows, and scores.
+    A subclass implements `_release`, which fits the distributions, and the scores.
     """
 
     _solvers: ClassVar[dict] = {}
@@ -69,9 +69,9 @@ class ClassModel(Probabilities, ScoreClassifier, DPEstimator):
 
     @abstractmethod
     def _release(self, rows, budget, classes, public):
-        """Fit to rows, with the index of every row's class as target, and set attributes.
+        """Fit to rows, with the class index of every row as target, and set attributes.
 
-        `public` is what the certificate says is taken as public.
+        `public` lists the public facts of the certificate.
         """
 
     @private_fit
@@ -102,12 +102,12 @@ class ClassModel(Probabilities, ScoreClassifier, DPEstimator):
         return self
 
     def _checked(self, X):
-        """Return rows to predict for, of a fitted model."""
+        """Return validated rows for prediction; the model must be fitted."""
         check_is_fitted(self, "privacy_")
         return check_prediction_rows(self, X, **self._row_checks)
 
     def _run(self, name, rows, budget, mechanism, data, *, enforced, **facts):
-        """Run the mechanism of a fit and return what it found; set the certificate."""
+        """Run the mechanism of a fit, set the certificate, and return the output."""
         if rows.is_weighted:
             enforced = [*enforced, Enforced("sample_weight", 1.0, "default",
                                             "greater weights are lowered to it")]
@@ -117,14 +117,14 @@ class ClassModel(Probabilities, ScoreClassifier, DPEstimator):
         return found
 
     def _check_priors(self, classes):
-        """Raise a ValueError unless given priors are as many as the classes."""
+        """Raise a ValueError unless there are as many given priors as classes."""
         given = getattr(self, self._prior_name)
         if given is not None and len(given) != len(classes):
             raise ValueError(f"{self._prior_name}={given!r}: must be one probability for each of "
                              f"the {len(classes)} classes, in their sorted order.")
 
     def _priors(self, shares, noise):
-        """Return the probabilities of classes, as given or from released shares."""
+        """Return the probabilities of classes, as given or from private class shares."""
         given = getattr(self, self._prior_name)
         return smoothed(shares, noise) if given is None else np.array(given, dtype=np.float64)
 
@@ -133,18 +133,18 @@ class ClassModel(Probabilities, ScoreClassifier, DPEstimator):
         return check_rows(self, X, y, **self._row_checks, **self._target_checks)
 
     def _check_fit(self, n_samples, y):
-        """Raise a ValueError where a fit to n rows with such labels would, whatever the rows."""
+        """Raise the ValueErrors of a fit that depend only on row count and labels."""
         classes, _ = encode_labels(y, self.classes, type(self).__name__)
         self._check_priors(classes)
 
 
 @documented
 class JointScores(ClassModel):
-    """Base of those whose scores are logarithms of joint probabilities."""
+    """Base of class models whose scores are logarithms of joint probabilities."""
 
     @abstractmethod
     def _log_laws(self, X):
-        """Return the logarithm of every class's share and density at rows, (n, n_classes)."""
+        """Return log prior plus log density of every class at rows, shape (n, n_classes)."""
 
     @blockwise
     @quietly
@@ -158,7 +158,7 @@ class JointScores(ClassModel):
         Returns
         -------
         log_probabilities : ndarray of shape (n, n_classes)
-            In the order of `classes_`, up to what all classes of a row share.
+            In the order of `classes_`, up to a term per row that is common to all classes.
         """
         rows = self._checked(X)
         found = np.empty((rows.shape[0], len(self.classes_)))
@@ -173,15 +173,15 @@ class JointScores(ClassModel):
 
 
 class GaussianClasses(Ranged, ClassModel):
-    """Base of models with a normal law of the rows for every class."""
+    """Base of models with a normal distribution of the rows for every class."""
 
     _constraints: ClassVar[dict] = {**ClassModel._constraints, **RANGED_CONSTRAINTS}
     _divides: ClassVar[bool] = True
-    #: The attributes that show what was released.
+    #: The attributes that hold private outputs.
     _shown: ClassVar[tuple] = ()
 
     if TYPE_CHECKING:
-        # A parameter of those with covariances.
+        # A parameter of the subclasses.
         data_norm: Any
 
     @abstractmethod
@@ -201,24 +201,24 @@ class GaussianClasses(Ranged, ClassModel):
         self._keep(fitted, budget)
 
     def _reduces(self, width):
-        """Return whether rows are brought to a subspace first."""
+        """Return whether rows are first projected to a subspace."""
         return False
 
     def _halves(self):
-        """Return half of the range of every column, 1 without ranges."""
+        """Return half the range of every column; 1 without ranges."""
         if self.feature_range_ is None:
             return np.ones(len(self.center_))
         low, high = self.feature_range_
         return 0.5 * (high - low)
 
     def _bounded(self, X):
-        """Return rows of float64 within the bounds that held in training."""
+        """Return rows as float64, clipped to the bounds used in training."""
         row_map, rows = self._row_map(), np.empty(X.shape)
         row_map.dense(X, rows)
         return row_map.undone(self._short(rows))
 
     def _short(self, rows):
-        """Return rows less their center no longer than their bound, in place."""
+        """Scale centered rows down to the norm bound, in place, and return them."""
         return shortened(rows, self.data_norm_)
 
     def _check_fit(self, n_samples, y):

@@ -1,4 +1,4 @@
-"""Naive Bayes of flags with differential privacy."""
+"""Bernoulli naive Bayes with differential privacy."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ __all__ = ["DPBernoulliNB"]
 
 @documented
 class DPBernoulliNB(DiscreteNB):
-    r"""Naive Bayes of flags, trained with differential privacy.
+    r"""Bernoulli naive Bayes, trained with differential privacy.
 
-    Every feature is 1 or 0, with a probability of its own in every class. The counts of classes
-    and of their rows with every flag are one release.
+    Every feature is binary, with its own probability of 1 in every class. One query releases the
+    noisy counts of the classes, and of the rows of each class with each feature set.
 
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
     alpha : float, default=1.0
-        Pseudo-count of each of the two values, beside what noise asks for.
+        Pseudo-count of each of the two values, in addition to smoothing for the noise.
     binarize : float or None, default=0.0
-        Numbers above it are 1. None: all but 0 are.
+        Threshold: greater numbers count as 1. None: all numbers but 0 count as 1.
     %(fit_prior)s %(class_prior)s
     %(classes)s
     %(random_state)s %(verbose)s
@@ -44,16 +44,16 @@ class DPBernoulliNB(DiscreteNB):
     ----------
     %(class_log_prior_)s %(class_count_)s
     feature_log_prob_ : ndarray of shape (n_classes, n_features_in_)
-        Logarithms of the probabilities of 1, drawn to those of all classes as far as noise hides
-        how they differ.
+        Logarithms of the probabilities of 1, shrunk toward those of all classes where noise hides
+        the difference.
     %(classes_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises_moments)s
 
     See Also
     --------
-    DPMultinomialNB : For counts, of which rows have few.
-    DPCategoricalNB : For codes of several categories.
+    DPMultinomialNB : For counts, such as word counts.
+    DPCategoricalNB : For features with several categories.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Naive Bayes of categories with differential privacy."""
+"""Categorical naive Bayes with differential privacy."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = ["DPCategoricalNB"]
 
-#: Categories of a column where none are declared or learnt, and the most that are learnt.
+#: Default number of categories of a column, and the maximum that is learnt.
 _PLAIN, _MOST = 32, 1024
 
 
 def _check_categories(name, value):
-    """Raise a ValueError unless `value` says how many categories columns have."""
+    """Raise a ValueError unless `value` is a valid `min_categories`."""
     if value is None or (isinstance(value, str) and value == "auto"):
         return
     given = np.asarray(value) if not isinstance(value, str) else np.asarray([])
@@ -44,21 +44,21 @@ def _check_categories(name, value):
 
 @documented
 class DPCategoricalNB(DiscreteNB):
-    r"""Naive Bayes of categories, trained with differential privacy.
+    r"""Categorical naive Bayes, trained with differential privacy.
 
-    Every column holds codes 0, 1, ..., each with a probability of its own in every class. The
-    tables of all columns by class are one release.
+    Every column holds codes 0, 1, ..., each with its own probability in every class. One query
+    releases the noisy contingency tables of all columns by class.
 
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
     alpha : float, default=1.0
-        Pseudo-count of every category, beside what noise asks for.
+        Pseudo-count of every category, in addition to smoothing for the noise.
     %(fit_prior)s %(class_prior)s
     min_categories : "auto", None, int or array-like of shape (n_features,), default="auto"
         Public number of categories of the columns; larger codes count as the last one. None: from
-        two quantiles a column, chosen under noise, for at most two fifths of the budget together;
-        a ValueError where rows are too few for that. "auto": so where rows suffice, else 32, with
+        two privately estimated quantiles per column, for at most two fifths of the budget in all;
+        a ValueError if there are too few rows. "auto": like None with enough rows, else 32, with
         a `dpsk.exceptions.PrivacyWarning`.
     %(classes)s
     %(random_state)s %(verbose)s
@@ -67,17 +67,17 @@ class DPCategoricalNB(DiscreteNB):
     ----------
     %(class_log_prior_)s %(class_count_)s
     feature_log_prob_ : list of ndarray of shape (n_classes, n_categories)
-        Of every column the logarithms of the probabilities of its categories, drawn to those of
-        all classes as far as noise hides how they differ.
+        For every column the logarithms of the probabilities of its categories, shrunk toward
+        those of all classes where noise hides the difference.
     n_categories_ : ndarray of shape (n_features_in_,)
-        The number of categories of every column, as declared or as released.
+        The number of categories of every column, declared or privately estimated.
     %(classes_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises_moments)s
 
     See Also
     --------
-    DPAdditiveClassifier : For raw tables, words included.
+    DPAdditiveClassifier : For raw tables, including categorical values.
 
     Notes
     -----
@@ -131,7 +131,7 @@ class DPCategoricalNB(DiscreteNB):
             "noisy tables of classes", rows, budget, _Tables(budget, len(classes), sizes),
             (rows, names), enforced=declared, released=self._shown,
             public=[*public, *self._shown_facts(rows, sizes is None)])
-        # The mean of all tables, each by its noise.
+        # Class counts: the inverse-variance weighted mean over the tables of all columns.
         weights = 1.0 / np.array(sizes)
         counts = np.sum([weight * table.sum(axis=1) for weight, table in
                          zip(weights, tables, strict=True)], axis=0) / weights.sum()
@@ -141,7 +141,7 @@ class DPCategoricalNB(DiscreteNB):
                                   for table in tables]
 
     def _sizes(self, budget):
-        """Return the numbers of categories, None where they are learnt."""
+        """Return the numbers of categories; None if they are learnt."""
         given, width = self.min_categories, budget.n_columns
         if not (given is None or isinstance(given, str)):
             sizes = np.asarray(given)
@@ -164,7 +164,7 @@ class DPCategoricalNB(DiscreteNB):
 
 @dataclass(frozen=True)
 class _Tables(Composite):
-    """Tables of all columns by class; `sizes` are the numbers of categories, None: learnt."""
+    """Tables of all columns by class, of `sizes` categories; None: sizes are learnt."""
 
     budget: Budget
     n_classes: int
@@ -172,14 +172,14 @@ class _Tables(Composite):
 
     @property
     def parts(self):
-        """tuple of Mechanism : the ends of codes, and the tables."""
+        """tuple of Mechanism : the bounds of the codes, and the tables."""
         width = self.budget.n_columns
         places = tuple(range(width)) if self.sizes is None else ()
         return (learnt_bounds(self.budget, places, partial(_rule, width)),
                 Share(Statistic(noisy_tables), 1.0))
 
     def run(self, data, session, noise_multiplier):
-        """Return the tables of rows, numbers of categories, and the noise of a cell."""
+        """Return the noisy tables, the numbers of categories, and the noise per cell."""
         (rows, names), (ends, tables), sizes = data, self.parts, self.sizes
         if sizes is None:
             highs = ends.run((rows,), session, noise_multiplier)[:, 1]
@@ -196,10 +196,10 @@ class _Tables(Composite):
 
 
 def _rule(width, budget):
-    """Return what `bounds_rule` does of the ends of codes; a ValueError with too few rows."""
+    """Apply `bounds_rule` to code bounds; raise a ValueError if rows are too few."""
     return bounds_rule(budget, width, "min_categories", RANGE_TAILS, medians=False)
 
 
 def _binned(sizes):
-    """Return the map of codes to whole numbers below as many as there are categories."""
+    """Return the map that rounds codes and clips them to the number of categories."""
     return BinnedRows([np.arange(size + 1) - 0.5 for size in sizes])

@@ -1,4 +1,4 @@
-"""Base of naive Bayes of counts."""
+"""Base of naive Bayes classifiers that use counts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 __all__ = ["DiscreteNB", "check_not_negative"]
 
-#: Rows that are looked at at once.
+#: Number of rows per block.
 _PART = 1 << 14
 
 
 def check_not_negative(rows, name):
-    """Raise a ValueError where a number is negative, before anything is drawn."""
+    """Raise a ValueError if a number is negative, before any noise is drawn."""
     if any(rows.each(_any_negative)):
         raise ValueError(f"Negative values in data passed to {name} (input X): counts are none; "
                          "shift or leave out such columns.")
@@ -32,14 +32,14 @@ def _any_negative(rows):
 
 
 class DiscreteNB(JointScores):
-    """Base of models whose laws are shares: smoothing, and probabilities of the classes."""
+    """Base of naive Bayes models with discrete distributions, and their class priors."""
 
     _prior_name: ClassVar[str] = "class_prior"
     _constraints: ClassVar[dict] = {
         **{name: check for name, check in JointScores._constraints.items() if name != "priors"},
         "alpha": number("a finite number >= 0", low=0), "fit_prior": check_flag,
         "class_prior": CHECK_PRIORS}
-    #: The attributes that show what was released.
+    #: The attributes that hold private outputs.
     _shown: ClassVar[tuple] = ("class_log_prior_", "class_count_", "feature_log_prob_")
 
     if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class DiscreteNB(JointScores):
         return tags
 
     def _keep_counts(self, rows, counts, noise):
-        """Set what noisy counts of classes tell; return them, at least 1 and the noise."""
+        """Set class counts and priors; return the counts, raised to at least 1 and noise."""
         self.class_count_ = np.maximum(counts, 0.0)
         kept = np.maximum(counts, max(1.0, noise))
         shares = kept / kept.sum()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DPGaussianNB"]
 
-#: What scikit-learn adds by default, of the largest variance.
+#: scikit-learn's default of var_smoothing, relative to the largest variance.
 _LEAST_PORTION = 1e-9
 _CHECK_SMOOTHING = number("'auto', or a finite number >= 0", low=0)
 
@@ -34,23 +34,23 @@ def _check_smoothing(name, value):
 class DPGaussianNB(JointScores, GaussianClasses):
     r"""Gaussian naive Bayes trained with differential privacy.
 
-    Within a class every column is normal, and columns do not depend on each other:
+    Within a class every column is normal, and columns are independent:
 
     .. math:: \log P(c, x) = \log \pi_c - \frac12 \sum_j \left(\log 2 \pi \sigma_{cj}^2
               + \frac{(x_j - \theta_{cj})^2}{\sigma_{cj}^2}\right).
 
-    The counts, sums and sums of squares of all classes are one release.
+    One query releases the noisy counts, sums and sums of squares of all classes.
 
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
     priors : array-like of shape (n_classes,) or None, default=None
-        Public probabilities of the classes, in their sorted order. None: from released counts.
+        Public probabilities of the classes, in their sorted order. None: from noisy counts.
     var_smoothing : "auto" or float, default="auto"
         Portion of the largest variance of all columns that is added to variances, as in
-        scikit-learn, beside what noise asks for. "auto": variances are drawn to that of all
-        classes, and the mean variance is added to them, by a share that falls as n and epsilon
-        grow: where columns depend on each other few rows do not carry a variance a class.
+        scikit-learn, in addition to smoothing for the noise. "auto": variances are shrunk toward
+        the pooled variance plus its mean over columns, by a weight that falls as n and epsilon
+        grow. Few rows of dependent columns do not support one variance per class.
     %(feature_range)s %(data_norm_ranged)s
     %(classes)s
     %(random_state)s %(verbose)s
@@ -58,9 +58,9 @@ class DPGaussianNB(JointScores, GaussianClasses):
     Attributes
     ----------
     theta_ : ndarray of shape (n_classes, n_features_in_)
-        Means of the classes, drawn to the mean of all rows as far as noise hides them.
+        Means of the classes, shrunk toward the mean of all rows where noise hides them.
     var_ : ndarray of shape (n_classes, n_features_in_)
-        Variances, with what noise leaves unknown of a mean.
+        Variances, including the uncertainty of the means due to noise.
     class_prior_ : ndarray of shape (n_classes,)
         Probabilities of the classes.
     %(ranged)s
@@ -70,8 +70,8 @@ class DPGaussianNB(JointScores, GaussianClasses):
 
     See Also
     --------
-    DPLinearDiscriminantAnalysis : Columns that depend on each other, alike in all classes.
-    DPLogisticRegression : Fits what divides classes, not their rows.
+    DPLinearDiscriminantAnalysis : Correlated columns, with one covariance for all classes.
+    DPLogisticRegression : Fits the boundary between classes, not their distributions.
 
     Notes
     -----
@@ -81,8 +81,8 @@ class DPGaussianNB(JointScores, GaussianClasses):
 
     References
     ----------
-    Vaidya, Shafiq, Basu, Hong (2013), "Differentially private naive Bayes classification", has
-    separate releases of every moment; Dong, Roth, Su (2022), for what they cost together.
+    Vaidya, Shafiq, Basu, Hong (2013), "Differentially private naive Bayes classification", which
+    releases every moment separately; Dong, Roth, Su (2022), for the composition.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class DPGaussianNB(JointScores, GaussianClasses):
 
     def _log_laws(self, X):
         X = self._bounded(X)
-        # A variance of 0, of rows that are all alike without noise, tells nothing apart.
+        # A variance is 0 if all rows are equal and there is no noise.
         variances = np.maximum(self.var_, np.finfo(np.float64).tiny)
         return np.column_stack([
             math.log(max(prior, 1e-300)) - 0.5 * (

@@ -1,4 +1,4 @@
-"""Naive Bayes of counts with differential privacy."""
+"""Multinomial naive Bayes with differential privacy."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ if TYPE_CHECKING:
 
 __all__ = ["DPMultinomialNB"]
 
-#: The bound on rows that stands where none is declared or learnt.
+#: Default bound on row norms, if it is neither declared nor learnt.
 _PLAIN_NORM = 1.0
 _WORDS = "l2 norm of one row of counts; longer rows are scaled down to it in training"
 
 
 @documented
 class DPMultinomialNB(DiscreteNB):
-    r"""Naive Bayes of counts, such as word counts, with differential privacy.
+    r"""Multinomial naive Bayes, for example on word counts, with differential privacy.
 
-    The entries of a row are counts of draws from the features, each of which has a share of its
-    own in every class. The counts and sums of all classes are one release.
+    The entries of a row are counts of features, which are drawn with fixed probabilities in every
+    class. One query releases the noisy counts and feature sums of all classes.
 
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
     alpha : float, default=1.0
-        Pseudo-count of every feature, beside what noise asks for.
+        Pseudo-count of every feature, in addition to smoothing for the noise.
     %(fit_prior)s %(class_prior)s
     data_norm : "auto", None or float, default="auto"
-        Rows of greater l2 norm are scaled down to it in training, which leaves shares within a row
-        as they are. None: a fiftieth of the budget, and up to a tenth, goes to a quantile of the
-        norms chosen under noise; a ValueError where rows are too few for that. "auto": so where
-        rows suffice, else 1, with a `dpsk.exceptions.PrivacyWarning`.
+        Rows of greater l2 norm are scaled down to it in training, which keeps the proportions
+        within a row. None: a fiftieth to a tenth of the budget goes to a private quantile of the
+        norms; a ValueError if there are too few rows. "auto": like None with enough rows, else 1,
+        with a `dpsk.exceptions.PrivacyWarning`.
     %(classes)s
     %(random_state)s %(verbose)s
 
@@ -56,18 +56,18 @@ class DPMultinomialNB(DiscreteNB):
     ----------
     %(class_log_prior_)s %(class_count_)s
     feature_log_prob_ : ndarray of shape (n_classes, n_features_in_)
-        Logarithms of shares of the features, drawn to those of all classes as far as noise hides
-        how they differ.
+        Logarithms of the feature probabilities, shrunk toward those of all classes where noise
+        hides the difference.
     data_norm_ : float
-        The bound on rows that held, as declared or as released.
+        The bound on row norms in training, declared or privately estimated.
     %(classes_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises_moments)s
 
     See Also
     --------
-    DPBernoulliNB : For flags.
-    DPLogisticRegression : Fits what divides classes, not their rows.
+    DPBernoulliNB : For binary features.
+    DPLogisticRegression : Fits the boundary between classes, not their distributions.
 
     Notes
     -----
@@ -124,7 +124,7 @@ class DPMultinomialNB(DiscreteNB):
         self.feature_log_prob_ = log_distributions(found.sums, found.sum_noise, float(self.alpha))
 
     def _norm(self, budget):
-        """Return the bound on rows, None where it is learnt."""
+        """Return the bound on row norms; None if it is learnt."""
         if self.data_norm not in ("auto", None):
             return float(self.data_norm)
 
@@ -142,7 +142,7 @@ class DPMultinomialNB(DiscreteNB):
 
 @dataclass(frozen=True)
 class _Sums(Composite):
-    """The sums of classes within a bound on rows, which is learnt where `norm` is None."""
+    """Sums of rows of each class, with a norm bound that is learnt if `norm` is None."""
 
     budget: Budget
     n_classes: int

@@ -1,4 +1,4 @@
-"""Base of the multilayer perceptrons: rows as they are, and layers to predict with."""
+"""Base of the multilayer perceptrons."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NetworkEstimator"]
 
-#: The bound on rows that are few.
+#: Bound on row norms if rows are too few for a network.
 _SHORT = 1.0
 _WORDS = ("l2 norm of one row of features; longer rows are scaled down, in training and in "
           "prediction")
@@ -32,7 +32,7 @@ _WORDS = ("l2 norm of one row of features; longer rows are scaled down, in train
 class NetworkEstimator(NetworkFit):
     """Base of estimators whose raw prediction comes from fully connected layers."""
 
-    # Gradients are clipped anyway, so that rows need no bound.
+    # Per-sample gradients are clipped, so rows need no norm bound.
     _default_norm = None
     _row_checks: ClassVar[dict] = {"dtype": np.float32, "order": "C"}
     _whitens = True
@@ -58,13 +58,13 @@ class NetworkEstimator(NetworkFit):
 
     def _fit_layers(self, rows, loss, n_outputs, *, factor=1.0, stages=(), enforced=(),
                     **settings):
-        """Fit on validated rows with encoded targets; set the weights and what tells of them.
+        """Fit on validated rows with encoded targets, and set the fitted attributes.
 
-        Predictions are multiplied by `factor` where the clip norm is left at its default.
+        Predictions are multiplied by `factor` if the clip norm has its default.
         """
         norm = None if self.data_norm is None else float(self.data_norm)
         if norm is None and self.precondition == "auto":
-            # Only where the user leaves it to the estimator how rows enter.
+            # Only if the user sets neither data_norm nor precondition.
             facts = Budget(rows.n_units, rows.n_features + 1, *self._budget(rows.n_units))
             factor *= few_rows_factor(facts, loss.is_likelihood)
             if carries_no_network(facts):

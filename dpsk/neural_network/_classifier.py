@@ -41,7 +41,7 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s %(hidden_layer_sizes)s %(activation)s %(alpha)s
-        It is an l2 penalty on the weights.
+        Strength of an l2 penalty on the weights.
     %(solver_network)s %(precondition_network)s %(max_iter)s
         See Notes.
     %(data_norm_network)s %(class_weight)s %(classes)s
@@ -66,36 +66,36 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
     -----
     %(privacy_network)s
 
-    *Defaults.* With d the number of weights and mu the budget: a clip norm of 1, or the largest
-    class weight, and ``6 n mu / sqrt(d)`` steps within [30, 2000] of length 8 over the clip norm,
-    less where more steps are made than that rule asks for and beside a strong `alpha`. For "sgd"
-    batches of n / 15 rows within [256, 8192], momentum 0.7 and steps that shrink linearly; "gd"
-    makes steps of half that length and "rrpsgd" of a quarter. On whitened rows the sum of steps
-    is ``1150 (n mu / 6000)**0.85`` over the clip norm, and up to six times that for small
-    networks, in an eighth as many steps within [60, 1000]; for "sgd" batches are of n / 4 rows or,
-    where more steps are made, less, and the last half of the iterates is averaged. Training is in
-    single precision, prediction in double.
+    *Defaults.* Let d be the number of weights and mu the budget. The clip norm is 1, or the
+    largest class weight. There are ``6 n mu / sqrt(d)`` steps, within [30, 2000], of learning rate
+    8 over the clip norm; the rate is lower with more steps than that, and with a strong `alpha`.
+    "sgd" uses batches of n / 15 rows within [256, 8192], momentum 0.7 and a linearly decreasing
+    learning rate; "gd" uses half that rate and "rrpsgd" a quarter. On whitened rows the sum of
+    learning rates is ``1150 (n mu / 6000)**0.85`` over the clip norm, and up to six times that
+    for small networks, in an eighth as many steps within [60, 1000]. There "sgd" uses batches of
+    n / 4 rows, or smaller ones with more steps, and averages the last half of the iterates.
+    Training is in single precision, prediction in double.
 
-    *Linear path.* Whitened rows of p columns enter the output by weights of their own, beside
-    what hidden layers say times ``min(1, n mu / min(20000, 20 (p + 1)^2))``: where noise is all
-    that hidden layers would learn, the model is close to a linear one. `alpha` is a penalty on
-    weights of whitened rows there.
+    *Linear path.* Whitened rows of p columns also enter the output directly, through their own
+    weights. The output of the hidden layers is multiplied by
+    ``min(1, n mu / min(20000, 20 (p + 1)^2))``, so the model is close to linear if hidden layers
+    would learn only noise. `alpha` then penalizes the weights on whitened rows.
 
-    *Probabilities.* Clips make scores too sure, so that those of two classes are multiplied by
-    0.65 where `clip_norm` is left at its default: decisions and ranks stay.
+    *Probabilities.* Clipping makes scores overconfident. Scores of two classes are therefore
+    multiplied by 0.65 if `clip_norm` has its default; decisions and ranks do not change.
 
-    *Few rows.* Where rows are not whitened because n mu is below ``n_features + 1``, or 65 of more
-    than 200 features, noise is most of what a network would learn, and the longer the rows, the
-    more of it. Unless `precondition` or `data_norm` is given, rows are then scaled down to norm 1,
-    in training and in prediction, and scores multiplied by 0.25 where `clip_norm` is not given;
-    so they are where n mu is below 40.
+    *Few rows.* If n mu is below ``n_features + 1``, or below 65 with more than 200 features, rows
+    are not whitened and a network would mostly learn noise, the more so the longer the rows.
+    Unless `precondition` or `data_norm` is given, rows are then scaled down to norm 1, in training
+    and in prediction, and scores are multiplied by 0.25 if `clip_norm` is not given. The factor of
+    0.25 also applies if n mu is below 40.
 
-    *Layers.* From 16 units on rectified layers enter the next one less the mean of their units,
-    so that the columns of its weights have mean 0.
+    *Layers.* In rectified layers of 16 or more units, the mean over the units is subtracted
+    before the next layer, so the columns of its weights have mean 0.
 
     References
     ----------
-    Abadi et al. (2016), Algorithm 1; Goodfellow (2015) for the norms of rows' gradients.
+    Abadi et al. (2016), Algorithm 1; Goodfellow (2015) for the norms of per-sample gradients.
 
     Examples
     --------

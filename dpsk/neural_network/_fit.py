@@ -1,4 +1,4 @@
-"""Base of estimators that train networks: from rows and parameters to a Problem, and back."""
+"""Base of estimators that train networks: build and solve the Problem."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -21,31 +21,30 @@ __all__ = ["NetworkFit"]
 class NetworkFit(DPEstimator):
     """Base of estimators with `hidden_layer_sizes`, `activation` and `precondition`.
 
-    Subclasses offer `_auto_solver` and `_penalty`, as estimators of linear scores do.
+    Subclasses implement `_auto_solver` and `_penalty`, as linear estimators do.
     """
 
-    #: Whether "auto" and "whitening" may whiten rows beside a linear path.
+    #: Whether "auto" and "whitening" may whiten rows and add a linear path.
     _whitens: ClassVar[bool] = False
     _constraints: ClassVar[dict] = {**DPEstimator._constraints,
                                     "activation": choice(*ACTIVATIONS)}
 
     def _layer_sizes(self):
-        """Return `hidden_layer_sizes` as a tuple of int, empty where there is no hidden layer."""
+        """Return `hidden_layer_sizes` as a tuple of int; empty without hidden layers."""
         return check_layers("hidden_layer_sizes", self.hidden_layer_sizes)
 
     def _mean_norm(self):
-        """Return the bound on rows for their mean, None where they come as they are."""
+        """Return the norm bound on rows for their private mean; None without a bound."""
         return self.data_norm
 
     def _fit_network(self, rows, loss, n_outputs=None, *, data_norm=None, free_weights=False,
                      first=(), stages=(), enforced=(), public=(), released=()):
-        """Set the layers and what rows were mapped by; return what follows them in theta.
+        """Set the layers and the map of rows; return the part of theta after the layers.
 
-        Stages that are `first` come before rows are mapped, which may look at targets.
-
-        Rows are float32, as the network sees them but for `data_norm`, to which it scales longer
-        ones down. `free_weights` may exceed their bound; what is enforced, public and released is
-        beside what is so of any network.
+        Stages in `first` run before rows are mapped, and may read targets. Rows are float32; the
+        network scales rows longer than `data_norm` down to it. With `free_weights` sample weights
+        may exceed their bound. `enforced`, `public` and `released` extend the entries that the
+        certificate of every network has.
         """
         n_samples, n_features = rows.n_units, rows.n_features
         epsilon, delta = self._budget(n_samples)
@@ -83,7 +82,7 @@ class NetworkFit(DPEstimator):
 
     def _whitens_rows(self, problem):
         """Return whether the rows of this fit are whitened, from public facts."""
-        # Without a delta there is no moment: solvers refuse it themselves, as for plain rows.
+        # The private moment needs a delta; with delta=0 the solvers raise their own error.
         if not (self._whitens and problem.is_private and problem.delta > 0):
             return False
         if self.precondition == "auto":
@@ -93,7 +92,7 @@ class NetworkFit(DPEstimator):
     def _raw_of_network(self, X, dtype, rows=lambda part: part, data_norm=None):
         """Return raw predictions, shape (n,) or (n, n_outputs), of validated rows.
 
-        `rows` maps a block of rows to those that the network sees, `data_norm` as in the fit.
+        `rows` maps a block of rows to the network's input; `data_norm` is that of the fit.
         """
         hidden = tuple(len(weights) for weights in self.coefs_[1:])
         n_outputs = len(self.intercepts_[-1])
@@ -103,7 +102,8 @@ class NetworkFit(DPEstimator):
             model = replace(model, hidden_scale=1.0)
         theta = model.packed(self.coefs_, self.intercepts_, linear)
         raw = np.empty((len(X), n_outputs), dtype)
-        # Rows rounded as in training; sums in double precision do not depend on the others.
+        # Inputs are rounded as in training; double precision keeps a prediction independent of
+        # the other rows of its block.
         for part in row_blocks(len(X), max(sum(pair) for pair in pairwise(model.sizes))):
             raw[part] = model.forward(theta, rows(X[part]), np.float64).raw
         return raw[:, 0] if n_outputs == 1 else raw

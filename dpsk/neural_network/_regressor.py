@@ -49,9 +49,9 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
     %(epsilon)s %(delta_gaussian)s %(target_bounds_network)s %(hidden_layer_sizes)s %(activation)s
     loss : {"squared_error", "huber"}, default="squared_error"
     threshold : float, default=0.1
-        Of Huber's loss, on mapped targets.
+        Threshold of the Huber loss, on mapped targets.
     %(alpha)s
-        It is an l2 penalty on the weights.
+        Strength of an l2 penalty on the weights.
     %(solver_network)s %(precondition_network)s %(max_iter)s
         See Notes.
     %(data_norm_network)s
@@ -63,7 +63,8 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
     %(data_norm__network)s
     %(target_bounds_)s
     offset_ : float
-        Middle of `target_bounds_`, added to raw predictions, cut to [-1, 1], times `scale_`.
+        Midpoint of `target_bounds_`. A prediction is the raw prediction, clipped to [-1, 1], times
+        `scale_`, plus `offset_`.
     scale_ : float
         Half the width of `target_bounds_`.
     %(n_layers_)s %(n_outputs_)s %(out_activation_)s
@@ -81,15 +82,15 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
     -----
     %(privacy_network)s
 
-    *Defaults.* As for `DPMLPClassifier`, with steps of 1 over the clip norm, and on whitened rows
-    a sum of steps of ``300 (n mu / 6000)**1.5`` over it, in as many steps. Most rows are clipped,
-    so that the squared loss acts as one that grows linearly far from the target. Where rows are
-    few they are scaled down as there, and predictions about the released mean of targets are
-    multiplied by 0.25 where n mu is below 10.
+    *Defaults.* As for `DPMLPClassifier`, with a learning rate of 1 over the clip norm. On whitened
+    rows the sum of learning rates is ``300 (n mu / 6000)**1.5`` over the clip norm, in as many
+    steps. Most gradients are clipped, so the squared loss acts like one with linear tails. Few
+    rows are scaled down as there, and predictions about the noisy mean of targets are multiplied
+    by 0.25 if n mu is below 10.
 
     References
     ----------
-    Abadi et al. (2016), Algorithm 1; Goodfellow (2015) for the norms of rows' gradients.
+    Abadi et al. (2016), Algorithm 1; Goodfellow (2015) for the norms of per-sample gradients.
 
     Examples
     --------
@@ -152,7 +153,8 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
         self._check_params()
         rows = self._read_rows(X, y, sample_weight, groups)
         bounds = self._declared_bounds(rows)
-        # Learnt bounds are as close as a unit of targets would be; quantiles of that are of rows.
+        # Learnt bounds are already tight, so they need no TargetScaling; its quantiles are
+        # row-level, so it is not used with groups.
         learning = [] if bounds else [BoundsAboutMean(centered, np.float32)]
         scaling = [TargetScaling()] if bounds and rows.groups is None else []
         rows = rows.with_targets(partial(clipped_targets, centered, bounds, np.float32) if bounds

@@ -1,4 +1,4 @@
-"""A network in the place of a linear score."""
+"""Base of scorers that use either a linear score or a network."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ __all__ = ["NetworkScorer"]
 
 
 class NetworkScorer(NetworkFit, LinearEstimator):
-    """Fit and prediction of a network with one raw prediction."""
+    """Base of linear scorers that can train a network with one output instead."""
 
     _constraints: ClassVar[dict] = {**LinearEstimator._constraints, **NetworkFit._constraints}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # Tags are asked for before parameters are checked.
+        # scikit-learn reads tags before parameters are validated.
         tags.input_tags.sparse = np.size(self.hidden_layer_sizes) == 0
         return tags
 
@@ -56,7 +56,7 @@ class NetworkScorer(NetworkFit, LinearEstimator):
         return rest
 
     def _mean_norm(self):
-        # It is not learnt for a network.
+        # The bound is not learnt for a network.
         return 1.0 if self.data_norm in ("auto", None) else float(self.data_norm)
 
     def _norm_bounds(self, more=""):
@@ -71,5 +71,5 @@ class NetworkScorer(NetworkFit, LinearEstimator):
 
 
 def _ball(n_features, data_norm):
-    """Return what scales rows down to the norm bound, in single precision."""
+    """Return the map that scales rows down to the norm bound, in single precision."""
     return RowsInBall(LinearModel(n_features, None, False, data_norm))

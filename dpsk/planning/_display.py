@@ -1,4 +1,4 @@
-"""The picture of a plan: excess risk against epsilon."""
+"""Plot of a privacy plan: excess risk against epsilon."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["PrivacyPlanDisplay"]
 
 @documented
 class PrivacyPlanDisplay(LineDisplay):
-    """Predicted excess risk at every epsilon of a plan.
+    """Plot of the predicted excess risk at every epsilon of a plan.
 
     Make one by `from_plan`.
 
     Parameters
     ----------
     plan : PrivacyPlan
-        As `plan_privacy` returns it.
+        The output of `plan_privacy`.
 
     Attributes
     ----------
@@ -47,15 +47,15 @@ class PrivacyPlanDisplay(LineDisplay):
 
     def plot(self, ax: Any = None, *, name: str | None = None,
              **kwargs: Any) -> PrivacyPlanDisplay:
-        """Draw the curve, both axes logarithmic, and what was taken as good enough.
+        """Draw the curve on logarithmic axes, and the largest acceptable excess risk.
 
         Parameters
         ----------
         %(ax)s
         name : str or None, default=None
-            Of the line; None: the number of rows.
+            Label of the line; None: the number of rows.
         **kwargs : dict
-            Of the line.
+            Properties of the line.
 
         Returns
         -------
@@ -77,12 +77,12 @@ class PrivacyPlanDisplay(LineDisplay):
         Parameters
         ----------
         plan : PrivacyPlan
-            As `plan_privacy` returns it.
+            The output of `plan_privacy`.
         %(ax)s
         name : str or None, default=None
-            Of the line; None: the number of rows.
+            Label of the line; None: the number of rows.
         **kwargs : dict
-            Of the line.
+            Properties of the line.
 
         Returns
         -------

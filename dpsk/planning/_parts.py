@@ -1,4 +1,4 @@
-"""Parts of a budget: their shares of mu^2, their delta, and what a search among them gets."""
+"""Allocation of a budget to its parts: shares of mu^2, delta, search epsilons."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dpsk._privacy.plans import BestRuns
 __all__ = ["EVALUATION", "SEARCH", "checked_shares", "part_delta", "rounded_down",
            "search_epsilons"]
 
-#: Parts of a budget that are planned by what they are.
+#: Names of parts that are planned by their kind.
 EVALUATION, SEARCH = "evaluation", "search"
-#: By so much a search may be below its part: each trial prices a whole search.
+#: Relative tolerance below the part of a search, and number of trials: each composes a search.
 _CLOSE, _MOST_TRIALS = 1e-3, 12
 
 
@@ -33,22 +33,21 @@ def checked_shares(parts):
 
 
 def part_delta(delta, names):
-    """Return the delta of every part, so that a budget holds what they disclose together."""
+    """Return the delta of every part; the budget covers their total disclosure."""
     fits = sum(name not in (EVALUATION, SEARCH) for name in names)
     room = 1.0 - (SEARCH_CHANCE if SEARCH in names else 0.0)
-    # Every fit may find categories, or be of a `DPPipeline`, which keeps as much for those.
+    # Every fit may find categories, or be a `DPPipeline`, which reserves as much for them.
     return rounded_down(delta * min(1.0, room / max(1, fits)), 2) if fits else delta
 
 
 def rounded_down(value, digits):
     """Return a number rounded down to some digits."""
-    # Sums in floating point stand slightly below the decimals that they are sums of.
+    # Floating-point sums may lie slightly below the exact decimals.
     return float(Context(digits, ROUND_FLOOR).create_decimal_from_float(value * (1.0 + 1e-12)))
 
 
 def search_epsilons(n_iter, mu, budget, delta):
-    """Return the epsilons of a search that a budget charges mu^2 at most, and of its candidates.
-    """
+    """Return the epsilons of a search and of a candidate, for at most mu^2."""
     run, held, too_large = mu / n_iter**0.25, 0.0, math.inf
     for _ in range(_MOST_TRIALS):
         charged = math.sqrt(budget.price(BestRuns(n_iter, 0.0)(1.0 / run))[0])
@@ -57,7 +56,7 @@ def search_epsilons(n_iter, mu, budget, delta):
         if mu * (1.0 - _CLOSE) <= charged <= mu:
             break
         if math.isinf(charged):
-            # From some loss on a search has no price, so that its part is never all used.
+            # Beyond some mu a search has no finite cost, so part of the budget stays unused.
             too_large = run
             run *= 0.25
         else:

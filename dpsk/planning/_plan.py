@@ -39,53 +39,53 @@ if TYPE_CHECKING:
 __all__ = ["PrivacyPlan", "plan_privacy"]
 
 _EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0)
-#: Losses that are planned for by name; each takes its defaults.
+#: Names of losses, with the loss objects that the plan uses with default parameters.
 _LOSSES = {"logistic": "logistic", "hinge": "huberized_hinge", "squared": "squared"}
-#: The share of the loss of a model that knows nothing but how many cases there are, that is good
-#: enough: .02 of .69 where half of the rows are.
+#: Acceptable excess risk if half of the rows are cases; the logistic loss of a model that knows
+#: only the class shares is then .69. Other shares scale it in proportion to that loss.
 _ENOUGH = 0.02
 
 
 @dataclass(frozen=True)
 class PrivacyPlan:
-    """A plan, made by `plan_privacy`; one entry an epsilon.
+    """A privacy plan, made by `plan_privacy`; arrays have one entry per epsilon.
 
-    All of it follows from public numbers; no row was looked at.
+    It depends on public numbers only and reads no row.
 
     Attributes
     ----------
     n_samples, n_features : int
         Numbers of rows and of columns.
     delta : float
-        Of the guarantee.
+        Delta of the guarantee.
     epsilon : ndarray of shape (n_epsilons,)
         Increasing.
     mu : ndarray of shape (n_epsilons,)
         The budget as Gaussian differential privacy.
     noise : ndarray of shape (n_epsilons,)
-        Standard deviation of the noise, a coordinate, on the mean of rows of norm at most 1.
+        Standard deviation of the noise per coordinate, on the mean of rows of norm at most 1.
     excess_risk : ndarray of shape (n_epsilons,)
-        Predicted mean loss above the least that a linear model can have.
+        Predicted mean loss minus the least mean loss of a linear model.
     largest_excess_risk : float
-        What was taken as good enough.
+        Largest acceptable excess risk.
     suggested_epsilon : float or None
-        The smallest of the epsilons whose excess risk is; None if none is.
+        The smallest epsilon with an acceptable excess risk; None if there is none.
     n_expanded : ndarray of shape (n_epsilons,)
-        About how many features with rows the columns become, by the rules of additive models and
-        of `DPTableVectorizer`; `n_features` where columns were not described.
+        Approximate number of nonempty features after encoding the columns, by the rules of
+        additive models and of `DPTableVectorizer`; `n_features` if columns were not described.
     parts : dict of str to ndarray of shape (n_epsilons,)
-        The epsilon to give to every part, at `part_delta`, so that all of them fit in a
-        `PrivacyBudget` together; empty where none were asked for. `arguments` returns both.
+        The epsilon of every part, at `part_delta`, such that all parts fit in one `PrivacyBudget`;
+        empty if no parts were requested. `arguments` returns both numbers.
     part_delta : float
-        The delta to give to every part; `delta` where none were asked for.
+        The delta of every part; `delta` if no parts were requested.
     finds_categories : bool or None
-        Whether a column was described whose categories a fit has to find; None if no columns
+        Whether some described column has categories that a fit must find; None if no columns
         were described.
     candidate : ndarray of shape (n_epsilons,), or None
         The epsilon of every candidate of the part "search", if there is one.
     evaluation_errors : dict of str to ndarray of shape (n_epsilons,)
-        Standard errors to expect of the part "evaluation", by metric, as `plan_evaluation` says
-        them of all rows; empty without that part.
+        Expected standard errors of the part "evaluation", by metric, as `plan_evaluation` returns
+        them for all rows; empty without that part.
 
     See Also
     --------
@@ -117,9 +117,9 @@ class PrivacyPlan:
     evaluation_errors: dict[str, np.ndarray]
 
     def arguments(self, part: str, epsilon: float | None = None) -> dict[str, float]:
-        """Return the epsilon and the delta to give to a part.
+        """Return the epsilon and the delta of a part.
 
-        All parts then fit in ``PrivacyBudget(epsilon, plan.delta)`` together. A part is one fit,
+        All parts then fit in one ``PrivacyBudget(epsilon, plan.delta)``. A part is one fit,
         search, evaluation or statistic.
 
         Parameters
@@ -127,7 +127,7 @@ class PrivacyPlan:
         part : str
             A name in `parts`.
         epsilon : float or None, default=None
-            That of the budget, among `epsilon`; None if only one was planned.
+            Epsilon of the budget, an entry of `epsilon`; None if only one was planned.
 
         Returns
         -------
@@ -194,9 +194,9 @@ class PrivacyPlan:
                    *(f"{each[place]:.3g}" for each in self._shown().values())]
 
     def _shown(self):
-        """Return the columns of parts, each with what it will give.
+        """Return the table columns of the parts, each with its derived columns.
 
-        Epsilons are rounded down, so that a budget holds those that are copied.
+        Epsilons are rounded down, so that copied values still fit in the budget.
         """
         beside = {SEARCH: {} if self.candidate is None else {"candidate": self.candidate},
                   EVALUATION: {} if not self.evaluation_errors else {
@@ -228,51 +228,52 @@ def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
                  n_iter: float = 10) -> PrivacyPlan:
     r"""Predict the accuracy that privacy costs, before any row is read.
 
-    The predictions are those by which ``solver="auto"`` chooses, for rows as most tables have
-    them. They are rough: risks that were measured lay between a tenth of them and twice them. Of
-    ten raw tables that were described, eight had at epsilon .5 what was predicted within a factor
-    of 1.5, and five at 1 (``python -m benchmarks.utility.plans``). Two of these, of about as many
-    rows, features and cases, have risks ten times apart, so that no public numbers tell more.
+    The predictions are those by which ``solver="auto"`` chooses, for typical tables. They are
+    rough: measured risks lay between a tenth and twice the predicted ones. Of ten raw tables that
+    were described, the measured risk was within a factor of 1.5 of the prediction for eight at
+    epsilon .5, and for five at epsilon 1 (``python -m benchmarks.utility.plans``). Two of these
+    tables, with similar numbers of rows, features and cases, have risks that differ by a factor
+    of ten, so public numbers cannot predict more.
 
     Parameters
     ----------
     n_samples : int
-        Number of rows, which is public; of people where groups of rows are protected.
+        Public number of rows; of people if groups of rows are protected.
     n_features : int or dict
-        Number of features, which is public. A dict describes the columns of a raw table that an
-        additive model or a `DPTableVectorizer` takes, by name: "numbers"; an int for words of
-        about so many categories; or what `columns` of these declares, a list of categories or a
-        tuple of bounds or knots. The risk is then that of the features that they become.
+        Public number of features. A dict describes the columns of a raw table for an additive
+        model or a `DPTableVectorizer`, by name: "numbers"; an int, the approximate number of
+        categories of a string column; or a value as in their `columns`, a list of categories or
+        a tuple of bounds or knots. The risk is then that of the encoded features.
     epsilon : array-like of floats > 0, or None, default=None
         None: .1, .2, .5, 1, 2, 4 and 8.
     delta : float in (0, 1) or None, default=None
         None: ``1 / n_samples**2``.
     loss : {"logistic", "hinge", "squared"}, default="logistic"
-        Of targets in (-1, 1), where it is "squared".
+        Loss of the model; "squared" is for targets in (-1, 1).
     alpha : float, default=0.0
-        Of an l2 penalty.
+        Strength of an l2 penalty.
     largest_excess_risk : float > 0 or None, default=None
-        What is taken as good enough. None: .02, or with `cases` the same share, 2.9 %, of the
-        logistic loss of a model that knows only how many cases there are.
+        Largest acceptable excess risk. None: .02, or with `cases` the same fraction, 2.9 %, of the
+        logistic loss of a model that knows only the number of cases.
     parts : dict or None, default=None
-        What the budget is for, by name, with weights: the epsilons of parts are about in
-        proportion to these, such as ``{"training": 2, "evaluation": 0.5, "threshold": 0.5}``. The
-        first is training, whose risk is predicted. None: training alone. A part "evaluation" is
-        that of two classes by their scores, and its errors are told too. A part "search" is a
-        `DPRandomizedSearchCV` or `DPGridSearchCV` of `n_iter` candidates, and what each of them
-        gets is told too. A part is one fit, search or evaluation. All get one delta, of which
-        fits that find categories take a tenth: `PrivacyPlan.arguments` returns the epsilon and
-        delta to give to each.
+        Parts of the budget by name, with weights such as ``{"training": 2, "evaluation": 0.5,
+        "threshold": 0.5}``. A part is one fit, search or evaluation; epsilons of parts are roughly
+        proportional to the weights. The first part is training, whose risk is predicted. None:
+        training alone. A part "evaluation" evaluates the scores of two classes; the plan predicts
+        its errors. A part "search" is a `DPRandomizedSearchCV` or `DPGridSearchCV` of `n_iter`
+        candidates; the plan gives their epsilon. All parts have the same delta, of which fits that
+        find categories take a tenth. `PrivacyPlan.arguments` returns the epsilon and delta of
+        each part.
     cases : int or None, default=None
-        About how many rows are of the second class, by public knowledge, for the errors of an
-        evaluation and the risk that is good enough. None: half.
+        Publicly known, approximate number of rows of the second class, for the errors of an
+        evaluation and the acceptable excess risk. None: half.
     n_iter : float, default=10
-        Expected number of candidates of a search, as it is given to that.
+        Expected number of candidates of a search, as passed to the search.
 
     Returns
     -------
     plan : PrivacyPlan
-        With a text; `PrivacyPlanDisplay.from_plan` draws it.
+        The plan, which prints as a table; `PrivacyPlanDisplay.from_plan` draws it.
 
     Raises
     ------
@@ -281,12 +282,12 @@ def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
 
     Notes
     -----
-    *Privacy.* Nothing of any row is used, so planning costs nothing. The noise on a mean that is
-    released once is :math:`2 / (n \mu)` a coordinate. Squares of mu add up: parts get shares of
-    mu^2 as the squares of their weights, and so more together than a sum of epsilons says. That
-    is for releases of one kind, which are Gaussian; networks are charged for more (7 %). A search
-    gets the epsilon at which a `PrivacyBudget` charges it the mu^2 of its part, for candidates of
-    Gaussian noise.
+    *Privacy.* Planning reads no row, so it has no privacy cost. The noise on a mean that is
+    released once is :math:`2 / (n \mu)` per coordinate. Squares of mu add up under composition:
+    parts get shares of mu^2 in proportion to their squared weights, so their epsilons add up to
+    more than the budget's. This holds for Gaussian mechanisms; networks are charged more (7 %). A
+    search gets the epsilon at which a `PrivacyBudget` charges it the mu^2 of its part, for
+    candidates with Gaussian noise.
 
     Examples
     --------
@@ -328,11 +329,11 @@ def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
                                    "[0.5, 1.0]")
                         for each in np.ravel(_EPSILONS if epsilon is None else epsilon).tolist()])
     mu = np.array([gaussian_mu(each, delta) for each in epsilons.tolist()])
-    # What a budget keeps for categories that a single row brings is no part's.
+    # The budget reserves delta for the disclosure of rare categories; no part gets it.
     held = mu if parts is None else np.array([
         accountant.mu_beside(each, delta, DISCLOSURE_SHARE * delta) for each in epsilons.tolist()])
     own = delta if parts is None else part_delta(delta, list(shares))
-    # A fit that discloses has a little less noise to give at that epsilon, never more to pay.
+    # A fit that discloses categories never exceeds this epsilon at `own`.
     given = {name: np.array([gaussian_epsilon(math.sqrt(share) * each, own) for each in held])
              for name, share in shares.items()}
     errors, candidate = {}, None
@@ -361,7 +362,7 @@ def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
 
 
 def _good_enough(loss, n_samples, cases):
-    """Return the excess risk that is good enough, in proportion to what there is to be known."""
+    """Return the acceptable excess risk, relative to the loss of class shares."""
     if cases is None or loss == "squared":
         return _ENOUGH
     share = cases / n_samples
@@ -371,7 +372,7 @@ def _good_enough(loss, n_samples, cases):
 
 
 def _problem(n_samples, n_features, epsilon, delta, loss, alpha):
-    """Return the problem of a linear model with an intercept on rows of norm at most 1."""
+    """Return the problem of a linear model with intercept on rows of norm <= 1."""
     return Problem(
         n_samples=n_samples, model=LinearModel(n_features, None, True, 1.0),
         loss=LOSSES[_LOSSES[loss]](), epsilon=epsilon, delta=delta,
@@ -379,7 +380,7 @@ def _problem(n_samples, n_features, epsilon, delta, loss, alpha):
 
 
 def _excess_risk(problem):
-    """Return the least predicted excess risk, at most that of coefficients of zero."""
-    # That of Newton's method is sharp where it runs, and seldom reached.
+    """Return the least predicted excess risk, at most that of zero coefficients."""
+    # Newton's method is left out: its prediction is sharp where it runs, but seldom reached.
     found = (risk(problem) for name, risk in RISKS.items() if name != "newton")
     return min(min(found), problem.risk_at_zero if math.isfinite(problem.risk_at_zero) else 1.0)

@@ -1,4 +1,4 @@
-"""How many features the columns of a raw table become, by rules that know public numbers only."""
+"""Number of features after encoding the columns of a described raw table."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dpsk.preprocessing._code_plan import CodePlan
 
 __all__ = ["check_described", "expansion", "has_words"]
 
-#: Hats of a column of numbers whose rows are too few to halve it.
+#: Number of features of a numeric column if rows are too few to halve its range.
 _FEW_HATS = 3
 
 
 def check_described(given):
-    """Return the number of columns of a description; a ValueError unless it is one."""
+    """Return the number of described columns; raise a ValueError if invalid."""
     if not given:
         raise ValueError("n_features={}: must be an int >= 1, or describe a column or more.")
     for name, kind in given.items():
@@ -31,20 +31,20 @@ def check_described(given):
 
 
 def has_words(given):
-    """Return whether a column has words whose categories are to be found."""
+    """Return whether a described column has categories that a fit must find."""
     return any(isinstance(kind, Integral) for kind in given.values())
 
 
 def expansion(given, n_samples, epsilon, delta, n_classes):
-    """Return how many features columns become, and the share of mu^2 that finds them.
+    """Return the number of encoded features, and the share of mu^2 for encoding.
 
-    Those are the rules of additive models and of `DPTableVectorizer`, which keep some buckets for
-    words that no row has: these are not counted.
+    The rules are those of additive models and of `DPTableVectorizer`, without the buckets that
+    these keep for unseen categories.
     """
     budget = Budget(n_samples, len(given), epsilon, delta)
     n_words = sum(isinstance(kind, Integral) for kind in given.values())
     hashed = n_words and hashing_pays(budget, n_words)
-    # What is hashed is asked for no category.
+    # Hashed columns need no search for categories.
     columns = [_column(name, [*range(BUCKETS)] if isinstance(kind, Integral) and hashed else kind)
                for name, kind in given.items()]
     share = CodePlan.of(budget, columns, n_classes=n_classes, evens=True)
@@ -62,7 +62,7 @@ def expansion(given, n_samples, epsilon, delta, n_classes):
 
 
 def _column(name, kind):
-    """Return the `Column` of a kind: "numbers", a number of categories, or what is declared."""
+    """Return the `Column` of a described kind of column."""
     if isinstance(kind, Integral):
         return Column(name, np.dtype(object), categories=[])
     if isinstance(kind, list):

@@ -1,4 +1,4 @@
-"""Models whose scores rank rows."""
+"""Ranking: scores with a large area under the ROC curve."""
 
 from dpsk.ranking._auc import DPAUCMaximizer
 

@@ -1,4 +1,4 @@
-"""Scores that rank rows of two classes, with differential privacy."""
+"""AUC maximization for two classes, with differential privacy."""
 
 from __future__ import annotations
 
@@ -33,68 +33,68 @@ if TYPE_CHECKING:
 
 __all__ = ["DPAUCMaximizer"]
 
-#: Stands for a ratio that is to be released.
+#: Placeholder for a ratio that is not yet released.
 _EVEN = 0.5
-#: Unit of the mean scores of the classes beside a network's parameters.
+#: Unit of the mean scores of the classes, relative to a network's parameters.
 _NETWORK_MEAN_UNIT = 0.1
 
 
 @documented
 class DPAUCMaximizer(NetworkScorer, LinearScorer):
-    r"""Score of rows of two classes for a large area under the ROC curve, with privacy.
+    r"""Maximize the area under the ROC curve, with differential privacy.
 
-    With ``loss="auc"`` solves, under noise, for a score `h`, linear or of a network,
+    With ``loss="auc"`` and two classes it solves, under noise, for a score `h` that is linear or
+    a network,
 
     .. math:: \min_{h} \frac{1}{n_+ n_-} \sum_{i: y_i = 1} \sum_{j: y_j = 0}
               \bigl(1 - h(\bar x_i) + h(\bar x_j)\bigr)^2,
               \qquad \bar x = x \min(1, R / \|x\|_2)
 
-    with `R` the public `data_norm`, as a saddle problem whose objective is a sum over rows.
+    with `R` the public `data_norm`, as a saddle-point problem whose objective is a sum over rows.
 
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
     loss : {"auto", "auc", "logistic"}, default="auto"
-        "auc" is the mean square over pairs above. "auto" follows the solver where one is named,
-        and takes "logistic" elsewhere, which ranks as well or better at equal budgets: see Notes.
+        "auc" is the mean square over pairs above. "auto" is the loss of the named solver, else
+        "logistic", which ranks as well or better at equal budgets: see Notes.
     positive_ratio : float or None, default=None
-        Public share of the second class, for ``loss="auc"``. None: a hundredth of the budget
+        Public proportion of the second class, for ``loss="auc"``. None: a hundredth of the budget
         goes to a noisy count.
     %(hidden_layer_sizes)s
         The score is then linear.
     %(activation)s %(alpha)s
-        It is on the coefficients, or on the weights of a network.
+        It applies to the coefficients, or to the weights of a network.
     %(penalty)s
-        Sets are for linear scores.
+        Constraint sets are for linear scores only.
     %(l1_ratio)s %(radius)s
     solver : {"auto", "gd", "sgd", "sgda", "privatediff"}, default="auto"
         "auto" takes "sgda" for ``loss="auc"``; for ``loss="logistic"`` "gd", and "sgd" for a
         network.
     %(precondition_scores)s
         For a network, whether 3 % of ``mu**2`` go to a noisy mean of the rows, which is then
-        subtracted from them. "auto": where its noise is small beside the bound on rows.
+        subtracted from them. "auto": if its noise is small relative to the norm bound.
     %(max_iter)s %(data_norm)s
-        Of a network 1 where none is given.
+        For a network, "auto" and None mean 1.
     %(data_norm_inf)s %(fit_intercept)s
-        Of a linear score. A network always has biases.
+        For a linear score; a network always has biases.
     %(class_weight)s %(classes)s
     %(solver_options)s %(random_state)s %(verbose)s
 
     Attributes
     ----------
     %(coef__classes)s %(intercept__classes)s
-        Both of a linear score.
+        Both only for a linear score.
     %(coefs_)s %(intercepts_)s %(center_)s
-        These three of a network.
+        These three only for a network.
     %(data_norm_)s
-        Of a linear score.
     %(preconditioner_)s
     %(preconditioner_scales_)s
     offset_ : float
-        Subtracted from scores: midway between the noisy mean scores of the classes, and 0 for
-        ``loss="logistic"``.
+        Offset subtracted from scores: midway between the noisy mean scores of the classes, and 0
+        for ``loss="logistic"``.
     positive_ratio_ : float or None
-        The ratio that was used, declared or noisy; None for ``loss="logistic"``.
+        The ratio used, declared or noisy; None for ``loss="logistic"``.
     %(classes_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
@@ -108,19 +108,19 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-differentially private. Released: a noisy second moment where
-    rows are whitened or a noisy mean where it is subtracted, a noisy count of the second class
-    where a ratio is needed and none is declared, then noisy gradients, and what follows from them.
-    The number of rows and features, the labels and all parameters are public.
+    attributes are (epsilon, delta)-differentially private. Released: a noisy second moment if
+    rows are whitened or a noisy mean if it is subtracted, a noisy count of the second class if a
+    ratio is needed and not declared, then noisy gradients, and values computed from them. The
+    number of rows and features, the labels and all parameters are public.
 
-    *Loss.* The square over pairs weights a row by the inverse of its class's share, which makes
-    rows of the rare class the ones that noise must cover, and goes on pulling at rows that are
-    ranked well. The logistic loss gives much the same order at less noise:
+    *Loss.* The square over pairs weights a row by the inverse proportion of its class. Rows of
+    the rare class then determine the noise, and well-ranked rows still have large gradients. The
+    logistic loss gives nearly the same ranking with less noise:
     ``docs/results/auc_linear.md`` and ``docs/results/auc_networks.md``.
 
-    `score` is the accuracy, as of any classifier: search with ``scoring="roc_auc"``. There is no
-    `predict_proba`: scores are fitted to rank rows, and not to be probabilities. A noisy ratio
-    below 1 % counts as 1 %.
+    `score` is the accuracy, as for any classifier: search with ``scoring="roc_auc"``. There is no
+    `predict_proba`: scores rank rows, and are not fitted as probabilities. A noisy ratio below
+    1 % counts as 1 %.
 
     References
     ----------
@@ -186,11 +186,11 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         %(X)s
             Dense for a network.
         y : array-like of shape (n,)
-            Labels of two classes, numbers or strings; the second in sorted order is to score
-            higher.
+            Labels of two classes, numbers or strings; the second in sorted order gets the higher
+            scores.
         sample_weight : array-like of shape (n,) or None, default=None
-            Factors of the rows' losses, part of the rows: each gradient is clipped after
-            weighting. The ratio of the classes is one of counts, without weights.
+            Weights of the losses, private like the rows: each gradient is clipped after
+            weighting. The ratio of the classes uses unweighted counts.
 
         Returns
         -------
@@ -212,7 +212,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         rest = fit(rows.with_targets(methodcaller("astype", np.int8)), loss,
                    stages=[counting] if counts else [], **settings,
                    released=["offset_"] if loss.minimax else [])
-        # What an earlier fit released is not what this certificate is of.
+        # Outputs of an earlier fit are not covered by the new certificate.
         for name in other:
             self.__dict__.pop(name, None)
         self.classes_ = classes
@@ -224,7 +224,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
     @blockwise
     @quietly
     def decision_function(self, X: Table) -> FloatArray:
-        """Return scores of samples, positive where the second class is predicted.
+        """Return scores of samples, positive if the second class is predicted.
 
         Parameters
         ----------
@@ -234,7 +234,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         Returns
         -------
         scores : ndarray of shape (n,)
-            Higher for the second class.
+            Scores, higher for the second class.
         """
         check_is_fitted(self, "privacy_")
         raw = self._predict_network(X) if hasattr(self, "coefs_") else self._predict_raw(X)
@@ -255,7 +255,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
 
     @property
     def _auto_is_gaussian(self):
-        """bool : a saddle problem and a network may see small batches."""
+        """bool : False if small batches are possible: "auc" loss or a network."""
         return self.loss != "auc" and not self._layer_sizes()
 
     def _auto_solver(self, problem):
@@ -264,7 +264,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         return "sgd" if self._layer_sizes() else "gd"
 
     def _auc_loss(self, positive_ratio):
-        # The greatest weight of a row is then 1, in the unit of the default clips.
+        # This scales the largest weight of a row to 1, which the default clip norms assume.
         scale = min(positive_ratio, 1.0 - positive_ratio)
         return AUCSquare(float(positive_ratio), scale, self._mean_unit())
 
@@ -272,7 +272,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         return _NETWORK_MEAN_UNIT if self._layer_sizes() else 1.0
 
     def _ranking_logistic(self, n_samples, n_features):
-        """Return the logistic loss with the clip that ranks best, a rule of public numbers."""
+        """Return the logistic loss with the best clip norm, from public numbers."""
         epsilon, delta = self._budget(n_samples)
         if delta == 0 or self._layer_sizes():
             return Logistic()

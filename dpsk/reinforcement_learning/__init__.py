@@ -1,4 +1,4 @@
-"""Values of states under a policy."""
+"""Private policy evaluation."""
 
 from dpsk.reinforcement_learning._td import DPTDRegressor
 

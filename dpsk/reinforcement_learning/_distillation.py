@@ -1,4 +1,4 @@
-"""A network that says what linear values say: from released numbers and public ones only."""
+"""Distillation of linear state values into a network, on public states."""
 
 import numpy as np
 from scipy.optimize import minimize
@@ -8,14 +8,15 @@ from dpsk._privacy.noise.public import public_normals
 
 __all__ = ["distilled"]
 
-#: Public states that are compared, and steps of the fit.
+#: Number of public states, and of optimizer steps.
 _STATES, _STEPS = 3000, 300
 
 
 def distilled(network, linear, theta, seed):
-    """Return the network's parameters whose values come close to linear ones on public states.
+    """Return network parameters that approximate linear values on public states.
 
-    `theta` are those of the linear values, released; `seed` picks the states and the start.
+    `theta` are the private parameters of the linear values. `seed` determines the states and the
+    initial weights.
     """
     states = _public_states(linear, seed)
     targets = linear.values(theta, states)
@@ -28,7 +29,7 @@ def distilled(network, linear, theta, seed):
         return 0.5 * np.mean((values - targets)**2), slope / len(states)
 
     found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS}).x
-    # Views of what was found, which is changed in place.
+    # `outer` is a view into `found`, which is changed in place.
     *_, outer, _ = network.parts(found)
     outer *= spread
     found[-1] = found[-1] * spread + middle
@@ -36,7 +37,7 @@ def distilled(network, linear, theta, seed):
 
 
 def _public_states(model, seed):
-    """Return random states within their bounds, more of them near the middle."""
+    """Return random states within the bounds, denser near the middle."""
     normals = public_normals("states", seed, (_STATES, model.n_features + 1))
     directions, reach = normals[:, :-1], ndtr(normals[:, -1:])
     if model.bounds is None:

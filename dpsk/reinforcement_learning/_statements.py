@@ -1,4 +1,4 @@
-"""Lines of a certificate on transitions: enforced bounds and public facts."""
+"""Entries of a certificate for transitions: enforced bounds and public facts."""
 
 from dpsk._privacy.certificate import Enforced
 
@@ -6,9 +6,9 @@ __all__ = ["public_lines", "state_lines"]
 
 
 def state_lines(model, data_norm, is_learnt):
-    """Return what is enforced on every state, but for a norm that is learnt.
+    """Return the bounds enforced on every state; a learnt norm is not among them.
 
-    `data_norm` is the parameter, as it was given.
+    `data_norm` is the parameter of the estimator.
     """
     if model.bounds is not None:
         alike = (model.bounds == model.bounds[0]).all()
@@ -24,7 +24,7 @@ def state_lines(model, data_norm, is_learnt):
 
 
 def public_lines(n_groups):
-    """Return what is taken as public; `n_groups` is None where transitions are protected."""
+    """Return the public facts; `n_groups` is None if single transitions are protected."""
     units = ("number of transitions" if n_groups is None
              else f"number of groups, {n_groups}: what is protected is a whole group")
     return [f"{units}; number of columns, feature names and dtype",

@@ -1,4 +1,4 @@
-"""Values of states from transitions, with differential privacy."""
+"""Policy evaluation by temporal differences, with differential privacy."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ if TYPE_CHECKING:
 
 __all__ = ["DPTDRegressor"]
 
-#: The bound on states where none can be learnt.
+#: Bound on state norms if it cannot be learnt.
 _PLAIN_NORM = 1.0
 
 
 def check_one_layer(name, value):
-    """Return the width of the one hidden layer, or raise a ValueError."""
+    """Return the width of the single hidden layer, or raise a ValueError."""
     sizes = check_layers(name, value)
     if len(sizes) != 1:
         raise ValueError(f"{name}={value!r}: must hold one width, such as (50,): values come from "
@@ -75,7 +75,7 @@ def check_one_layer(name, value):
 class DPTDRegressor(RegressorMixin, DPEstimator):
     r"""Private policy evaluation from transitions, by temporal differences.
 
-    Estimates, under noise, the discounted sum of rewards from a state on,
+    Estimates, under noise, the expected discounted sum of rewards from a state,
 
     .. math:: V(s) = \mathrm{E}\Bigl[\sum_{t \ge 0} \gamma^t r_t \Bigm| s_0 = s\Bigr]
               = \mathrm{E}\bigl[r + \gamma V(s') \bigm| s\bigr],
@@ -87,18 +87,18 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
     ----------
     %(epsilon)s %(delta_gaussian)s
     gamma : float in [0, 1), default=0.95
-        The discount.
+        Discount factor.
     reward_bounds : (float, float) or None, default=None
-        Public bounds of the rewards, which are clipped to them. Needed.
+        Public bounds of the rewards, which are clipped to them. Required.
     state_bounds : array-like of shape (n_features, 2) or (2,), or None, default=None
-        Public bounds (low, high) of every column, or of all of them; states are clipped to them.
+        Public bounds (low, high) of every column, or of all columns; states are clipped to them.
         None: `data_norm` bounds states.
     data_norm : "auto", None or float, default="auto"
-        States of greater l2 norm are scaled down to it, in training and in prediction; of no use
-        beside `state_bounds`. None: a fiftieth of the budget, and up to a tenth, goes to a
-        quantile of the norms of a state and its next one together, chosen under noise; a
-        ValueError with `groups`, or where transitions are too few for that. "auto": so where it
-        can be, else 1, with a `dpsk.exceptions.PrivacyWarning`.
+        States of greater l2 norm are scaled down to it, in training and in prediction; ignored
+        with `state_bounds`. None: a fiftieth to a tenth of the budget goes to a private quantile
+        of the joint norms of a state and its next state; a ValueError with `groups`, or with too
+        few transitions. "auto": like None where that is possible, else 1, with a
+        `dpsk.exceptions.PrivacyWarning`.
     features : {"fourier", "linear", "network"}, default="fourier"
         "fourier": cosines and sines of random public projections of the bounded state, norm 1.
         "linear": the bounded state itself. A constant is appended to both. "network": one hidden
@@ -107,35 +107,35 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
     hidden_layer_sizes : int or sequence of one int, default=(50,)
         Number of units of the network.
     n_components : int or None, default=None
-        Number of random features, raised to an even one. None: about ``sqrt(n mu)`` with the
-        budget's mu, in [8, 512]; 256 without a budget.
+        Number of random features, rounded up to an even number. None: about ``sqrt(n mu)`` with
+        the budget's mu, in [8, 512]; 256 without a budget.
     bandwidth : float, default=2.6
-        Deviation of the random frequencies, for states in the unit ball; larger ones see finer
-        detail.
+        Standard deviation of the random frequencies, for states in the unit ball; larger values
+        resolve finer detail.
     solver : {"auto", "lstd", "td", "sgda", "privatediff"}, default="auto"
         "lstd" releases second moments once and solves for the fixed point. "td" takes noisy steps
-        along temporal differences. The others solve a saddle problem. "auto": "td" at a `gamma`
-        above 0.75, "lstd" else, with `groups`, for a network and without noise.
+        along temporal differences. The others solve a saddle-point problem. "auto": "lstd" with
+        `groups`, for a network, without noise or for a `gamma` of at most 0.75, else "td".
     %(max_iter)s %(solver_options)s %(random_state)s
-        An int also picks the random features, which otherwise are the same in every fit.
+        An int also seeds the random features, which otherwise are the same in every fit.
     %(verbose)s
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_components + 1,) or None
-        Of the features, the constant last. None for a network.
+        Coefficients of the features, the constant last. None for a network.
     frequencies_ : ndarray of shape (n_features, n_components / 2) or None
-        Public; None for linear features and networks.
+        Public frequencies of the random features; None for linear features and networks.
     coefs_, intercepts_ : list of ndarray, or None
         The two layers of a network.
     %(data_norm_)s
-        None beside `state_bounds`.
+        None with `state_bounds`.
     state_bounds_ : ndarray of shape (n_features, 2) or None
-        As they were declared.
+        The declared bounds of the columns.
     value_bounds_ : (float, float)
-        What rewards within their bounds can add up to; predictions are cut to it.
+        Range of the discounted sums of bounded rewards, to which predictions are clipped.
     n_groups_ : int or None
-        The public number of groups; None where transitions are protected.
+        The public number of groups; None if single transitions are protected.
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     Raises
@@ -146,22 +146,22 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
 
     See Also
     --------
-    DPRidge : For targets that are known.
+    DPRidge : For observed targets.
 
     Notes
     -----
-    *Privacy.* For sets of n transitions that differ in one, changed arbitrarily, its state, its
-    reward and its next state included, the fitted attributes are (epsilon, delta)-differentially
-    private. With `groups` sets of G groups differ in one group, of any length before and after,
-    and what a group adds is clipped as one. Released: a norm that is learnt, then noisy moments or
-    noisy gradients, and what follows from them. The numbers of transitions (of groups, where there
-    are any) and of columns, and all parameters are public.
+    *Privacy.* For sets of n transitions that differ in one transition, changed arbitrarily
+    (state, reward and next state), the fitted attributes are (epsilon, delta)-differentially
+    private. With `groups`, neighbors are sets of G groups that differ in one group, of any length
+    before and after, and the total contribution of a group is clipped. Released: a learnt norm,
+    then noisy moments or noisy gradients, and values computed from them. The number of
+    transitions (or of groups, if given), the number of columns, and all parameters are public.
 
-    Consecutive transitions share a state, so who could be recognized by one state, or by a whole
-    episode, asks for `groups`. In pipelines and searches ``next_states``, ``terminal`` and
-    ``groups`` travel by metadata routing, once they are asked for with
+    Consecutive transitions share a state, so use `groups` if one state or a whole episode can
+    identify a person. In pipelines and searches ``next_states``, ``terminal`` and ``groups`` are
+    passed by metadata routing, after
     ``set_fit_request(next_states=True, terminal=True, groups=True)``. Steps of a pipeline
-    transform states only, and not the next states: put none before it that changes them.
+    transform states but not next states, so use no step before this one that changes states.
 
     References
     ----------
@@ -228,7 +228,7 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # What it predicts are values, not the rewards that it is fitted on.
+        # It predicts values, not the rewards that it is fitted on.
         tags.regressor_tags.poor_score = True
         tags.input_tags.sparse = False
         return tags
@@ -245,13 +245,13 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         rewards : array-like of shape (n,)
             Clipped to `reward_bounds`.
         next_states : array-like of shape (n, n_features)
-            Where each transition leads; needed. At the end of an episode any finite numbers.
+            State after each transition; required. At the end of an episode any finite numbers.
         terminal : array-like of shape (n,) of bool or None, default=None
-            Where the episode ends with the transition, so that no value follows. None: nowhere.
-            An episode that was merely cut off has not ended.
+            Whether the episode ends with the transition, so that no value follows. None: never.
+            A truncated episode has not ended.
         groups : array-like of shape (n,) or None, default=None
-            The trajectory, or person, of every transition, which is then what is protected. None:
-            transitions are.
+            The trajectory or person of every transition, which is then the unit of privacy. None:
+            the unit of privacy is one transition.
 
         Returns
         -------
@@ -287,7 +287,7 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         """Pass: a table alone holds no transitions, and `fit` says so."""
 
     def _keep(self, model, theta, unit):
-        """Set what values are made of, from parameters of rewards over `unit`."""
+        """Set the fitted attributes; `theta` is for rewards divided by `unit`."""
         self.coef_ = self.frequencies_ = self.coefs_ = self.intercepts_ = None
         if self.features != "network":
             self.coef_, self.frequencies_ = unit * theta, model.frequencies
@@ -303,7 +303,7 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
 
     @quietly
     def predict(self, states: Any) -> AnyArray:
-        """Return the state values, cut to the range of possible returns.
+        """Return the state values, clipped to the range of possible returns.
 
         Parameters
         ----------
@@ -313,7 +313,7 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         Returns
         -------
         values : ndarray of shape (n,)
-            In units of the rewards.
+            State values, in units of the rewards.
         """
         return self._bounded_values(states)
 
@@ -324,7 +324,7 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         return np.clip(self._fitted_values(states), *self.value_bounds_)
 
     def _fitted_values(self, states):
-        """Return the values of validated states, without bounds."""
+        """Return the values of validated states, without clipping."""
         facts = states.shape[1], self.state_bounds_, self.data_norm_ or 1.0
         if self.coefs_ is None:
             model = LinearValues(*facts, frequencies=self.frequencies_)
@@ -342,7 +342,7 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         return values_solver(self.gamma, plain)
 
     def _problem(self, states, next_states, n_groups):
-        """Return the problem of these transitions, from public facts but without a budget."""
+        """Return the problem of these transitions; with noise it uses public facts only."""
         count, width = states.shape
         n_units = n_groups or count
         epsilon, delta = self._budget(n_units)
@@ -350,7 +350,7 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
         if norm in ("auto", None):
             norm = _PLAIN_NORM
             if epsilon == np.inf:
-                # Without a budget no bound is needed, and none cuts states.
+                # Without noise no bound is needed, so this one exceeds all states.
                 norm = 1.001 * float(row_norms(np.hstack([states, next_states])).max() or 1.0)
         name = self._solver_name(n_groups)
         kind = self._solver_class(name)
@@ -376,17 +376,17 @@ class DPTDRegressor(RegressorMixin, DPEstimator):
                                                       (width, half))
 
     def _public_seed(self):
-        """Return the int that picks public numbers."""
+        """Return the seed of the public randomness."""
         seed = self.random_state
         return int(seed) if isinstance(seed, (int, np.integer)) else 0
 
     def _network(self, n_features, bounds, data_norm):
-        """Return the model of one hidden layer."""
+        """Return the network with one hidden layer."""
         width = check_one_layer("hidden_layer_sizes", self.hidden_layer_sizes)
         return NetworkValues(n_features, bounds, data_norm or 1.0, width=width)
 
     def _learns_norm(self, problem):
-        """Return whether the bound on states is learnt, from public facts."""
+        """Return whether the bound on state norms is learnt, from public facts."""
         if self.state_bounds is not None or self.data_norm not in ("auto", None) or (
                 not problem.is_private):
             return False

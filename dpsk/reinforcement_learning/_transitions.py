@@ -1,4 +1,4 @@
-"""Transitions as a caller hands them over, to arrays; no message carries a data value."""
+"""Validation of transitions; no error message carries a data value."""
 
 import numpy as np
 
@@ -29,7 +29,7 @@ def check_reward_bounds(name, value):
 
 
 def check_state_bounds(name, value):
-    """Return bounds of columns as an array, shape (2,) or (n_columns, 2), None as None."""
+    """Return bounds of columns as an array of shape (2,) or (n_columns, 2), or None."""
     if value is None:
         return None
     try:
@@ -80,7 +80,7 @@ def check_transitions(estimator, states, rewards, next_states, terminal, groups)
         raise ValueError(f"next_states of length {len(next_states)}: must be one state for each "
                          f"of the {count} transitions.")
     rewards = discreetly("rewards", np.asarray, rewards, np.float64)
-    # Words may spell them, which the checks above take for words.
+    # Strings such as "nan" pass the checks above as strings.
     if not np.isfinite(rewards).all():
         raise ValueError("rewards contains NaN or infinity; leave those transitions out, or give "
                          "them finite rewards.")

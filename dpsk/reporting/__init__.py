@@ -1,4 +1,4 @@
-"""Reports on what is fitted: what all of it gives away together, and what has no guarantee."""
+"""Reports on fitted objects: their total privacy cost and unprotected parts."""
 
 from dpsk.reporting._asked import privacy_report
 from dpsk.reporting._report import PrivacyReport

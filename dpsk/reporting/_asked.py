@@ -1,4 +1,4 @@
-"""A report of what is fitted, by what all of its parts say."""
+"""Privacy report of a fitted object, assembled from its parts."""
 
 from __future__ import annotations
 
@@ -17,44 +17,43 @@ __all__ = ["privacy_report"]
 
 
 def privacy_report(fitted: Any, *, disjoint: bool = False) -> PrivacyReport:
-    """Report the total privacy loss of fitted objects, and what has no guarantee.
+    """Report the total privacy cost of fitted objects, and unprotected parts.
 
     Parameters
     ----------
     fitted : object
         A fitted estimator, private or not; a pipeline, union, ensemble, calibrator or search of
-        scikit-learn; what `cross_validate` returned; a budget, which counts with all that it may
-        give away; certificates; reports; or a list or dict of these.
+        scikit-learn; the output of `cross_validate`; a budget, which counts in full; certificates;
+        reports; or a list or dict of these.
     disjoint : bool, default=False
-        Whether the members of a list or dict were fitted to disjoint parts of the rows that
-        were cut by position, whatever the rows hold; of fits with `groups`, to whole groups by
-        their names. Then a row, or a group, pays for one of them.
+        Whether the members of a list or dict were fitted to disjoint parts of the rows, split by
+        position and not by their values; for fits with `groups`, to disjoint sets of whole
+        groups, split by name. The privacy cost for a row or group is then that of one member.
 
     Returns
     -------
     report : PrivacyReport
-        With text, HTML and JSON, and a paragraph for a model card.
+        The report, as text, HTML, JSON and a paragraph for a model card.
 
     Raises
     ------
     NotFittedError
         If an estimator is not fitted.
     ValueError
-        If `disjoint` is set for what is neither a list nor a dict of members, or if something
-        holds itself.
+        If `disjoint` is set without a list or dict of members, or if an object contains itself.
 
     See Also
     --------
-    dpsk.PrivacyBudget : Limits fits beforehand, also where they follow from one another.
+    dpsk.PrivacyBudget : Limits fits beforehand, also if they depend on each other's results.
     dpsk.accounting.total : One certificate for several.
 
     Notes
     -----
-    *Privacy.* A report reads certificates and public settings only. Its total is that of one
-    accountant for all events, never a sum of epsilons, and holds if no fit followed from what
-    another one had released. Candidates of a search are not kept by scikit-learn: each counts
-    with what its epsilon and delta allow, in as many folds as a row trains. What the report does
-    not know it calls not private.
+    *Privacy.* A report reads certificates and public settings only. It composes all events with
+    one accountant, and its total is at most the sum of epsilons. The total holds if no fit
+    depended on the result of another. scikit-learn does not keep the candidates of a search:
+    each counts with its full epsilon and delta, in as many folds as a row is trained on. Objects
+    that the report does not know count as not private.
 
     Examples
     --------
@@ -71,12 +70,12 @@ def privacy_report(fitted: Any, *, disjoint: bool = False) -> PrivacyReport:
     StandardScaler has no certificate: what it learnt from rows, it learnt without noise as far as
     is known.
     """
-    # What knows all of scikit-learn's wrappers imports them, as nothing else here does.
+    # Imported here because these modules import all of scikit-learn's wrappers.
     from dpsk._kinds import kind_of
     from dpsk.reporting._findings import Exposed, Note, Private
     from dpsk.reporting._parts import parts_of
 
-    # What classes of somebody's own say of themselves is not asked for.
+    # Methods of user-defined classes are not called.
     if kind_of(type(fitted)) is not None and hasattr(fitted, "fit"):
         check_is_fitted(fitted)
 
@@ -101,7 +100,7 @@ def privacy_report(fitted: Any, *, disjoint: bool = False) -> PrivacyReport:
 
 
 def _adds_up_groups(report):
-    """Return whether a report adds up guarantees for groups, and does not say so yet."""
+    """Return whether a report composes group guarantees without a note that says so."""
     if report.relation != GROUP_RELATION or any(
             note.sentence == f"{SAME_GROUPS}." for note in report.notes):
         return False

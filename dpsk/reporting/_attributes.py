@@ -1,4 +1,4 @@
-"""Attributes of an object, and those that the code of its class sets."""
+"""Attributes of an object, and the attributes that the code of its class sets."""
 
 import dis
 import inspect
@@ -37,8 +37,8 @@ def _is_of_known_code(value):
     return any(is_of(type(value), package) for package in ("sklearn", "dpsk"))
 
 
-#: What functions of scikit-learn, or of this package, set on estimators from outside of them, and
-#: what it must be.
+#: Attributes that scikit-learn or this package sets on estimators from outside their classes,
+#: each with a check of its value.
 _SET_ELSEWHERE = {
     "n_features_in_": _is_number, "feature_names_in_": _are_names,
     "_sklearn_output_config": _are_words, "_metadata_request": _is_of_known_code,
@@ -47,8 +47,8 @@ _SET_ELSEWHERE = {
 
 
 def attributes(thing):
-    """Return the attributes that an object itself has, slots included, by name."""
-    # A dictionary of somebody's own class may show less than it has.
+    """Return the instance attributes of an object by name, slots included."""
+    # A `__dict__` of a user-defined dict subclass may hide entries.
     found = dict(list(dict.items(getattr(thing, "__dict__", {}))))
     for base in type(thing).__mro__:
         slots = vars(base).get("__slots__", ())
@@ -59,7 +59,7 @@ def attributes(thing):
 
 
 def is_own(cls, name, value):
-    """Return whether an attribute is one that the code of a class may have set.
+    """Return whether the code of a class may have set an attribute.
 
     Parameters
     ----------
@@ -70,14 +70,14 @@ def is_own(cls, name, value):
     Returns
     -------
     own : bool
-        Also where it is set from outside, if it is what it must be.
+        Also True for attributes that are set from outside, if their value passes the check.
     """
     check = _SET_ELSEWHERE.get(name)
     return check(value) if check is not None else name in own_names(cls)
 
 
 def is_template(thing):
-    """Return whether an estimator has parameters and names of columns alone: nothing learnt."""
+    """Return whether an estimator holds only parameters and feature names."""
     return set(attributes(thing)) <= parameters(type(thing)) | _set_at_first(type(thing)) | {
         "_sklearn_output_config", "_metadata_request", "_skl_callbacks", "_carried",
         "n_features_in_", "feature_names_in_"}
@@ -85,7 +85,7 @@ def is_template(thing):
 
 @cache
 def parameters(cls):
-    """Return the names of the parameters of a class of estimators; none of other classes."""
+    """Return the parameter names of an estimator class; none for other classes."""
     if not hasattr(cls, "get_params"):
         return frozenset()
     return frozenset(inspect.signature(cls.__init__).parameters) - {"self"}
@@ -93,14 +93,14 @@ def parameters(cls):
 
 @cache
 def _set_at_first(cls):
-    """Return the names of attributes that the code of `__init__` sets, of bases as well."""
+    """Return the names of attributes that `__init__` sets, in a class and its bases."""
     return frozenset(name for base in cls.__mro__
                      for code in _codes(vars(base).get("__init__")) for name in _stored(code))
 
 
 @cache
 def own_names(cls):
-    """Return the names of attributes that a class may set by its own code, an upper bound."""
+    """Return the names of all attributes that the code of a class may set."""
     names, named, by_name = {*parameters(cls), *_SET_ELSEWHERE}, set(), False
     for base in cls.__mro__:
         names |= set(inspect.get_annotations(base))
@@ -109,7 +109,7 @@ def own_names(cls):
         for code in (code for member in vars(base).values() for code in _codes(member)):
             names |= _stored(code)
             named |= set(_texts(code.co_consts))
-            # What every estimator sets so are its parameters, and what stages released.
+            # In DPEstimator itself, setattr sets only parameters and released attributes.
             by_name |= "setattr" in code.co_names and base is not DPEstimator
     if issubclass(cls, DPEstimator):
         names |= {stage.attribute for stage in _subclasses(Stage)}
@@ -122,7 +122,7 @@ def _stored(code):
 
 
 def _codes(member):
-    """Yield the code of a function and all inside, or of those that a descriptor holds."""
+    """Yield the code of a function and its inner functions, or of a descriptor."""
     if isinstance(member, CodeType):
         yield member
         for inner in member.co_consts:

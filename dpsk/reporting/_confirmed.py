@@ -1,4 +1,4 @@
-"""Confirm that the settings of candidates are those that were fitted: they can be changed."""
+"""Confirm that a search fitted its candidates with their present parameters."""
 
 import numpy as np
 
@@ -6,21 +6,21 @@ __all__ = ["is_confirmed"]
 
 
 def is_confirmed(name, leaf, fitted, params, best_params):
-    """Return whether what a search left confirms the parameters of a private part of a candidate.
+    """Return whether a fitted search confirms the parameters of a private part.
 
-    A parameter stands in the record of the search, or is that of the best estimator, which was
-    fitted with it, and whose certificate states its budget.
+    Each parameter must be in the search's record of the candidate, or be equal to that of the
+    best estimator, whose certificate states the budget of its fit.
 
     Parameters
     ----------
     name : str
-        Of the part in the candidate; "" if it is all of it.
+        Name of the part in the candidate; "" for the whole candidate.
     leaf : estimator
-        The part with the parameters that it has now.
+        The part, with its present parameters.
     fitted : estimator or None
         The part of the best estimator.
     params, best_params : dict
-        What the search set for the candidate, and for the best one.
+        Parameters that the search set for the candidate, and for the best one.
     """
     if type(fitted) is not type(leaf) or not _states_its_budget(fitted):
         return False
@@ -37,19 +37,19 @@ def is_confirmed(name, leaf, fitted, params, best_params):
 
 
 def _states_its_budget(fitted):
-    """Return whether the certificate of a fitted part is for the budget that it has now."""
+    """Return whether the certificate of a fitted part is for its present budget."""
     certificate = getattr(fitted, "privacy_", None)
     return certificate is not None and certificate.epsilon == fitted.epsilon and (
         fitted.delta is None or certificate.delta == fitted.delta)
 
 
 def _is_set(place, params):
-    """Return whether a setting sets a parameter, or puts another object where it is from."""
+    """Return whether settings include a parameter, or an object that contains it."""
     return any(place == key or place.startswith(f"{key}__") for key in params)
 
 
 def _same(one, other):
-    """Return whether two values of parameters are equal; of estimators the classes are."""
+    """Return whether parameter values are equal; for estimators, their classes."""
     if _is_estimator(one):
         return type(one) is type(other)
     if isinstance(one, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Findings of a report in a fitted object, and the parts of wrappers."""
+"""Findings of a report in a fitted object, and the members of wrappers."""
 
 from dataclasses import dataclass
 
@@ -6,28 +6,28 @@ from dpsk._privacy.certificate import Certificate
 
 __all__ = ["LEARNT", "UNKEPT", "UNKNOWN", "Exposed", "Fitted", "Member", "Note", "Private"]
 
-#: Something was learnt from rows without noise.
+#: A value was learnt from rows without noise.
 LEARNT = "learnt"
-#: Private fits were made, and are not in the fitted object.
+#: Private fits were made that the fitted object does not keep.
 UNKEPT = "unkept"
-#: Nothing is known of what it does with rows.
+#: The use of rows is unknown.
 UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
 class Private:
-    """Private fits that a row is in.
+    """Private fits on the rows.
 
     Attributes
     ----------
     path : str
-        Where they are in what was reported on.
+        Place of the fits in the reported object.
     certificate : Certificate
-        Of one of them, or what bounds it.
+        Certificate of one fit, or an upper bound on it.
     count : int
-        How many of them one row is in at most.
+        Maximum number of these fits that use one row.
     fits : int
-        How many fits it states the guarantee of, which may have followed from one another.
+        Number of fits that the certificate covers, which may depend on each other.
     """
 
     path: str
@@ -38,13 +38,13 @@ class Private:
 
 @dataclass(frozen=True)
 class Exposed:
-    """Something of rows that leaves without noise, or of which nothing is known.
+    """A part without a guarantee: it holds exact values of rows, or is unknown.
 
     Attributes
     ----------
     path, sentence : str
     why : {"learnt", "unkept", "unknown"}
-        Whether it was learnt without noise, or may stand for private fits that are not counted.
+        "learnt" without noise; the others may hide private fits that are not counted.
     """
 
     path: str
@@ -54,7 +54,7 @@ class Exposed:
 
 @dataclass(frozen=True)
 class Note:
-    """Something that the guarantee rests on, and that cannot be checked here.
+    """An unverified assumption of the guarantee.
 
     Attributes
     ----------
@@ -67,14 +67,14 @@ class Note:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A private estimator, for telling whether it is met again; no finding by itself.
+    """A private estimator, recorded to detect duplicates; not a finding by itself.
 
     Attributes
     ----------
     path : str
     fitted : object
     frozen : object or None
-        The outermost FrozenEstimator that it is in, which may be in several members.
+        The outermost FrozenEstimator around it, which several members may share.
     """
 
     path: str
@@ -84,14 +84,14 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Member:
-    """An object inside of a wrapper, which is reported on for itself.
+    """An object inside a wrapper, which is reported separately.
 
     Attributes
     ----------
     path : str
     fitted : object
     silent : bool
-        Whether a sentence of the wrapper already says all of it.
+        Whether a sentence of the wrapper already covers the object.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""Folds that follow from the labels of all rows."""
+"""Cross-validation folds, and whether they depend on all labels or groups."""
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -33,26 +33,26 @@ GROUPED = ("folds follow from the groups of all rows, so that one row of another
            "others; use cv=KFold(...), or fit with groups=.")
 _STRATIFIED = (StratifiedKFold, StratifiedShuffleSplit, StratifiedGroupKFold,
                RepeatedStratifiedKFold)
-#: Folds of whole groups, whatever the sizes of others, and all that follow from groups.
+#: Splitters into whole groups that do not depend on group sizes, and all that use groups.
 _WHOLE_GROUPS = (GroupShuffleSplit, LeaveOneGroupOut, LeavePGroupsOut)
 _GROUPED = (*_WHOLE_GROUPS, GroupKFold, StratifiedGroupKFold)
-#: Folds of which it is known how they are chosen.
+#: Splitters with a known rule.
 _BY_RULE = (KFold, RepeatedKFold, ShuffleSplit, LeaveOneOut, LeavePOut, TimeSeriesSplit,
             *_STRATIFIED, *_GROUPED)
 
 
 def are_listed(cv):
-    """Return whether folds are a list, in whatever object, and follow from no known rule."""
+    """Return whether folds are given as a list or by a splitter without a known rule."""
     return not (_by_number(cv) or is_one_of(type(cv), _BY_RULE))
 
 
 def are_grouped(cv):
-    """Return whether folds follow from the groups of rows."""
+    """Return whether folds depend on the groups of rows."""
     return isinstance(cv, _GROUPED)
 
 
 def are_whole_groups(cv):
-    """Return whether folds are of whole groups, whatever the sizes of others."""
+    """Return whether folds consist of whole groups and do not depend on group sizes."""
     return isinstance(cv, _WHOLE_GROUPS) or (
         isinstance(cv, GroupKFold) and bool(getattr(cv, "shuffle", False)))
 
@@ -63,9 +63,9 @@ def are_stratified(cv, estimator):
     Parameters
     ----------
     cv : object
-        As scikit-learn takes it.
+        As in scikit-learn.
     estimator : estimator
-        A classifier has stratified folds unless it is told otherwise.
+        Folds of a classifier are stratified by default.
     """
     if isinstance(cv, _STRATIFIED):
         return True

@@ -1,4 +1,4 @@
-"""Walk through a fitted object: its private fits, how often each saw a row, and the rest."""
+"""Walk through a fitted object, and find its private fits and other contents."""
 
 import inspect
 import re
@@ -35,9 +35,9 @@ from dpsk.reporting._wrappers import STATELESS, UNKEPT_FITS, WRAPPERS
 
 __all__ = ["parts_of"]
 
-#: What has a name of its own, beside that of its type.
+#: Types of classes and functions.
 _NAMED = (type, types.FunctionType, types.BuiltinFunctionType)
-#: Packages whose objects, no estimators, are what their attributes hold.
+#: Packages whose objects, other than estimators, hold nothing beyond their attributes.
 _DETAILS = ("sklearn", "scipy", "joblib", "matplotlib")
 _SENTENCES = {
     KEEPS: "has no certificate: it keeps rows, or what they are known by, as they are.",
@@ -55,7 +55,7 @@ _AGAIN = ("the same object is here more than once, and holds its last fit alone:
 
 
 def parts_of(fitted, path):
-    """Yield the parts of a fitted object, whose place in the whole is `path`.
+    """Yield the findings in a fitted object at a place `path`.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def parts_of(fitted, path):
         yield from _ours(fitted, path)
     elif name not in STATELESS and kind != NOTHING and is_template(fitted) and not (
             kind == MIXES and not get_tags(fitted).requires_fit):
-        # Nothing was fitted, but for what parameters hold.
+        # The object itself is not fitted, but its parameters may hold fitted objects.
         yield from _held(fitted, path, {})
     elif name in WRAPPERS:
         yield from _wrapper(fitted, path)
@@ -91,9 +91,9 @@ def parts_of(fitted, path):
 
 
 def _of_several(members, together=False):
-    """Yield the findings in members, and which objects are in more than one.
+    """Yield the findings in members, and one for each object in several members.
 
-    Members that were fitted together, by one call, may share what is frozen.
+    Members that one call fitted together may share a frozen estimator.
     """
     met = {}
     for member in members:
@@ -101,7 +101,7 @@ def _of_several(members, together=False):
             yield part
             if not isinstance(part, Fitted):
                 continue
-            # The object is held, so that no later one has its identity.
+            # Keeping the object alive ensures that its identity is not reused.
             first, other = met.setdefault(id(part.fitted), (member, part))
             shared = together and part.frozen is not None and part.frozen is other.frozen
             if first is not member and not shared:
@@ -109,12 +109,12 @@ def _of_several(members, together=False):
 
 
 def _without_fitted(parts):
-    """Yield findings of what no fit of the whole has fitted, such as parameters."""
+    """Yield the findings other than `Fitted`, for parts such as parameters."""
     return (part for part in parts if not isinstance(part, Fitted))
 
 
 def _expanded(part):
-    """Yield a finding, or those of a member."""
+    """Yield a finding as it is, or the findings in a member."""
     if not isinstance(part, Member):
         yield part
     elif not part.silent:
@@ -124,7 +124,7 @@ def _expanded(part):
 
 
 def _ours(fitted, path):
-    """Yield the certificate of an object of this package, and what is in it beside that."""
+    """Yield the certificate and the other findings of an object of this package."""
     certificate, name = _certificate(fitted), type(fitted).__name__
     if certificate is None and not is_template(fitted):
         yield Exposed(path, f"{name} {_LEARNS}")
@@ -136,7 +136,8 @@ def _ours(fitted, path):
     said = set()
     for part in _without_fitted(_held(fitted, path, {})):
         if isinstance(part, Private):
-            # It pays for all that its fit left; what was fitted before, and handed over, is more.
+            # The certificate covers everything its fit released, but not parameters that were
+            # fitted before.
             name = re.split(r"[.\[]", part.path[len(path) + 1:])[0]
             if part.certificate is not certificate and name in parameters(type(fitted)):
                 yield part
@@ -146,7 +147,7 @@ def _ours(fitted, path):
 
 
 def _wrapper(model, path):
-    """Yield what a wrapper of scikit-learn says, its members, and what else it holds."""
+    """Yield the findings of a scikit-learn wrapper, its members and attributes."""
     said = list(WRAPPERS[type(model).__name__](model, path))
     seen = {id(part.fitted): part.fitted for part in said if isinstance(part, Member)}
     is_open = any(isinstance(part, Exposed) for part in said)
@@ -165,16 +166,16 @@ def _wrapper(model, path):
         found = [replace(part, frozen=model) if isinstance(part, Fitted) else part
                  for part in _frozen(model, found, path)]
     yield from found
-    # The best of a search carries the certificate of its member.
+    # The best estimator of a search shares its certificate with its member.
     seen |= {id(part.certificate): part.certificate for part in found
              if isinstance(part, Private)}
-    # Of what has no guarantee it is enough to know what else was fitted.
+    # A wrapper without a guarantee is searched only for further fitted estimators.
     yield from _without_fitted((_fitted_ones if is_open else _held)(model, path, seen))
 
 
 def _splits_by_labels(model):
-    """Return whether a wrapper has fitted members to folds that are stratified by labels."""
-    # Chains have folds only where they are asked for.
+    """Return whether a wrapper fitted members on folds that are stratified by labels."""
+    # Chains have folds only if cv is given.
     if "cv" not in parameters(type(model)) or (
             model.cv is None and type(model).__name__.endswith("Chain")):
         return False
@@ -183,9 +184,12 @@ def _splits_by_labels(model):
 
 
 def _frozen(model, found, path):
-    """Return the findings in a frozen object; those of exact learning alone are taken on trust."""
+    """Return the findings in a frozen object; exact learning alone is an assumption.
+
+    A frozen object without private fits is assumed to be fitted on public rows.
+    """
     learnt = [part for part in found if getattr(part, "why", None) == LEARNT]
-    # Private fits had rows to protect, and so had all exact learning that goes with them.
+    # If there are private fits, the rows are private, also for exact learning in the object.
     if not learnt or not all(part in learnt or isinstance(part, Note) for part in found):
         return found
     name = type(model.estimator).__name__
@@ -195,7 +199,7 @@ def _frozen(model, found, path):
 
 
 def _learnt(fitted, path, sentence, why):
-    """Yield that something was learnt without noise, and the private fits that are in it."""
+    """Yield a finding for exact learning, and the private fits inside the object."""
     yield Exposed(path, f"{type(fitted).__name__} {sentence}", why)
     inner = [part for part in _fitted_ones(fitted, path, {})
              if getattr(part, "why", None) != LEARNT]
@@ -206,7 +210,7 @@ def _learnt(fitted, path, sentence, why):
 
 
 def _held(thing, path, seen):
-    """Yield what an object holds in attributes, all of which its own code has to set."""
+    """Yield the findings in an object's attributes; its own code must set them."""
     for name, value in attributes(thing).items():
         place = f"{path}.{name}"
         if not is_own(type(thing), name, value) and id(value) not in seen:
@@ -220,12 +224,12 @@ def _held(thing, path, seen):
 
 
 def _of_value(value, place, seen):
-    """Yield what is in the value of an attribute."""
+    """Yield the findings in the value of an attribute."""
     for where, each in inside(value, place, seen):
         if type(each) is Certificate:
             yield Private(where, each)
         elif kind_of(type(each)) == OURS and not is_estimator(each):
-            # Budgets come along to workers, and hold nothing of rows.
+            # Estimators carry budgets to workers; budgets hold no data.
             if not isinstance(each, PrivacyBudget):
                 yield from _held(each, where, seen)
         else:
@@ -233,15 +237,15 @@ def _of_value(value, place, seen):
 
 
 def _fitted_ones(thing, path, seen):
-    """Yield what the estimators in the attributes of an object are, and code that is unknown."""
+    """Yield the findings in estimators among attributes, and unknown code."""
     for name, value in attributes(thing).items():
         for where, each in inside(value, f"{path}.{name}", seen):
             if type(each) is np.ma.MaskedArray:
-                # As in results of searches.
+                # `cv_results_` holds masked arrays.
                 held = types.SimpleNamespace(data=each.data, fill_value=each.fill_value)
                 yield from _fitted_ones(held, where, seen)
             elif _is_detail(each):
-                # Such as what calibrates.
+                # For example, the calibrators of CalibratedClassifierCV.
                 yield from _fitted_ones(each, where, seen)
             elif is_estimator(each):
                 yield from parts_of(each, where)
@@ -253,13 +257,13 @@ def _fitted_ones(thing, path, seen):
 
 
 def _is_detail(thing):
-    """Return whether an object is of known code, no function and no estimator of the table."""
+    """Return whether an object is of a known package, but no function or estimator."""
     return kind_of(type(thing)) is None and not isinstance(thing, _NAMED) and any(
         is_of(type(thing), package) for package in _DETAILS)
 
 
 def _unknown(fitted, path):
-    """Return that nothing is known of a class."""
+    """Return the finding for an object of an unknown class."""
     cls = type(fitted)
     known = next((base for base in cls.__mro__[1:] if kind_of(base) is not None
                   and is_estimator(base)), None)
@@ -273,7 +277,7 @@ def _unknown(fitted, path):
 
 
 def _certificate(fitted):
-    """Return an object's certificate, or None; not one that it passes on from a part."""
+    """Return an object's own certificate, not one delegated from a part; or None."""
     try:
         inspect.getattr_static(fitted, "privacy_")
     except AttributeError:
@@ -294,7 +298,7 @@ def _of_certificate(certificate, path):
 def _of_budget(certificate, path):
     yield Private(path, certificate.combined(), fits=len(certificate.charges))
     for line in certificate.assumed:
-        # What adds up groups says so of all of them.
+        # The report adds one such note for all its fits.
         if line != SAME_GROUPS:
             yield Note(path, f"{line[0].upper()}{line[1:]}.")
 
@@ -310,7 +314,7 @@ def _of_sequence(several, path):
 
 
 def _of_dict(results, path):
-    """Yield fitted objects by name, or what `cross_validate` returned."""
+    """Yield the fitted objects in a dict, or in the output of `cross_validate`."""
     if "fit_time" not in results:
         for name, each in results.items():
             yield Member(f"{path}[{name!r}]", each)
@@ -330,7 +334,7 @@ def _of_dict(results, path):
                 yield Member(where, each)
 
 
-#: What holds several, or stands for a fit, by its very type.
+#: Exact types of containers and of objects that stand for fits, with their readers.
 _SEVERAL = ((Certificate, _of_certificate), (BudgetCertificate, _of_budget),
             (PrivacyReport, _of_report), (list, _of_sequence), (tuple, _of_sequence),
             (dict, _of_dict), (Bunch, _of_dict))

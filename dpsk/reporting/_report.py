@@ -1,4 +1,4 @@
-"""Report on everything that was fitted to the same rows: its total privacy cost."""
+"""Report on the total privacy cost of everything that was fitted to the same rows."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["SEVERAL", "PrivacyReport"]
 
-#: What members of a list or a dict are called together.
+#: Name of a list or a dict of members.
 SEVERAL = "Several fits"
-#: What is protected where some fits protect rows and others groups of them.
+#: Relation of a report in which some fits protect rows and others groups of rows.
 _NO_UNIT = "none: some fits protect rows, others groups of rows"
 _FIXED = ("The total holds if no result of one fit decided whether or how another one was made; "
           "otherwise fit within a PrivacyBudget.")
@@ -37,22 +37,23 @@ _DISJOINT = "members are taken to share no row, so that a row pays for one membe
 
 @dataclass(frozen=True)
 class PrivacyReport(AsJson):
-    """A report, made by `privacy_report`.
+    """A privacy report, made by `privacy_report`.
 
-    It reads as text and as HTML, and is written as JSON.
+    It is shown as text or HTML, and written as JSON.
 
     Attributes
     ----------
     name : str
-        Of what was reported on.
+        Name of the reported object.
     private : tuple of Private
-        Private fits, where they are, their certificates and how many of each a row is in.
+        Private fits: their places, their certificates, and how many of each use one row.
     exposed : tuple of Exposed
-        What leaves without noise, or is not known to have any, in plain sentences.
+        Parts without noise or of unknown privacy, in plain sentences.
     notes : tuple of Note
-        What the guarantee rests on and cannot be checked here.
+        Unverified assumptions of the guarantee.
     disjoint : bool
-        Whether the members are taken, on trust, to have been fitted to disjoint parts of the rows.
+        Whether the members are assumed, without a check, to be fitted to disjoint parts of the
+        rows.
 
     See Also
     --------
@@ -78,7 +79,7 @@ class PrivacyReport(AsJson):
 
     @property
     def is_private(self) -> bool:
-        """bool : whether there is a guarantee for all of it."""
+        """bool : whether there is a guarantee for the whole object."""
         return (not self.exposed and bool(self.private) and self.delta < 1
                 and self.fits_epsilon < math.inf)
 
@@ -90,59 +91,60 @@ class PrivacyReport(AsJson):
 
     @property
     def delta(self) -> float:
-        """float : the sum of the deltas of all fits that a row is in."""
+        """float : the sum of the deltas of all fits that use one row."""
         return max((sum(part.count * part.certificate.delta for part in parts)
                     for parts in self._alternatives()), default=0.0)
 
     @property
     def epsilon(self) -> float:
-        """float : of everything at `delta`; infinite where something has no guarantee."""
+        """float : epsilon of the whole object at `delta`; inf without a guarantee."""
         return self.fits_epsilon if not self.exposed else math.inf
 
     @cached_property
     def fits_epsilon(self) -> float:
-        """float : epsilon of the private fits alone at `delta`; no guarantee of the whole.
+        """float : epsilon of the private fits alone at `delta`.
 
-        A row that moves others before a fit, or that a fit gets twice, may cost more. Infinite
-        where not all private fits are counted, where there are none, and for a delta of 1 or more.
+        It is not a guarantee for the whole object: a row that affects other rows before a fit, or
+        that a fit receives twice, may cost more. Infinite if not all private fits are counted,
+        if there are none, or if delta is 1 or more.
         """
         if not self.is_counted or self.delta >= 1:
             return math.inf
-        # What epsilons add up to without a look at events is never exceeded.
+        # The sum of epsilons is always an upper bound.
         most = max((sum(part.count * part.certificate.epsilon for part in parts)
                     for parts in self._alternatives()), default=math.inf)
         return min(most, self.epsilon_at(self.delta))
 
     @property
     def relation(self) -> str:
-        """str : what all fits protect that release something: rows, or groups of rows."""
+        """str : the neighboring relation of all fits: of rows, or of groups of rows."""
         found = {part.certificate.relation for part in self.private
                  if accountant.delta(part.certificate.event, 0.0) > 0.0}
         if len(found) > 1:
             return _NO_UNIT
-        # Where nothing is released, it is what was declared.
+        # If nothing has a privacy cost, the declared relation is returned.
         return found.pop() if found else next(
             (part.certificate.relation for part in self.private), RELATION)
 
     def epsilon_at(self, delta: float) -> float:
-        """Return the epsilon of the private fits together at a delta, an upper bound.
+        """Return an upper bound on the epsilon of all private fits at a delta.
 
         Parameters
         ----------
         delta : float in [0, 1]
-            Probability that the guarantee leaves open.
+            Delta of the guarantee.
 
         Returns
         -------
         epsilon : float
-            Infinite where nothing is private, and where fits protect different units.
+            Infinite if nothing is private, or if fits protect different units.
         """
         if self.relation == _NO_UNIT:
             return math.inf
         return max((accountant.epsilon(event, delta) for event in self.events), default=math.inf)
 
     def delta_at(self, epsilon: float) -> float:
-        """Return the delta of the private fits together at an epsilon, an upper bound.
+        """Return an upper bound on the delta of all private fits at an epsilon.
 
         Parameters
         ----------
@@ -152,7 +154,7 @@ class PrivacyReport(AsJson):
         Returns
         -------
         delta : float
-            In [0, 1]; 1 where nothing is private, and where fits protect different units.
+            In [0, 1]; 1 if nothing is private, or if fits protect different units.
         """
         if self.relation == _NO_UNIT:
             return 1.0
@@ -160,7 +162,7 @@ class PrivacyReport(AsJson):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """tuple of Event : releases that one row may be in; one a disjoint part."""
+        """tuple of Event : events of the fits on one row; one per disjoint part."""
         return tuple(Composed(tuple(
             part.certificate.event if part.count == 1 else
             Repeated(part.certificate.event, part.count) for part in parts))
@@ -186,12 +188,12 @@ class PrivacyReport(AsJson):
                 "only where each row was given to them once, and unchanged by other rows")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a dictionary of plain JSON types.
+        """Return the report as a JSON-serializable dict.
 
         Returns
         -------
         data : dict
-            Of plain JSON types.
+            Values of plain JSON types.
         """
         return {
             "name": self.name, "guarantee": self.guarantee, "is_private": self.is_private,
@@ -267,7 +269,7 @@ class PrivacyReport(AsJson):
         return f"({rounded_up(self.fits_epsilon, 6)}, {rounded_up(self.delta, 3)})"
 
     def _alternatives(self):
-        """Return the fits that a row may be in: all, or those of one disjoint part."""
+        """Return the sets of fits that may use one row: all, or one disjoint part's."""
         if not self.disjoint:
             return [self.private] if self.private else []
         found = {}

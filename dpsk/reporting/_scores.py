@@ -1,4 +1,4 @@
-"""Scores that scikit-learn's objects had computed, which may be private releases."""
+"""Scores that scikit-learn's objects computed, which may be private mechanisms."""
 
 from functools import partial
 
@@ -12,7 +12,7 @@ from dpsk.reporting._values import EXACT, inside, is_estimator
 
 __all__ = ["are_private", "scores"]
 
-#: Packages of objects that score.
+#: Packages that define scorers.
 _SCORERS = ("sklearn.metrics", "dpsk")
 _PRIVATE = ("the privacy cost of private scores is not counted here, but on the PrivacyBudget "
             "that is open when they are computed; fit and score inside of one.")
@@ -22,12 +22,12 @@ _UNKNOWN = ("scores are not known to be exact ones of scikit-learn, nor private 
 
 
 def scores(fitted, path):
-    """Yield that scores are not counted, unless all code that scored is known to be exact.
+    """Yield a finding for scores of unknown privacy cost; exact scorers cost nothing.
 
     Parameters
     ----------
     fitted : object
-        Of scikit-learn.
+        A fitted object of scikit-learn.
     path : str
 
     Yields
@@ -40,25 +40,25 @@ def scores(fitted, path):
 
 
 def are_private(fitted):
-    """Return whether what scored, as far as it is not known to be exact, is private by itself."""
+    """Return whether all scorers not known to be exact are private ones of dpsk."""
     found = [each for each in _of_scorers(fitted) if not _is_exact(each)]
     ours = all(is_of(each, "dpsk") or is_of(type(each), "dpsk") for each in found)
     return bool(found) and ours and not any(map(_holds_infinity, _scored(fitted).values()))
 
 
 def _scored(fitted):
-    """Return what scores, by every name that scikit-learn has for it."""
-    # They are scoring, scorer_, score_func and oob_score; scores of the rows are arrays.
+    """Return the attributes that may hold scorers."""
+    # Their names are scoring, scorer_, score_func and oob_score; score values are plain arrays.
     return {name: value for name, value in attributes(fitted).items() if "scor" in name}
 
 
 def _of_scorers(fitted):
-    """Return what is in scorers and not plain."""
+    """Return the objects in scorers that are not plain values."""
     return [each for _, each in inside(_scored(fitted), "", {}, EXACT)]
 
 
 def _holds_infinity(value):
-    """Return whether a scorer is told of an infinite epsilon anywhere, by any name."""
+    """Return whether a scorer holds an infinite number anywhere, such as an epsilon."""
     if isinstance(value, (float, np.floating)):
         return bool(np.isinf(value))
     if isinstance(value, partial):
@@ -75,7 +75,7 @@ def _holds_infinity(value):
 
 
 def _is_exact(found):
-    """Return whether something in a scorer makes no private release."""
-    # The score of an estimator is exact, of this package as well.
+    """Return whether an object in a scorer is known to compute exact scores."""
+    # The score method of an estimator is exact, also in this package.
     known = kind_of(type(found)) is not None and is_estimator(found)
     return known or is_of(type(found), "sklearn.utils._metadata_requests")

@@ -1,4 +1,4 @@
-"""Reports on searches and cross-validation, which keep little of what they fitted."""
+"""Reports on scikit-learn's searches, which keep few of the models that they fit."""
 
 import math
 from dataclasses import replace
@@ -35,15 +35,15 @@ from dpsk.reporting._wrappers import wraps
 
 __all__ = []
 
-#: Folds that are not known, as they are not those that are asked for now.
+#: Stands for unknown folds, if the present cv has another number of splits than the fit.
 _OTHER = object()
-#: Folds of as many rows as go, but for one.
+#: Splitters into folds whose sizes differ by at most one row.
 _EVEN = (KFold, RepeatedKFold, StratifiedKFold, RepeatedStratifiedKFold)
 
 
 @wraps("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
 def _(search, path):
-    # What private ones cost is said where scores are; one of several may be exact.
+    # `scores` reports the cost of private scorers; one of several scorers may be exact.
     if isinstance(search.scoring, (dict, list, tuple, set)) or not are_private(search):
         yield Exposed(path, "best_params_, best_score_ and cv_results_ are exact scores of rows, "
                             "or follow from them: they have no noise. Use DPGridSearchCV.")
@@ -52,10 +52,10 @@ def _(search, path):
         yield Exposed(path, STRATIFIED)
     if are_listed(search.cv):
         yield Exposed(path, LISTED, UNKEPT)
-    # Functions and folds of somebody's own may fit as well.
+    # User-defined scorers and splitters may fit models.
     for name in ("scorer_", "cv"):
         for where, each in inside(getattr(search, name, None), f"{path}.{name}", {}):
-            # Scorers of this package are named where scores are.
+            # `scores` reports the scorers of this package.
             if not is_estimator(each) and kind_of(type(each)) != OURS:
                 yield Member(where, each)
     best = getattr(search, "best_estimator_", None)
@@ -75,14 +75,14 @@ def _(search, path):
 
 
 def _fits(search, place, best, path):
-    """Yield what fits of a candidate to folds cost the row that is in most of them."""
+    """Yield the cost of a candidate's fits to the folds, for the row in most of them."""
     params = search.cv_results_["params"][place]
     candidate = clone(search.estimator).set_params(**clone(params, safe=False))
     best_params, n_splits = getattr(search, "best_params_", {}), search.n_splits_
     cv = search.cv if _splits(search.cv) == n_splits else _OTHER
     found = False
     for name, leaf, fitted in _private_ones(candidate, best):
-        # Halving fits to some of the rows, and does not say to how many.
+        # Halving fits to a subset of rows of unknown size.
         certificate, halving = None, hasattr(search, "n_resources_")
         if is_confirmed(name, leaf, fitted, params, best_params) and not (
                 halving and leaf.delta is None):
@@ -93,7 +93,7 @@ def _fits(search, place, best, path):
                                  "delta, change no parameters after the fit, or fit inside a "
                                  "PrivacyBudget, which charges them.", UNKEPT)
         else:
-            # Folds of rows may all have some of a group.
+            # Every fold may contain rows of the same group.
             yield Private(where, certificate, n_splits if _protects_groups(fitted) else
                           _trainings(cv, n_splits))
     if not found:
@@ -102,29 +102,29 @@ def _fits(search, place, best, path):
 
 
 def _private_ones(candidate, best):
-    """Yield the private estimators in a candidate, by where they are, with fitted ones beside."""
+    """Yield (name, estimator, fitted) for the private estimators in a candidate."""
     steps = getattr(best, "named_steps", {})
     everything = {"": candidate, **candidate.get_params(deep=True)}
     private = {name: part for name, part in everything.items()
                if kind_of(type(part)) == OURS and hasattr(part, "epsilon")
                and hasattr(part, "delta")}
     for name, part in private.items():
-        # What is inside of a private whole is paid by it.
+        # A private estimator pays for the private estimators inside it.
         if not any(outer != name and (outer == "" or name.startswith(f"{outer}__"))
                    for outer in private):
-            # Parameters of a fitted object are not fitted, but steps of a pipeline are.
+            # Pipeline steps are fitted in place; other parameters are not fitted.
             yield name, part, steps.get(name) if name else best
 
 
 def _bound(leaf, twin, cv, n_splits):
-    """Return a certificate of which a fit to a fold costs at most the event, or None."""
+    """Return a certificate that bounds the cost of a fit to a fold, or None."""
     certified = getattr(twin, "privacy_", None)
     if certified is None:
         return None
     epsilon, delta = float(leaf.epsilon), leaf.delta
     if delta is None:
-        # The default of all rows tells how many there are, and so how many a fold trains on;
-        # that of groups tells how many of these there are, of which folds may have very few.
+        # The default delta of the whole table gives the number of rows, and so that of a fold.
+        # For groups it gives the number of groups, but a fold may have very few of them.
         if getattr(twin, "delta", 0.0) is not None or _protects_groups(twin):
             return None
         rows = _fold_rows(round(1.0 / math.sqrt(certified.delta)), cv, n_splits)
@@ -136,15 +136,15 @@ def _bound(leaf, twin, cv, n_splits):
 
 
 def _event(leaf, epsilon, delta):
-    """Return an event that costs at least what a fit at a budget does."""
+    """Return an event that costs at least as much as a fit with a given budget."""
     if epsilon == math.inf:
         return NotPrivate()
     chance = asked(leaf)._disclosed_share * delta
     if asked(leaf)._is_gaussian and delta:
-        # Rows without categories to find leave all of delta to the rest.
+        # A fit that finds no categories may spend all of delta on the Gaussian part.
         mu = mu_beside(epsilon, delta, 0.0)
         return Composed((Gaussian(mu), Disclosure(chance))) if chance else Gaussian(mu)
-    # All that is known is its budget.
+    # Only the budget is known.
     return Composed((Pure(epsilon), Disclosure(delta))) if delta else Pure(epsilon)
 
 
@@ -154,13 +154,13 @@ def _protects_groups(fitted):
 
 
 def _splits(cv):
-    """Return how many folds there are by what is asked for now; None where it is not known."""
+    """Return the number of splits of the present cv; None if unknown."""
     known = cv is None or isinstance(cv, (int, np.integer)) or is_one_of(type(cv), _EVEN)
     return check_cv(cv).get_n_splits() if known else None
 
 
 def _trainings(cv, n_splits):
-    """Return in how many training sets of the folds a row is at most."""
+    """Return the maximum number of training sets that contain one row."""
     if cv is None or isinstance(cv, (int, np.integer)) or type(cv) is KFold:
         return n_splits - 1
     if type(cv) is RepeatedKFold:
@@ -169,7 +169,7 @@ def _trainings(cv, n_splits):
 
 
 def _fold_rows(rows, cv, n_splits):
-    """Return the least number of rows that a fold trains on; None where it is not known."""
+    """Return the least number of training rows of a split; None if unknown."""
     if not (cv is None or isinstance(cv, (int, np.integer)) or is_one_of(type(cv), _EVEN)):
         return None
     return rows - math.ceil(rows * getattr(cv, "n_repeats", 1) / n_splits)

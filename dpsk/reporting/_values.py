@@ -1,4 +1,4 @@
-"""Objects in the values of attributes that are not plain values, found by walking containers."""
+"""Search of containers for objects that are not plain values."""
 
 import types
 from collections import OrderedDict
@@ -21,43 +21,43 @@ _MAPPINGS = (dict, OrderedDict, Bunch, types.MappingProxyType)
 _SEQUENCES = (list, tuple, set, frozenset)
 #: Types of functions and classes, NumPy's functions of arrays among them.
 _CODE = (type, types.FunctionType, types.BuiltinFunctionType, type(np.mean))
-#: Packages whose functions score and fit nothing.
+#: Packages whose functions compute exact scores and fit nothing.
 EXACT = ("sklearn.metrics", "sklearn.feature_selection", "numpy", "scipy")
-#: What functions and classes may be of.
+#: Packages of known functions and classes.
 _PACKAGES = ("sklearn", "numpy", "scipy", "builtins", "dpsk")
-#: Packages of details, which hold what their attributes do: tables, caches, dtypes and laws.
+#: Packages whose objects hold nothing beyond their attributes: matrices, caches, distributions.
 _DETAILS = ("scipy.sparse", "joblib", "scipy.stats._distn_infrastructure")
-#: Public randomness, times and time zones, and which names go to which method.
+#: Packages of plain objects: public randomness, times and time zones, metadata requests.
 _ATOMS = ("numpy.random", "datetime", "zoneinfo", "sklearn.utils._metadata_requests")
-#: Modules of SciPy's laws, whose objects all have the same attributes.
+#: Modules of SciPy's distributions, whose objects all have the same attributes.
 _LAWS = ("scipy.stats._continuous_distns", "scipy.stats._discrete_distns")
-#: Entries of an index of pandas that are numbers.
+#: pandas' types of plain index entries.
 _ENTRIES = {"NAType", "NaTType", "Timestamp", "Timedelta", "Period", "Interval"}
-#: Of a type that a class statement made, so that all it holds is in its attributes.
+#: Flag of types from a class statement (Py_TPFLAGS_HEAPTYPE), which hold only attributes.
 _WRITTEN = 1 << 9
 
 
 def inside(value, path, seen, packages=_PACKAGES):
-    """Yield what is in a value and is not plain, with its place.
+    """Yield (path, object) for everything in a value that is not plain.
 
     Parameters
     ----------
     value : object
     path : str
     seen : dict of int to object
-        What was looked at by identity, which grows.
+        Objects seen so far, by identity; updated.
     packages : tuple of str
-        What plain functions and classes may be of.
+        Packages whose functions and classes count as plain.
 
     Yields
     ------
     path : str
     found : object
-        An estimator, a certificate, or whatever is not known to be plain.
+        An estimator, a certificate, or another object that is not known to be plain.
     """
     if id(value) in seen or _is_plain(value, packages):
         return
-    # Held, so that no later object has the identity of one that is gone.
+    # Keeping the object alive ensures that its identity is not reused.
     seen[id(value)] = value
     if _is_law(type(value)):
         yield from _set_on_law(value, path)
@@ -88,15 +88,14 @@ def inside(value, path, seen, packages=_PACKAGES):
 
 
 def _of_compiled(value):
-    """Return what is in objects of compiled code whose types say what they hold; None of others.
-    """
+    """Return the parts of an object of a known compiled type; None for other types."""
     cls = type(value)
     if cls is slice:
         return [value.start, value.stop, value.step]
     if cls is itemgetter:
         return list(value.__reduce__()[1])
     if is_one_of(cls, (np.ndarray, np.void)):
-        # What a view does not show is in its base.
+        # The base of a view may hold entries that the view does not show.
         return [value.dtype, value.tolist() if value.dtype.hasobject else None,
                 None if isinstance(value, np.void) else value.base]
     if isinstance(value, np.dtype) and is_of(cls, "numpy"):
@@ -108,8 +107,8 @@ def _of_compiled(value):
 
 
 def _not_own(value, path):
-    """Yield attributes that somebody put on an object."""
-    # Compiled code of pandas keeps a cache of what follows from the rest.
+    """Yield attributes that the code of an object's class did not set."""
+    # Compiled code of pandas keeps a cache of derived values.
     allowed = own_names(type(value)) | ({"_cache"} if is_of(type(value), "pandas") else set())
     for name, each in attributes(value).items():
         if name not in allowed:
@@ -130,7 +129,7 @@ def _is_plain(value, packages):
         return holds_numbers(value.dtype) and (
             not isinstance(value.base, np.ndarray) or _is_plain(value.base, packages))
     if type(value) is np.ufunc:
-        # Others are of functions that somebody wrote.
+        # Any other ufunc may wrap a user-defined function.
         return any(getattr(module, value.__name__, None) is value for module in (np, special))
     if type(value) is types.MethodDescriptorType:
         return is_of(value.__objclass__, "builtins")
@@ -148,13 +147,13 @@ def _is_plain(value, packages):
 
 
 def _is_law(cls):
-    """Return whether a class is one of SciPy's laws, made of nothing but their names."""
+    """Return whether a class is a SciPy distribution whose objects need only a name."""
     return any(is_of(cls, package) for package in _LAWS) and _fresh(cls) is not None
 
 
 @cache
 def _fresh(cls):
-    """Return a law as SciPy makes it; None where it is made of data, such as a histogram."""
+    """Return a new SciPy distribution; None if it needs data, such as a histogram."""
     try:
         return cls(name="law")
     except TypeError:
@@ -162,8 +161,7 @@ def _fresh(cls):
 
 
 def _set_on_law(law, path):
-    """Yield what somebody set on a law: attributes that others lack, and code that they have not.
-    """
+    """Yield added attributes and changed functions of a SciPy distribution."""
     usual = attributes(_fresh(type(law)))
     for name, value in attributes(law).items():
         code = _code(value)
@@ -172,7 +170,7 @@ def _set_on_law(law, path):
 
 
 def _code(value):
-    """Return the code that a function, a method or a vectorized one runs; None for others."""
+    """Return the code of a (vectorized) function or method; None for others."""
     if isinstance(value, np.vectorize):
         value = value.pyfunc
     function = getattr(value, "__func__", value)
@@ -180,16 +178,16 @@ def _code(value):
 
 
 def _is_of_pandas(value, kind):
-    """Return whether a value is of a kind that pandas has, such as an index of columns."""
+    """Return whether a value is a pandas object of a named class, such as "Index"."""
     return is_of(type(value), "pandas") and kind in {
         base.__name__ for base in type(value).__mro__}
 
 
 def _is_detail(value):
-    """Return whether an object, no estimator, is what its attributes hold, by known code."""
+    """Return whether an object, no estimator, holds only its attributes."""
     cls = type(value)
     known = is_of(cls, "sklearn") and kind_of(cls) is None and not is_estimator(value)
     known |= any(is_of(cls, package) for package in _DETAILS)
-    # Types of compiled code, such as trees of rows, show nothing of what they hold.
+    # Compiled types, such as a KD-tree, may hold rows that their attributes do not show.
     return (known or _is_of_pandas(value, "ExtensionDtype")) and all(
         base is object or base.__flags__ & _WRITTEN for base in cls.__mro__)

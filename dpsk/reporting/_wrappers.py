@@ -1,4 +1,4 @@
-"""Members of scikit-learn's wrappers: how often a row is in their fits, and what else leaves."""
+"""Findings and members of scikit-learn's wrappers, such as pipelines."""
 
 from functools import partial
 
@@ -12,9 +12,9 @@ from dpsk.reporting._folds import LISTED, are_listed
 __all__ = ["STATELESS", "UNKEPT_FITS", "WRAPPERS", "wraps"]
 
 _NOTHING = ("passthrough", "drop")
-#: What each wrapper says, by the name of its class.
+#: Generator of findings and members for each wrapper, by the name of its class.
 WRAPPERS: dict = {}
-#: Wrappers that may hold what is fitted as a parameter.
+#: Wrappers whose parameters may hold the fitted estimators.
 STATELESS = {"FeatureUnion", "FixedThresholdClassifier", "FrozenEstimator", "FunctionTransformer",
              "Pipeline"}
 UNKEPT_FITS = ("models that were fitted inside were not kept, so what they cost is not known; fit "
@@ -22,7 +22,7 @@ UNKEPT_FITS = ("models that were fitted inside were not kept, so what they cost 
 
 
 def wraps(*names):
-    """Register what a kind of wrapper says, a generator of findings and of members."""
+    """Register a generator of findings and members for some classes of wrappers."""
     def registered(says):
         WRAPPERS.update(dict.fromkeys(names, says))
         return says
@@ -135,7 +135,7 @@ def _(model, path):
     yield from _members(model.estimators_, path)
     yield Exposed(path, f"{type(model).__name__} weights rows by the exact errors of the members "
                         "before, and publishes these errors and weights of members.")
-    # A member that does no better than chance is dropped.
+    # AdaBoost drops a member that is no better than chance, but its fit still counts.
     yield Exposed(path, UNKEPT_FITS, UNKEPT)
 
 
@@ -148,14 +148,14 @@ def _(model, path):
                   "stores scores of single rows where it is isotonic.")
     if not isinstance(model.cv, str) and are_listed(model.cv):
         yield Exposed(path, LISTED, UNKEPT)
-    # One stands for all folds, whose models are not kept, unless nothing was fitted.
+    # With ensemble=False the models of the folds are not kept; a frozen estimator has none.
     if len(fitted) == 1 and type(fitted[0]).__name__ != "FrozenEstimator":
         yield Exposed(path, UNKEPT_FITS, UNKEPT)
 
 
 @wraps("FixedThresholdClassifier")
 def _(model, path):
-    # Around a fitted one it predicts without a fit of its own.
+    # With a prefitted estimator it predicts without a fit of its own.
     name = "estimator_" if hasattr(model, "estimator_") else "estimator"
     yield Member(f"{path}.{name}", getattr(model, name))
 
@@ -173,7 +173,7 @@ def _(model, path):
 def _(model, path):
     yield from _members(model.estimators_, path)
     yield Member(f"{path}.final_estimator_", model.final_estimator_)
-    # Those of before the fit are the very objects that were handed over.
+    # With cv="prefit" the members are the very objects that were passed in.
     given = {id(each) for _, each in model.estimators}
     if not all(id(each) in given for each in model.estimators_):
         yield Exposed(path, UNKEPT_FITS, UNKEPT)
@@ -220,7 +220,7 @@ def _members(estimators, path):
 
 
 def _classes(model, path):
-    """Yield that classes are public, and with them what encodes them."""
+    """Yield the note that classes are assumed public, and the encoders that hold them."""
     for value in vars(model).values():
         if type(value).__name__ in ("LabelEncoder", "LabelBinarizer") and kind_of(type(value)):
             yield Member(path, value, silent=True)
@@ -228,7 +228,7 @@ def _classes(model, path):
 
 
 def _maps_entries(function):
-    """Return whether a function is known to map every entry by itself."""
+    """Return whether a function is known to act on each entry separately."""
     constants = ()
     if type(function) is partial and not function.keywords and not vars(function):
         function, constants = function.func, function.args
@@ -242,25 +242,25 @@ def _maps_entries(function):
 
 
 def _by_dtype(chosen):
-    """Return whether what chooses columns is scikit-learn's own, which reads names and dtypes."""
+    """Return whether a column selector is scikit-learn's `make_column_selector`."""
     return type(chosen).__name__ == "make_column_selector" and is_of(type(chosen), "sklearn")
 
 
 def _are_dense(columns, parts):
-    """Return whether what all parts of columns make is dense, whatever the entries."""
+    """Return whether the outputs of all column transformers are dense for any entries."""
     tables = [is_of(type(each), "dpsk") and hasattr(each, "privacy_") and "DPTransformer" in {
         base.__name__ for base in type(each).__mro__} for each in parts]
-    # What takes tables takes no sparse matrices, and frames are none.
+    # Input is dense if it was a frame, or if a part accepts only dense tables.
     dense = hasattr(columns, "feature_names_in_") or any(tables)
     return all(known or (dense and _keeps_frames(each))
                for known, each in zip(tables, parts, strict=True))
 
 
 def _keeps_frames(part):
-    """Return whether a part gives frames and arrays back as such.
+    """Return whether a part returns frames and arrays unchanged in type.
 
-    Others make a sparse matrix of a frame whose columns are all of a sparse dtype, which nothing
-    in a fitted part tells.
+    Other parts return a sparse matrix for a frame with only sparse dtypes. A fitted part does not
+    show whether that happened.
     """
     return isinstance(part, str) or (
         type(part).__name__ == "FunctionTransformer" and is_of(type(part), "sklearn")

@@ -1,4 +1,4 @@
-"""Models whose risk is that of the worst group of rows."""
+"""Group DRO: models that minimize the risk of the worst group of rows."""
 
 from dpsk.robust._group_dro import DPGroupDROClassifier
 

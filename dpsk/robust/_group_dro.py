@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DPGroupDROClassifier"]
 
-#: A row's loss counts as at most this much in the gradient of the weights.
+#: Bound to which the loss of a row is clipped in the gradient of the group weights.
 _LARGEST_LOSS = 3.0
 
 
@@ -38,7 +38,7 @@ _LARGEST_LOSS = 3.0
 class DPGroupDROClassifier(LinearScorer):
     r"""Group DRO: minimize the worst group's risk, with differential privacy.
 
-    Solves, under noise,
+    It solves, under noise,
 
     .. math:: \min_{w, b} \max_{\lambda \in \Delta} \sum_g \lambda_g \frac{1}{n_g}
               \sum_{i \in g} \ell(y_i, \bar x_i^\top w + b)
@@ -52,13 +52,13 @@ class DPGroupDROClassifier(LinearScorer):
     ----------
     %(epsilon)s %(delta_gaussian)s
     group_labels : array-like or None, default=None
-        The set of groups, public. None: the groups that occur in `groups`, which are then *taken
-        as public*, as the certificate says.
+        The public set of groups. None: the groups that occur in `groups`, which are then *assumed
+        to be public*, as the certificate states.
     group_shares : dict or None, default=None
-        Public shares of the groups among the rows. None: a hundredth of the budget goes to
-        noisy counts; shares below 1 % then count as 1 %.
+        Public proportions of the groups among the rows. None: a hundredth of the budget goes to
+        noisy counts; proportions below 1 % then count as 1 %.
     group_penalty : float, default=0.3
-        The c that keeps weights near uniform.
+        The c in the objective, which keeps weights near uniform.
     %(alpha)s %(penalty)s %(l1_ratio)s %(radius)s
     solver : {"auto", "sgda", "privatediff"}, default="auto"
         "auto" takes "sgda".
@@ -72,11 +72,11 @@ class DPGroupDROClassifier(LinearScorer):
     %(coef__classes)s %(intercept__classes)s %(data_norm_)s %(preconditioner_)s
     %(preconditioner_scales_)s
     group_weights_ : ndarray of shape (n_groups,)
-        The weights :math:`\lambda`, larger where the risk is, as far as noise lets them tell.
+        The weights :math:`\lambda`, larger for groups of larger risk, up to noise.
     group_shares_ : ndarray of shape (n_groups,)
-        The shares that were used, declared or noisy.
+        The proportions used, declared or noisy.
     groups_ : ndarray of shape (n_groups,)
-        Labels of the groups, in the order of the two above.
+        Labels of the groups, in the order of `group_weights_` and `group_shares_`.
     %(classes_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
@@ -90,17 +90,17 @@ class DPGroupDROClassifier(LinearScorer):
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, its label and
     its group included, the fitted attributes are (epsilon, delta)-differentially private.
-    Released: a noisy second moment where rows are whitened, noisy counts of the groups unless
-    shares are declared, then noisy gradients in coefficients and weights, and what follows from
-    them. No risk of a group is ever released without noise. The number of rows and features, the
-    labels, the groups and all parameters are public.
+    Released: a noisy second moment if rows are whitened, noisy counts of the groups unless
+    proportions are declared, then noisy gradients in coefficients and weights, and values
+    computed from them. No risk of a group is ever released without noise. The number of rows and
+    features, the sets of labels and of groups, and all parameters are public.
 
-    A group that depends on the label, such as "sex x label", makes the label part of the group:
-    only its set of values is public, never which row has which.
+    A group may depend on the label, such as "sex x label". Only the set of groups is public,
+    never the group of a row.
 
-    In pipelines and searches groups travel by metadata routing, once they are asked for with
-    ``set_fit_request(groups=True)``. There is no `predict_proba`: weighting groups by their risk
-    leaves scores that are no log odds.
+    In pipelines and searches groups are passed by metadata routing, after
+    ``set_fit_request(groups=True)``. There is no `predict_proba`: with groups weighted by their
+    risk, scores are not log odds.
 
     References
     ----------
@@ -154,11 +154,11 @@ class DPGroupDROClassifier(LinearScorer):
         y : array-like of shape (n,)
             Labels of two classes, numbers or strings.
         sample_weight : array-like of shape (n,) or None, default=None
-            Factors of the rows' losses, part of the rows: each gradient is clipped after
-            weighting. The groups' shares are counts of rows, without weights.
+            Weights of the losses, private like the rows: each gradient is clipped after
+            weighting. The proportions of the groups use unweighted counts.
         groups : array-like of shape (n,) or None, default=None
             The group of every row, numbers or strings. None: its class. A search or pipeline
-            hands them on only where metadata routing is enabled, after
+            passes them on only if metadata routing is enabled, after
             ``set_fit_request(groups=True)``.
 
         Returns
@@ -186,14 +186,14 @@ class DPGroupDROClassifier(LinearScorer):
     def _group_loss(self, shares):
         return GroupRisk(Logistic(), shares, float(self.group_penalty), _LARGEST_LOSS)
 
-    # Batches may be small.
+    # The solvers may use small batches.
     _auto_is_gaussian = False
 
     def _auto_solver(self, problem):
         return "sgda"
 
     def _grouped(self, rows, X, groups, classes):
-        """Return rows with class and group as targets, the groups, and what is public of them."""
+        """Return rows with class and group as targets, the groups, and their public fact."""
         if groups is None and self.group_labels is None:
             return rows.with_targets(_twice), classes, labels_fact(classes, self.classes, "group")
         if groups is None:
@@ -219,5 +219,5 @@ def _twice(codes):
 
 
 def _even(n_groups):
-    """Return equal shares, which stand for those to be released."""
+    """Return equal shares, as placeholders for shares that are not yet released."""
     return (1.0 / n_groups,) * n_groups

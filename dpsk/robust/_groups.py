@@ -1,4 +1,4 @@
-"""Groups of rows and their shares, from what was declared or from the data."""
+"""Validation of groups of rows and of their declared shares."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ __all__ = ["check_groups", "public_shares"]
 
 
 def check_groups(groups, n_samples):
-    """Return the group of every row as an array; a ValueError unless there is one for each."""
+    """Return the group of every row as an array; raise a ValueError for a wrong shape."""
     groups = discreetly("groups", np.asarray, groups)
     if groups.ndim == 2 and groups.shape[1] == 1:
         groups = groups[:, 0]
@@ -26,7 +26,7 @@ def check_groups(groups, n_samples):
 
 
 def public_shares(group_shares, labels):
-    """Return declared shares of the groups, in the order of `labels`, scaled to sum 1, or None."""
+    """Return declared group shares in the order of `labels`, of sum 1, or None."""
     if group_shares is None:
         return None
     if not isinstance(group_shares, dict):
