@@ -38,13 +38,13 @@ def test_plans_follow_the_budget_and_say_what_noise_hides():
     assert max(exact.values()) < 0.01
 
 
-def check_order(rows, shares, epsilons):
+def check_order(rows, shares, epsilons, slack=1e-9):
     """Raise an AssertionError if more rows, cases or epsilon have a larger planned error."""
     plans = {each: plan_evaluation(each[0], cases=round(each[0] * each[1]), epsilon=each[2])
              for each in itertools.product(rows, shares, epsilons)}
     for (one, less), (other, more) in itertools.permutations(plans.items(), 2):
         if all(map(operator.le, one, other)):
-            assert all(more[name] <= less[name] * (1.0 + 1e-9) for name in less), (one, other)
+            assert all(more[name] <= less[name] * (1.0 + slack) for name in less), (one, other)
 
 
 def test_more_rows_cases_or_epsilon_never_have_a_larger_planned_error():
@@ -53,8 +53,9 @@ def test_more_rows_cases_or_epsilon_never_have_a_larger_planned_error():
 
 @pytest.mark.thorough
 def test_planned_errors_are_in_order_over_a_grid():
+    """But for 3 % of an area: rows within a bin may be in any order, and bins are whole."""
     check_order((400, 1300, 5000, 16_000, 60_000), (0.013, 0.025, 0.05, 0.11, 0.23, 0.5),
-                (0.3, 0.5, 0.8, 1.0, 1.3, 2.2, 4.0))
+                (0.3, 0.5, 0.8, 1.0, 1.3, 2.2, 4.0), slack=0.05)
 
 
 @pytest.mark.parametrize("wrong", [
