@@ -27,8 +27,6 @@ from dpsk._problem import Geometry
 from dpsk._stages.base import RowStage
 from dpsk._stages.thresholding import thresholded
 from dpsk._statistics.moments import mean_noise, noisy_second_moment, second_moment_noise
-from dpsk._warnings import warn
-from dpsk.exceptions import PrivacyWarning
 
 if TYPE_CHECKING:
     from typing import Any
@@ -41,9 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = ["InverseRoot", "Spectrum", "UnitNorm", "Whitening", "ampleness", "moment_budget"]
 
-#: The mean row is far from 0 if it has the first share of the mean squared norm, and a norm of at
-#: least the second share of the bound, beyond the third number of standard deviations of noise.
-_FAR, _LEAST_MEAN, _SURE = 0.8, 0.5, 3.0
 #: The largest eigenvalue of noise alone, over the floor.
 _NOISE_OF_FLOOR = 0.4
 #: Bits of the largest entry of the map.
@@ -164,8 +159,6 @@ class Whitening(RowStage):
         self._matrix, self._sizes = _on_grid(root.matrix / usual, root.sizes / usual)
         means = (found.moment[:, -1], mean_noise(model, rows.n_units, mu)) if (
             model.fit_intercept) else ()
-        if means:
-            self._warn_of_far_rows(found.moment, floor, float(means[1][0]))
         self.spectrum = Spectrum(root.vectors, root.moments / usual**2, root.sizes / usual,
                                  self._matrix, found.covariance, *means)
         if found.parts is not None:
@@ -179,18 +172,6 @@ class Whitening(RowStage):
             coefficients = self._matrix[:model.n_features] / model.unit
             problem = replace(problem, penalty=problem.penalty.mapped(coefficients))
         return self._mapped(replace(problem, geometry=geometry), rows)
-
-    def _warn_of_far_rows(self, moment: FloatArray, floor: float, noise: float) -> None:
-        """Warn if the mean row has most of the norm and noise hides the usual variance."""
-        constant = max(float(moment[-1, -1]), np.finfo(float).tiny)
-        squares = np.trace(moment) / constant - 1.0
-        width = len(moment) - 1
-        mean = float(np.linalg.norm(moment[:-1, -1])) / constant
-        if (mean >= _LEAST_MEAN + _SURE * noise * math.sqrt(width)
-                and mean**2 >= _FAR * squares and squares - mean**2 <= floor * width):
-            warn("features are far from 0 for their spread, so noise hides much of it: subtract "
-                 "public centers, or put DPStandardScaler before this estimator in a DPPipeline.",
-                 PrivacyWarning)
 
     @property
     def unit(self) -> float:

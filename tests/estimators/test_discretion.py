@@ -287,8 +287,6 @@ def test_a_fit_says_nothing_that_depends_on_the_rows(cls, solver, capfd):
         X[0], X[1] = value, -value
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            # This one follows from what was released.
-            warnings.filterwarnings("ignore", "features are far from 0")
             build(cls, solver, verbose=1).fit(X, y)
         said.append(capfd.readouterr())
     assert len(set(said)) == 1 and "noise multiplier" in said[0].out

@@ -1,7 +1,6 @@
 """Whitened fits: what is released, what it costs, and that prediction is linear all the same."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.datasets import load_iris
 
-from dpsk import DPPoissonRegressor, DPRidge
+from dpsk import DPPoissonRegressor
 from dpsk.testing import NoiseSeed
 from tests.estimators.pairs import build
 from tests.registry import (
@@ -183,18 +182,3 @@ def test_float32_stays_float32(cls, solver):
     score = getattr(model, "decision_function", model.predict)
     assert score(X).dtype == np.float32
     np.testing.assert_allclose(score(X), score_by_hand(model, X), rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("offset", [0.0, 100.0])
-def test_a_warning_tells_of_features_that_are_far_from_0(offset):
-    """Their spread is 1 % of the norm that noise is in proportion to; coefficients are lost."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(3000, 5)) + offset
-    y = X[:, 0] - X[:, 1] + 0.1 * rng.normal(size=3000)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        DPRidge(epsilon=1.0, random_state=NoiseSeed(0)).fit(X, y)
-    assert [str(each.message) for each in caught if "far from 0" in str(each.message)] == (
-        ["features are far from 0 for their spread, so noise hides much of it: subtract public "
-         "centers, or put DPStandardScaler before this estimator in a DPPipeline."]
-        if offset else [])
