@@ -348,8 +348,8 @@ class ScoreTable(CurveTable):
     def _of_cells(self, threshold, metric, estimate):
         """Return an estimate of a metric that rises with true, and falls with false positives.
 
-        An array of counts may also be given, each of them monotone in the rows of one label. In
-        the bin that holds the threshold, all or none of either label may reach it.
+        The cells of a confusion matrix each depend on one label only, and are allowed too. In the
+        bin that holds the threshold, all or none of the rows of a label may reach it.
         """
         threshold = self.bins.threshold if threshold is None else check_real(
             "threshold", threshold, remedy="None, or a finite number")
