@@ -252,8 +252,8 @@ class Moments:
     def mean(self, population=False):
         """Return the means, an Estimate.
 
-        Its interval is Fieller's: all means m for which ``sum - m count`` is within 1.96 of its own
-        standard errors of 0. It has the same coverage if noise hides much of the count.
+        Its interval is Fieller's: all means m for which ``sum - m count`` is within 1.96 of its
+        own standard errors of 0. It has the same coverage if noise hides much of the count.
         """
         counts, (_, sums, squares) = self.counts, self.sums
         safe = self._safe_counts()
