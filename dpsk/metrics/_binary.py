@@ -1,4 +1,4 @@
-"""Private evaluation of scores of two classes: one histogram, and every metric of it."""
+"""Private evaluation of scores of two classes: one noisy histogram gives all metrics."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class BinaryEvaluation(ScoreTable):
 
     .. math:: N_{yb} = \#\{i : y_i = y,\ \mathrm{bin}(s_i) = b\} + \sigma Z_{yb}
 
-    of rows by label and bin of their score, with bins that follow the scores, and for
-    probabilities a sum of squared losses. Every metric below follows from them, costs nothing
-    more, and comes as an `Estimate`: a value with its standard error.
+    of rows by label and bin of their score, with bins that follow the scores. For probabilities
+    they also release a sum of squared losses. Every metric below is post-processing without
+    further privacy cost, and returns an `Estimate`: a value with its standard error.
 
     Attributes
     ----------
@@ -59,46 +59,45 @@ class BinaryEvaluation(ScoreTable):
         Noisy counts, read-only: the negative label first, bins rising.
     bins : ScoreBins
         `bins.edges` are released, or public where the caller gave bins; shape (n_bins + 1,).
-        `bins.threshold` is that of metrics which are not given another one.
+        `bins.threshold` is the default threshold of metrics.
     noise_scale : float
         Standard deviation of the noise on a count.
     n_samples : int
-        Number of rows that evaluate, or of groups of rows.
+        Number of evaluation rows, or of groups of rows.
     labels : tuple
         The negative label and the positive one.
     privacy_ : Certificate
-        Of the release.
+        Certificate of the release.
     of_population : bool
-        Whether standard errors hold that of a sample of rows; see `for_population`.
+        Whether standard errors include the sampling error; see `for_population`.
     squared_loss : float
-        Noisy sum of what squared losses of probabilities are more than in the centers of bins.
+        Noisy sum of squared losses of probabilities minus the losses at the centers of bins.
     loss_noise : float
-        Standard deviation of the noise on it.
+        Standard deviation of the noise on `squared_loss`.
     log_loss_floor : float or None
-        Probabilities below count as it in `log_loss`; None: that was not asked for.
+        Smaller probabilities count as this value in `log_loss`; None: no log loss was released.
     log_loss_left, log_loss_noise : float
-        Noisy sum of log losses less what bins tell of them, and its noise.
+        Noisy sum of log losses minus those expected from the bins, and its noise.
 
     See Also
     --------
-    MulticlassEvaluation : A table of true labels by predicted ones.
-    dp_cross_validate : Scores by models that were fitted to other rows.
+    MulticlassEvaluation : A table of true labels by predicted labels.
+    dp_cross_validate : Evaluates models on rows that they were not fitted to.
 
     Notes
     -----
-    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, all that is
-    released is (epsilon, delta)-differentially private: a replaced row takes 1 from a cell and
-    adds 1 to another, in the counts and at each width by which bins were chosen, and its loss is
-    clipped. The number of rows, the labels and all parameters are public. With `groups` it holds
-    for data sets that differ in all rows of one, which count for one together. The guarantee is
-    for the rows that evaluate. Rows that trained the model pay for that beside it; keep the two
-    apart by index, or add both certificates.
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the release is
+    (epsilon, delta)-differentially private: a replaced row takes 1 from a cell and adds 1 to
+    another, in the counts and at each width from which bins are chosen, and its loss is clipped.
+    The number of rows, the labels and all parameters are public. With `groups` the guarantee
+    holds for data sets that differ in all rows of one group, which together count as one row. It
+    covers the evaluation only. If the model was trained on the same rows, add both certificates;
+    otherwise keep training and evaluation rows separate, by index.
 
-    *Bins.* About ``0.65 (n mu)^0.4``, fewer where a label is rare. A twentieth of mu^2 pays
-    for noisy counts of fine public cells, of which bins are made that hide and cost little.
-    Numbers that many rows have are bins of their own, and ties. What the order within other
-    bins adds to the ROC area and to the average precision is estimated, and a standard error
-    holds as much.
+    *Bins.* There are about ``0.65 (n mu)^0.4``, fewer where a label is rare. They are unions of
+    fine public cells, chosen by noisy counts of these for a twentieth of mu^2. A number that many
+    rows share has its own bin, and its rows are ties. The effect of the order within other bins
+    on the ROC area and the average precision is estimated and included in standard errors.
 
     References
     ----------
@@ -136,12 +135,12 @@ class BinaryEvaluation(ScoreTable):
         Parameters
         ----------
         estimator : classifier
-            Fitted, to other rows. Scores are those of `predict_proba`, else of
-            `decision_function`, or of its `response_method`; its `classes_` are the labels.
+            Fitted to other rows. Scores are those of its `response_method`, if it has one, else
+            of `predict_proba` or `decision_function`. The labels are its `classes_`.
         X : array-like of shape (n, n_features)
-            Rows, as the classifier takes them.
+            Evaluation rows, as the classifier accepts them.
         y : array-like of shape (n,)
-            Their labels.
+            Labels of the rows.
         %(epsilon_release)s %(delta_release)s %(pos_label_release)s
         bins : "auto", int or sequence of float, default="auto"
             As for `from_predictions`.
@@ -186,25 +185,25 @@ class BinaryEvaluation(ScoreTable):
         y_true : array-like of shape (n,)
             Labels of the rows.
         y_score : array-like of shape (n,) or (n, 2)
-            Higher for the positive label; of two columns that of the positive label is taken.
-            What is beyond `score_range` is in the outer bins, and what is not a number in the
-            lowest one.
+            Scores, higher for the positive label. With two columns, the column of the positive
+            label is used. Scores outside of `score_range` are in the outer bins, NaN in the
+            lowest bin.
         %(epsilon_release)s %(delta_release)s
         labels : array-like of shape (2,) or None, default=None
-            The label set, public; None: taken from `y_true`, which makes it so.
+            The public label set. None: the labels in `y_true`, which become public.
         %(pos_label_release)s
         score_range : (float, float) or None, default=(0.0, 1.0)
             Public bounds on scores; None: scores of any size.
         bins : "auto", int or sequence of float, default="auto"
-            "auto": edges follow the scores. Else the number of public bins, or the public edges
-            between them.
+            "auto": edges follow the scores. Otherwise the number of public bins, or the public
+            edges between bins.
         threshold : float or None, default=None
-            Public, or released before: rows of at least that score are predicted positive where
-            a metric is not given another one. It is an edge, so metrics there have only noise in
-            their errors. None: the middle of the range, 0 where scores have none.
+            Default threshold of metrics: rows with at least this score are predicted positive.
+            It must be public or released before. It becomes an edge, so metrics at it have no
+            error from binning. None: the middle of the range; 0 without a range.
         log_loss_floor : float or None, default=None
-            Public, such as 0.01: the log loss is released too, of probabilities that count as no
-            less. Noise on all else is a fiftieth larger for it. None: there is no `log_loss`.
+            Public lower bound on probabilities, such as 0.01, with which the log loss is released
+            too. It makes all other noise about 2 % larger. None: there is no `log_loss`.
         %(groups_release)s %(random_state_release)s
 
         Returns
@@ -215,8 +214,8 @@ class BinaryEvaluation(ScoreTable):
         Raises
         ------
         ValueError
-            If a parameter is out of range, labels are not two, or lengths differ; nothing is
-            drawn then.
+            If a parameter is out of range, labels are not two, or lengths differ. No noise has
+            been drawn then.
         """
         classes, codes = read_labels("BinaryEvaluation", y_true, labels)
         positive = _positive(classes, pos_label)
@@ -244,7 +243,7 @@ class BinaryEvaluation(ScoreTable):
 
 def check_binary(labels, score_range, pos_label=None, bins="auto", threshold=None,
                  log_loss_floor=None, **_):
-    """Raise a ValueError unless two classes can be evaluated so."""
+    """Raise a ValueError unless two classes can be evaluated with these parameters."""
     _positive(labels, pos_label)
     _floor_of(log_loss_floor, ScoreBins.of(bins, score_range, 2, threshold))
 
@@ -258,7 +257,7 @@ def _floor_of(log_loss_floor, bins):
 
 
 def _positive(classes, pos_label):
-    """Return the place of the positive one of two classes."""
+    """Return the index of the positive class of two."""
     if len(classes) != 2:
         raise ValueError(f"labels: there are {len(classes)} classes, and a histogram of scores is "
                          "for two; use MulticlassEvaluation, or one class against the rest.")

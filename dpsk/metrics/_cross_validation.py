@@ -1,4 +1,4 @@
-"""Cross-validation by index folds: what the models and their evaluation cost together."""
+"""Cross-validation with index folds, and the composed cost of its models and evaluation."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CrossValidation", "dp_cross_validate", "is_by_index", "splits_of"]
 
-#: Splitters that see no row; what derives from them may.
+#: Splitters that read no rows; their subclasses may.
 _SPLITTERS = (KFold, RepeatedKFold, ShuffleSplit)
-#: What a budget notes of the evaluation, and what it notes instead.
+#: The fact that replaces `DISJOINT` or `APART` in a budget, and the facts on folds.
 _IN_TRAINING = "rows that are evaluated: trained the models of other folds"
 _BY_INDEX = "which rows are in which fold: by index, without a look at rows"
 _GROUPS_BY_INDEX = "which groups of rows are in which fold: by index, without a look at rows"
@@ -60,24 +60,24 @@ _GROUPS_BY_INDEX = "which groups of rows are in which fold: by index, without a 
 class CrossValidation(ShowsMetrics):
     """Released scores of a cross-validation, and its total cost for a row.
 
-    Rows of one split are held out from the model that is evaluated on them; in how many trainings
-    a row is decides the price.
+    Each model is evaluated on rows that it was not fitted to. The privacy cost of a row depends
+    on the number of trainings that use it.
 
     Attributes
     ----------
     evaluation : BinaryEvaluation, MulticlassEvaluation or RegressionEvaluation
-        Of all rows that were held out, each by the model that was not fitted to it. Its own
-        `privacy_` is that of the evaluation alone.
+        Evaluation of all held-out rows, each scored by a model that was not fitted to it. Its
+        own `privacy_` covers the evaluation alone.
     estimators : tuple
-        The fitted models, one a split.
+        The fitted models, one for each split.
     n_trainings : int
-        In how many trainings a row is at most.
+        Largest number of trainings that use any one row.
     privacy_ : Certificate
-        Of all models and the evaluation.
+        Certificate of all models and the evaluation.
 
     See Also
     --------
-    dp_cross_validate : Makes one.
+    dp_cross_validate : Cross-validates a model.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class CrossValidation(ShowsMetrics):
 
     @property
     def scores(self) -> dict[str, Any]:
-        """dict of Estimate : scores with errors, NaN where noise hides them."""
+        """dict of Estimate : scores with standard errors, NaN where noise hides them."""
         return told_scores(self._shown_metrics())
 
     def _shown_metrics(self):
@@ -113,56 +113,55 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
                       delta: float | None = None, groups: ArrayLike | None = None,
                       random_state: RandomState | None = None,
                       **options: Any) -> CrossValidation:
-    """Cross-validate a private model: fits and scores of all folds in one total.
+    """Cross-validate a private model, with one certificate for all fits and scores.
 
     Parameters
     ----------
     estimator : estimator
-        Private, not fitted; each split fits a clone under its full `epsilon`.
+        Private estimator, not fitted; each split fits a clone with its full `epsilon`.
     X : array-like of shape (n, n_features)
-        Rows, as the estimator takes them.
+        Rows, as the estimator accepts them.
     y : array-like of shape (n,)
         Labels or targets.
     cv : int, KFold, ShuffleSplit or iterable of (train, test), default=5
-        Which rows are held out, by their indices only, each once at most. An int: so many folds of
-        shuffled indices. Stratified folds are refused: one changed label moves many rows. Folds
-        that are handed over are taken on trust, and a `dpsk.exceptions.PrivacyWarning` and the
-        certificate say so: they must follow from no label and no other value of a row.
+        Splits by index; each row is held out at most once. An int: number of folds of shuffled
+        indices. Stratified folds are refused, as one changed label moves many rows. Given folds
+        must not depend on labels or other values of rows. This is an unverified assumption: the
+        certificate and a `dpsk.exceptions.PrivacyWarning` state it.
     epsilon, delta : float
-        Of the evaluation; see `BinaryEvaluation.from_predictions`.
+        Budget of the evaluation; see `BinaryEvaluation.from_predictions`.
     groups : array-like of shape (n,) or None, default=None
-        Whose row each is, to protect people instead of rows: all rows of a person are in one
-        fold, `cv` is an int or a splitter, and the estimator and the evaluation have `groups`.
+        The person of each row, for user-level privacy. All rows of a person are in one fold. `cv`
+        must be an int or a splitter, and the estimator must support `groups`.
     random_state : None, int or NoiseSeed, default=None
         Shuffles indices, which is public; a NoiseSeed also repeats the noise of the evaluation.
     **options : dict
-        Of `from_predictions` of the evaluation: `pos_label`, `bins` and `threshold` for
-        two classes, `residual_bound` and `target_bounds` for numbers.
+        Options of `from_predictions` of the evaluation: `pos_label`, `bins` and `threshold` for
+        two classes, `residual_bound` and `target_bounds` for regression.
 
     Returns
     -------
     result : CrossValidation
-        The evaluation, the models and the certificate of all.
+        The evaluation, the models, and the certificate of both.
 
     Raises
     ------
     ValueError
-        If a parameter is out of range, or rows are held out twice, or trained on twice; nothing is
-        drawn then.
+        If a parameter is out of range, or a row is held out twice or twice in one split. No
+        noise has been drawn then.
     TypeError
-        If splits look at the rows, or models have no certificate.
+        If `cv` may read rows, or models have no certificate.
 
     Notes
     -----
-    *Privacy.* A row that is held out once is in all trainings but one, K - 1 of K folds, and in
-    one evaluation, which reads the scores of models that are taken as released. So the
-    certificate is that of the K - 1 trainings that cost most and the evaluation; where trainings
-    are not Gaussian and no two events are alike, as folds differ in size, all K count. With
-    `groups` the same holds of all rows of a group.
+    *Privacy.* A row that is held out once is in K - 1 of K trainings, and in one evaluation of
+    scores by released models. So the certificate composes the K - 1 trainings of largest cost
+    and the evaluation. If trainings are not Gaussian and their events differ, as with folds of
+    different sizes, all K count. With `groups` the same holds for all rows of a group.
 
-    *Scores* of all folds are told apart together. Probabilities are of one scale; decisions of
-    models without probabilities need not be, so that curves of them mix scales. Models with tuned
-    thresholds have one each: metrics are those at `threshold`, .5 by default.
+    *Scores* of all folds are evaluated together. Probabilities have one scale, but decision
+    values of different models may not, so their curves mix scales. Models with tuned thresholds
+    have one each: metrics use `threshold`, .5 by default.
 
     Examples
     --------
@@ -177,7 +176,7 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
     True
     """
     check_in_memory("dp_cross_validate", "splits rows by their index", X)
-    # Some sparse formats have no rows to be taken.
+    # Some sparse formats do not support row indexing.
     X, y = discreetly("X", indexable, X, y)
     people = groups_of(groups, len(y))
     n_units = len(y) if people is None else people.count
@@ -211,25 +210,25 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
     facts = (folds,
              f"a {'row' if people is None else 'group'} is in {n_trainings} trainings at most, "
              "and in one evaluation")
-    # Here rows that train do evaluate others, and pay for both.
+    # Rows train and evaluate here, and the certificate counts both.
     public = [fact for fact in certificate.public if fact != apart]
     certificate = replace(certificate, public=(*public, *facts)).verify()
     return CrossValidation(evaluation, tuple(estimators), n_trainings, certificate)
 
 
 def is_by_index(cv):
-    """Return whether this function, or a splitter that sees no row, chooses the folds."""
+    """Return whether folds come from `splits_of` or a splitter that reads no rows."""
     return _sees_no_row(cv) or not hasattr(cv, "__iter__")
 
 
 def _sees_no_row(cv):
-    """Return whether a splitter is a known one, none of whose methods were replaced."""
+    """Return whether a splitter is of a known class, with none of its methods replaced."""
     return (type(cv) in _SPLITTERS and getattr(cv, "cv", KFold) is KFold
             and not any(hasattr(type(cv), name) for name in vars(cv)))
 
 
 def _check_groups(estimator, cv):
-    """Raise a ValueError where groups cannot be in one fold each, or not be protected."""
+    """Raise a ValueError if folds may split groups, or the estimator protects rows only."""
     if not is_by_index(cv):
         raise ValueError("cv: given splits could separate rows of one group; with groups "
                          "use an int or KFold, which then keep each group together.")
@@ -240,7 +239,7 @@ def _check_groups(estimator, cv):
 
 
 def _call(fit, X, y, units, people):
-    """Call a `fit` with the rows of some indices, or of some groups."""
+    """Call `fit` with the rows of the indices `units`, or of these groups."""
     if people is None:
         return fit(_safe_indexing(X, units), _safe_indexing(y, units))
     rows, groups = people.subset(units)
@@ -248,20 +247,19 @@ def _call(fit, X, y, units, people):
 
 
 def _check_fits(estimator, evaluated, splits, X, y, people):
-    """Raise what fits to all rows, and to each training part, would before the first is charged.
-    """
+    """Raise the errors of fits to all rows and to each training part, before any is charged."""
     known = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
     if not {"epsilon", "delta"} <= set(known):
         raise TypeError(f"{type(estimator).__name__} has no parameters epsilon and delta, and "
                         "would leave no certificate; give a private estimator.")
-    # All rows: those that no model is fitted to are predicted for.
+    # All rows, as rows in no training part are predicted too.
     every = np.arange(len(y) if people is None else people.count)
     for units in (every, *(train for train, _ in splits)):
         _call(partial(rehearse, evaluated.told(clone(estimator))), X, y, units, people)
 
 
 def _worst(certificates, members):
-    """Return the certificates of the trainings that the row which pays most is in.
+    """Return the certificates of the trainings that use the row of largest cost.
 
     Parameters
     ----------
@@ -274,44 +272,44 @@ def _worst(certificates, members):
     elif all(each.event == certificates[0].event for each in certificates):
         weights = np.ones(len(certificates))
     else:
-        # There is no order of prices of several kinds: all count.
+        # Costs of several kinds cannot be compared: all count.
         return certificates
     row = int(np.argmax(weights @ members))
     return [each for each, inside in zip(certificates, members[:, row], strict=True) if inside]
 
 
 class _Held:
-    """Predictions for rows that were held out, on their way to one evaluation."""
+    """Collects predictions for held-out rows, for one evaluation."""
 
     def __init__(self, labels, declared, evaluate, predict):
         self._labels, self._evaluate, self._predict = labels, evaluate, predict
         self._found, self._indices = [], []
-        #: What certificates say of labels that were told, and what is true of them.
+        #: The fact that clones state on labels passed to them, and the true fact.
         self._told = ()
         if labels is not None and declared is None:
             self._told = ((labels_fact(labels, labels), labels_fact(labels, None)),)
 
     def told(self, model):
-        """Return a model that knows all labels: which of them a training part lacks is data."""
+        """Return the model with all labels set, as the labels in a training part are data."""
         last = _predictor(model)
         if self._labels is not None and getattr(last, "classes", self._labels) is None:
             last.set_params(classes=list(self._labels))
         return model
 
     def stating(self, folds, *instead):
-        """Let budgets note what is true of labels that are told, and of folds."""
+        """Return a context in which budgets state the true facts on labels and folds."""
         return stating(folds, instead=(*self._told, *instead))
 
     def restated(self, certificate):
-        """Return the certificate of a model, whose labels were told and not declared."""
+        """Return the certificate of a model with the true fact on its labels."""
         public = certificate.public
         for untrue, true in self._told:
-            # Facts of a step have its name before them.
+            # In a pipeline, the name of the step precedes the fact.
             public = tuple(fact.replace(untrue, true) for fact in public)
         return replace(certificate, public=public).verify()
 
     def score(self, model, X, indices):
-        """Keep what a model says of rows."""
+        """Store the predictions of a model for rows."""
         if self._labels is not None and tuple(model.classes_.tolist()) != self._labels:
             raise ValueError("labels: a training part lacks one of the classes; declare classes= "
                              "of the estimator, or use fewer folds.")
@@ -319,12 +317,12 @@ class _Held:
         self._indices.append(indices)
 
     def evaluation(self):
-        """Return the evaluation of all of them."""
+        """Return the evaluation of all stored predictions."""
         return self._evaluate(np.concatenate(self._indices), np.concatenate(self._found))
 
 
 def _opened(estimator, y, people, epsilon, delta, random_state, options):
-    """Return what holds predictions of an estimator, all parameters checked."""
+    """Check all parameters and return a `_Held` for predictions of the estimator."""
     checked_budget(len(y), 1, epsilon, delta, random_state, people)
     given = {"epsilon": epsilon, "delta": delta, "random_state": random_state, **options}
     if is_regressor(estimator):
@@ -354,7 +352,7 @@ def _opened(estimator, y, people, epsilon, delta, random_state, options):
 
 
 def _predictor(estimator):
-    """Return what predicts: of a search what it fits, and of a pipeline its last step."""
+    """Return the final predictor inside searches and pipelines."""
     while hasattr(estimator, "steps") or hasattr(estimator, "estimator"):
         estimator = (estimator.steps[-1][1] if hasattr(estimator, "steps")
                      else estimator.estimator)
@@ -362,8 +360,7 @@ def _predictor(estimator):
 
 
 def splits_of(cv, n_samples, random_state):
-    """Return (train, test) indices that no row had a say in; a ValueError unless each row is once.
-    """
+    """Return (train, test) indices; raise a ValueError if a row is held out twice."""
     if _sees_no_row(cv):
         splits = cv.split(np.zeros(n_samples))
     elif isinstance(cv, str) or not hasattr(cv, "__iter__"):

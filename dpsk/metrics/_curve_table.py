@@ -1,4 +1,4 @@
-"""Curves of a noisy histogram of scores by label, all of them post-processing."""
+"""Curves of a noisy histogram of scores by label, as post-processing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CurveTable", "check_groups"]
 
-#: How far two normal laws are thought to be off an area, as of logistic scores of 5,000 rows.
+#: Assumed error of an area by two normal distributions, as for 5,000 rows of logistic scores.
 _MISFIT = 0.02
 
 
@@ -29,7 +29,7 @@ class CurveTable(TableEvaluation):
     Attributes
     ----------
     bins : ScoreBins
-        Public, or released.
+        Bins of the scores, public or released.
     """
 
     bins: ScoreBins
@@ -40,8 +40,8 @@ class CurveTable(TableEvaluation):
         Returns
         -------
         fpr, tpr : ndarray of shape (n_bins + 1,)
-            Increasing: cumulative noisy counts, made so by the middle of the nearest increasing
-            curves above and below.
+            Increasing rates, from cumulative noisy counts made monotone: the mean of the nearest
+            increasing curves above and below.
         thresholds : ndarray of shape (n_bins + 1,)
             Decreasing, the first infinite.
         """
@@ -63,20 +63,21 @@ class CurveTable(TableEvaluation):
 
     def calibration_curve(self, n_bins: int = 5,
                           strategy: str = "quantile") -> tuple[Estimate, FloatArray]:
-        """Return how often rows are positive whose probability is about the same.
+        """Return the shares of positive rows in groups of similar probability.
 
         Parameters
         ----------
         n_bins : int, default=5
-            Groups of neighboring bins; where there are fewer bins, so many.
+            Largest number of groups of neighboring bins.
         strategy : {"quantile", "uniform"}, default="quantile"
-            Groups of about as many rows each, by noisy counts, so that noise moves all alike; or
-            of equal widths, as is scikit-learn's default, which leaves out those without a bin.
+            "quantile": groups have about the same number of rows, by noisy counts, and so similar
+            errors. "uniform", scikit-learn's default: equal widths; groups without bins are left
+            out.
 
         Returns
         -------
         prob_true : Estimate
-            Arrays of shape (n_groups,), at most n_bins.
+            Shares of positives: arrays of shape (n_groups,), with at most n_bins groups.
         prob_pred : ndarray of shape (n_groups,)
             The mean of the centers of bins, weighted by noisy counts.
 
@@ -99,7 +100,7 @@ class CurveTable(TableEvaluation):
             groups = np.add.reduceat(counts, starts, axis=-1)
             return groups[..., 1, :], groups.sum(axis=-2)
 
-        # Noise must not move a mean out of its group, nor leave it without weight.
+        # Positive weights keep each mean inside of its group.
         weights = np.maximum(self.counts.sum(axis=0), 1.0)
         middles = weights * self.bins.centers
         return (self._share(shares),
@@ -112,9 +113,9 @@ class CurveTable(TableEvaluation):
         Parameters
         ----------
         level : float in (0, 1), default=0.95
-            How often the band covers the curve at one point.
+            Coverage of the band at each point of the curve.
         n_points : int, default=101
-            Of the grid between 0 and 1.
+            Number of points of the grid from 0 to 1.
 
         Returns
         -------
@@ -132,9 +133,9 @@ class CurveTable(TableEvaluation):
         Parameters
         ----------
         level : float in (0, 1), default=0.95
-            How often the band covers the curve at one point.
+            Coverage of the band at each point of the curve.
         n_points : int, default=101
-            Of the grid between 0 and 1.
+            Number of points of the grid from 0 to 1.
 
         Returns
         -------
@@ -159,15 +160,16 @@ class CurveTable(TableEvaluation):
 
     @property
     def _crowded(self):
-        """Shares of bins that crowd, or hold more than bins which follow the scores do."""
+        """Shares of bins whose rows may have nearly one score, or that have too many pairs."""
         spread = 1.0 - self._tied - self._alone
         return self._alone + bool(self.bins.tied) * spread * _curves.lumps(
             self.counts, self.noise_scale, spread)
 
     def _toward_law(self, found):
-        """Return an area nearer to that of two normal laws, as far as noise explains the gap.
+        """Shrink an area toward that of two normal laws, as far as noise explains the gap.
 
-        Noise on the rarer label, which it is the most of; the interval stays.
+        Shrinkage is stronger the rarer one label is, as most noise is on the rarer label. The
+        interval does not change.
         """
         tables = self._draws()
         pairs = _curves.pairs(tables)
@@ -193,25 +195,24 @@ class CurveTable(TableEvaluation):
         return above / above[:, -1:]
 
     def _thresholds(self):
-        """Return the edges from which up rows are predicted positive, falling; the first is none.
-        """
+        """Return the decreasing thresholds of the curve; the first is infinite."""
         edges = self.bins.edges
         return np.append(np.inf, edges[-2::-1])
 
 
 def check_groups(n_bins, strategy):
-    """Return the number of groups of a calibration curve; a ValueError unless both are right."""
+    """Return the checked number of groups of a calibration curve, or raise a ValueError."""
     check_choice("strategy", strategy, ["quantile", "uniform"])
     return check_integer("n_bins", n_bins, low=1, high=4096, remedy="an int in [1, 4096]")
 
 
 def _above(counts):
-    """Return how many rows of each label are above every edge, rising."""
+    """Return increasing numbers of rows of each label above every edge."""
     return _curves.monotone(_curves.positives_above(counts))
 
 
 def _precision_recall(counts):
-    """Return precision and recall at the edges of bins, recall rising from 0."""
+    """Return precision and recall at the edges of bins, with increasing recall."""
     above = _above(counts)
     precision = above[1] / np.maximum(above.sum(axis=0), 1e-300)
     precision[above.sum(axis=0) <= 0.0] = 1.0

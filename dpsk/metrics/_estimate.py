@@ -1,4 +1,4 @@
-"""A number with the error that its noise leaves."""
+"""A number with its standard error from privacy noise."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ __all__ = ["REACH", "Estimate", "between", "check_level", "enclosing"]
 class Estimate(NDArrayOperatorsMixin, numbers.Real):
     """A metric, or an array of them, with its standard error; unpacks into the two.
 
-    It is a number: scikit-learn takes it as a score, and it is compared, formatted and computed
-    with as its value. A multiple by a plain number, a sum with one, and the sum or the difference
-    of two estimates are estimates again; anything else is a plain number. Value and error are
-    computed from what was released, and cost nothing.
+    It is a number: scikit-learn accepts it as a score, and comparisons, formatting and arithmetic
+    use its value. A multiple of an estimate, and a sum or difference of estimates and plain
+    numbers, are estimates again; other results are plain numbers. Value and error are
+    post-processing of a private release, without further privacy cost.
 
     Attributes
     ----------
     value : float or ndarray
-        The metric, as the noisy release has it; NaN where noise hides it.
+        The metric, computed from the noisy release; NaN where noise hides it.
     standard_error : float or ndarray
-        What noise and bins leave open, the larger of both sides. The rows that evaluate are
-        themselves a sample, whose error is in it only after `for_population`.
+        Error from noise and binning, the larger one of both sides. It includes the sampling error
+        of the evaluation rows only after `for_population`.
     bounds : (float, float)
-        What the metric can be.
+        Range of the metric.
     privacy_ : Certificate or None
-        Where the metric is all that was released.
+        The certificate, if the metric is all that was released.
     errors : (float, float) or None
-        Standard errors below the value and above it, where they are not the same.
+        Standard errors below and above the value, if they differ.
 
     See Also
     --------
@@ -53,9 +53,9 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
 
     Notes
     -----
-    The error of a sum or a difference of two is the root of the sum of squares where each has a
-    certificate of its own, as the noise of two releases is independent. Two metrics of one
-    evaluation share their noise: their errors add up, which is the most that it can be.
+    If two estimates have separate certificates, their noise is independent, and the squared errors
+    of a sum or difference add up. Two metrics of one evaluation share their noise: their errors
+    add up, which is an upper bound.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
                  for name in ("value", "standard_error", "bounds", "errors")
                  if getattr(self, name) is not None]
         if self.privacy_ is not None:
-            # All of a certificate would hide the number.
+            # A whole certificate would hide the number.
             shown.append(f"privacy_=<{self.privacy_.guarantee}>")
         return f"Estimate({', '.join(shown)})"
 
@@ -123,18 +123,18 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if any(isinstance(each, Estimate) for each in kwargs.get("out", ())):
-            # Numbers do not change: `+=` gives the name to another one.
+            # Numbers are immutable: `+=` binds the name to a new number.
             del kwargs["out"]
         if (method, kwargs) == ("__call__", {}):
             found = self._linear(ufunc, inputs)
             if found is not None:
                 return found
         found = getattr(ufunc, method)(*map(_plain, inputs), **kwargs)
-        # As a float has it, where nothing is an array.
+        # Scalars are returned as Python numbers, as for a float.
         return found.item() if isinstance(found, np.generic) else found
 
     def _linear(self, ufunc, inputs):
-        """Return what is linear in estimates as an estimate, or None."""
+        """Return the Estimate if the ufunc is linear in its estimates, otherwise None."""
         if not all(isinstance(each, numbers.Real) for each in inputs):
             return None
         if ufunc in _SIGNS:
@@ -164,7 +164,7 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
         Returns
         -------
         value : float
-            Without its error.
+            The value without its error.
 
         Raises
         ------
@@ -182,12 +182,12 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
         Parameters
         ----------
         level : float in (0, 1), default=0.95
-            How often it covers the metric, by a normal law.
+            Coverage, for normal errors.
 
         Returns
         -------
         low, high : float or ndarray
-            Within `bounds`; all of them where the value is NaN.
+            Ends clipped to `bounds`; equal to `bounds` where the value is NaN.
 
         Raises
         ------
@@ -195,7 +195,7 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
             If `level` is not in (0, 1).
         """
         level = check_level(level)
-        # Levels beside 0 and 1 have finite ends, and not none.
+        # Levels close to 0 or 1 must have finite ends.
         reach = np.clip(ndtri(0.5 + level / 2.0), 1e-300, 1e300)
         low, high = (np.where(np.isnan(self.value), end, np.clip(
             _decimal(self.value, side * reach * error), *self.bounds))
@@ -203,14 +203,14 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
         return (float(low), float(high)) if np.ndim(low) == 0 else (low, high)
 
 
-#: Errors in an interval of 95 %, to either side.
+#: Half width of a 95 % interval, in standard errors.
 REACH = float(ndtri(0.975))
-#: What is linear in two numbers, or one, and the signs of both.
+#: Linear ufuncs, and the signs of their two inputs.
 _SIGNS = {np.add: (1, 1), np.subtract: (1, -1), np.positive: (1, 1), np.negative: (-1, 1)}
 
 
 def between(value, low, high, bounds):
-    """Return the Estimate whose interval of 95 % has these ends, within bounds."""
+    """Return the Estimate whose 95 % interval has these ends, clipped to bounds."""
     low, high = (np.clip(end, *bounds) for end in (low, high))
     value = np.clip(value, low, high)
     below, above = (_number(side / REACH) for side in (value - low, high - value))
@@ -219,22 +219,22 @@ def between(value, low, high, bounds):
 
 
 def enclosing(found, *others, level=0.95):
-    """Return an estimate whose interval of 95 % holds those of others, of a level.
+    """Return `found` with a 95 % interval that contains the intervals of others at `level`.
 
-    And all up to a bound that is in their own interval of 95 %.
+    It extends to a bound if the 95 % interval of another estimate does.
     """
     low, high = zip(found.interval(), *(_ends(each, level) for each in others), strict=True)
     return between(found.value, np.min(low, axis=0), np.max(high, axis=0), found.bounds)
 
 
 def _ends(estimate, level):
-    """Return ends of an interval, and bounds where one of 95 % reaches them."""
+    """Return the ends of the interval at `level`; bounds where the 95 % one reaches them."""
     return tuple(np.where(np.equal(wide, bound), wide, end) for wide, end, bound in zip(
         estimate.interval(), estimate.interval(level), estimate.bounds, strict=True))
 
 
 def _decimal(value, off):
-    """Return a sum to 14 digits of the larger one, so that 0.5 - 0.5 is 0, and no 5e-17."""
+    """Return a sum rounded to 14 digits of the larger term, so that rounding errors vanish."""
     with np.errstate(all="ignore"):
         total = np.add(value, off)
         unit = 10.0 ** (14.0 - np.ceil(np.log10(np.maximum(np.abs(value), np.abs(off)))))
@@ -243,29 +243,29 @@ def _decimal(value, off):
 
 
 def check_level(level):
-    """Return how often an interval or a band covers, as a float; a ValueError unless in (0, 1)."""
+    """Return the level of an interval or band as a float; raise a ValueError unless in (0, 1)."""
     return check_real("level", level, low=0, high=1, open_low=True, open_high=True,
                       remedy="a number in (0, 1)")
 
 
 def _sides(estimate, sign=1):
-    """Return the errors below and above an estimate, or what it is taken off."""
+    """Return the errors below and above an estimate, swapped for sign -1."""
     errors = estimate.errors or (estimate.standard_error,) * 2
     return errors[::sign]
 
 
 def _plain(value):
-    """Return the value of an estimate, or anything else as it is."""
+    """Return the value of an estimate, and anything else unchanged."""
     return value.value if isinstance(value, Estimate) else value
 
 
 def _number(value):
-    """Return a scalar of NumPy's as a float, and an array as it is."""
+    """Return a NumPy scalar as a float, and an array unchanged."""
     return float(value) if np.ndim(value) == 0 else value
 
 
 def _scaled(ends, factor):
-    """Return the ends of a range times a number, the lower one first; none is -0."""
+    """Return the ends of a range times a number, the lower end first, without -0."""
     if not factor:
         return 0.0, 0.0
     low, high = (_number(factor * np.asarray(end) + 0.0) for end in ends)
@@ -273,7 +273,7 @@ def _scaled(ends, factor):
 
 
 def _sum(one, other, value, signs):
-    """Return the estimate of a sum of two numbers, with signs, of which one at least is one."""
+    """Return the Estimate of a signed sum of two numbers, at least one of them an Estimate."""
     known = [each for each in (one, other) if isinstance(each, Estimate)]
     sided = [_sides(each, sign) for each, sign in zip((one, other), signs, strict=True)
              if isinstance(each, Estimate)]

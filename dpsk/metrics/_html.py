@@ -1,4 +1,4 @@
-"""Estimates and evaluations as notebooks show them."""
+"""HTML tables of estimates and evaluations, for notebooks."""
 
 import html
 from functools import partial
@@ -11,17 +11,17 @@ from dpsk.exceptions import PrivacyWarning
 __all__ = ["ShowsMetrics", "table_of_estimates", "told_scores"]
 
 _HEADS = "metric", "value", "standard error", "95% interval"
-#: Metrics of one number, in the order in which they are shown, of whatever has them.
+#: Scalar metrics, in display order; evaluations may lack some.
 _METRICS = ("roc_auc", "average_precision", "brier_score", "log_loss", "accuracy",
             "balanced_accuracy", "precision", "recall", "f1", "prevalence", "r2",
             "mean_absolute_error", "root_mean_squared_error", "mean_squared_error",
             "mean_residual", "clipped_share")
-#: An array has no more rows than this.
+#: Most rows of a table.
 _MOST_ROWS = 20
 
 
 class ShowsMetrics:
-    """An evaluation whose metrics of one number are a table in a notebook."""
+    """Base of evaluations that show their scalar metrics as a table in notebooks."""
 
     def _repr_html_(self):
         return table_of_estimates(repr(self), self._shown_metrics())
@@ -33,7 +33,7 @@ class ShowsMetrics:
                 with muted():
                     found = getattr(self, name)()
             except ValueError:
-                # Of scores that are no probabilities, or targets without bounds.
+                # The metric requires probabilities, or targets with bounds.
                 continue
             if np.ndim(found.value) == 0:
                 yield name, found

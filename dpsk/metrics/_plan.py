@@ -1,4 +1,4 @@
-"""Errors to expect of a private evaluation, from public numbers."""
+"""Expected errors of a private evaluation, computed from public numbers."""
 
 from __future__ import annotations
 
@@ -22,37 +22,37 @@ __all__ = ["plan_evaluation"]
 #: Metrics whose errors do not depend on how many rows will be predicted positive.
 _METRICS = ("roc_auc", "average_precision", "brier_score", "accuracy", "balanced_accuracy",
             "recall", "prevalence")
-#: Of them those that noise may hide; and what few positives of a bin add to an average precision.
+#: Metrics that noise may hide; and the error of an average precision from order within bins.
 _HIDDEN, _LUCK = ("roc_auc", "average_precision", "balanced_accuracy", "recall"), "luck"
-#: Over so many neighbors of less signal an error may be larger by chance.
+#: Number of neighbors with less signal over which the least error is taken.
 _BACK = dict.fromkeys(_METRICS, 1) | {"average_precision": 4, "luck": 4}
-#: What counts as an error where nothing is known; so many rows that none counts; and a signal
-#: from which on noise is none.
+#: Error where nothing is known; number of rows for which one row is negligible; and the largest
+#: signal, beyond which noise is negligible.
 _MOST, _MANY, _MOST_SIGNAL = 0.3, 10**9, 1e9
 
 
 def plan_evaluation(n_samples: int, *, cases: int | None = None, epsilon: float = 1.0,
                     delta: float | None = None, roc_auc: float = 0.8) -> dict[str, float]:
-    """Return the standard errors to expect of a private evaluation of two classes.
+    """Return the expected standard errors of a private evaluation of two classes.
 
     Parameters
     ----------
     n_samples : int
-        Number of rows that will evaluate; of people where groups of rows are protected.
+        Number of evaluation rows, or of people for user-level privacy.
     cases : int or None, default=None
-        About how many of them are positive, by public knowledge. None: half. Of people it is the
-        sum of the shares of their rows that are positive.
+        Approximate number of positive rows, from public knowledge. None: half. For user-level
+        privacy, the sum over people of the share of their rows that is positive.
     epsilon : float, default=1.0
-        Of the evaluation.
+        Privacy budget of the evaluation.
     delta : float or None, default=None
         None: ``1 / n_samples**2``.
     roc_auc : float, default=0.8
-        About how good the scores are.
+        Approximate ROC area of the scores.
 
     Returns
     -------
     errors : dict of float
-        By the name of a metric of `BinaryEvaluation`; infinite where noise will hide it.
+        Errors by name of a metric of `BinaryEvaluation`; infinite if noise will hide the metric.
 
     Raises
     ------
@@ -61,14 +61,14 @@ def plan_evaluation(n_samples: int, *, cases: int | None = None, epsilon: float 
 
     Notes
     -----
-    *Privacy.* No row is looked at, so planning costs nothing.
+    *Privacy.* Planning reads no rows, so it has no privacy cost.
 
-    Errors are those that an evaluation would state of the counts that are expected of logistic
-    scores. More epsilon, more rows at the same share of cases, or more cases up to half of the
-    rows never have a larger one: accuracy, Brier score and prevalence are planned as of half.
-    Over other shapes, of whose area the plan was told, measured errors of the ROC area were within
-    1.5 times the plan in 29 of 33 cells and above in none; those of the average precision in 19,
-    and above in 6.
+    The errors are those that an evaluation states for the expected counts of logistic scores.
+    They never grow with epsilon, with rows at the same share of cases, or with cases up to half
+    of the rows. Accuracy, Brier score and prevalence are planned as if half were cases. For other
+    shapes of scores, planned with their ROC area, measured errors of the ROC area were within 1.5
+    times the plan in 29 of 33 cells and above in none; errors of the average precision in 19, and
+    above in 6.
     Precision and F1 depend on how many rows will be predicted positive, and are not planned.
 
     Examples
@@ -85,7 +85,7 @@ def plan_evaluation(n_samples: int, *, cases: int | None = None, epsilon: float 
                          remedy="a number in [0.5, 1)")
     signal, share = checked_budget(n, 1, epsilon, delta, None).signal_to_noise, cases / n
     even, rarer = min(share, 0.5), min(share, 1.0 - share)
-    # Noise on a label is all that cases change of a mean over rows, and more bins are more noise.
+    # For means over all rows, the number of cases matters little.
     shares = {"roc_auc": rarer, "balanced_accuracy": rarer, "recall": even,
               "average_precision": even}
     signal = min(signal, _MOST_SIGNAL)
@@ -100,9 +100,9 @@ def plan_evaluation(n_samples: int, *, cases: int | None = None, epsilon: float 
 def _planned(name, signal, share, roc_auc):
     """Return the error of a metric at a signal, n mu, and a share of cases.
 
-    Bins are whole and their choice is rough, so that errors of single plans are not in order. That
-    is the least of neighbors of less signal or cases, at powers of the root of 2, and in between
-    is a line on a logarithmic scale.
+    Errors of single plans are not monotone, as the number of bins is an integer. This function
+    computes errors at powers of the root of 2, takes the least over neighbors with less signal or
+    fewer cases, and interpolates linearly on a logarithmic scale.
     """
     if name in _HIDDEN and not math.isfinite(_errors(signal, share, roc_auc)[name]):
         return math.inf
@@ -115,7 +115,7 @@ def _planned(name, signal, share, roc_auc):
 
 
 def _least(name, at, cases, roc_auc):
-    """Return the least error of a place of the table and its neighbors of less."""
+    """Return the least error of a grid point and its neighbors of less signal or cases."""
     return min(max(min(_errors(2.0**(one / 2.0), 2.0**(other / 2.0 - 1.0), roc_auc)[name], _MOST),
                    1e-300) for one, other in [(at, cases - 1), *((at - step, cases)
                                                       for step in range(_BACK[name] + 1))])
@@ -123,7 +123,7 @@ def _least(name, at, cases, roc_auc):
 
 @lru_cache(maxsize=1024)
 def _errors(signal, share, roc_auc):
-    """Return the errors of an evaluation of so many rows that only their noise counts."""
+    """Return the errors of an evaluation of so many rows that only noise matters."""
     noise_multiplier = _MANY / signal
     release = ScoreRelease(ScoreBins.of("auto", (0.0, 1.0), bins_at(signal)), True, _MANY)
     levels = _expected(ScoreCells.of(release.bins), _MANY, share * _MANY, roc_auc)
@@ -139,9 +139,9 @@ def _errors(signal, share, roc_auc):
 
 
 def _expected(cells, n, cases, roc_auc):
-    """Return expected counts of cells by label, the widest first.
+    """Return expected counts by label and cell, the widest cells first.
 
-    The logit of a probability is normal for either label, by as much apart as the area asks for.
+    The logit of the probability is normal for each label; the distance follows from the area.
     """
     apart = math.sqrt(2.0) * float(ndtri(roc_auc))
     places = logit(cells.edges)

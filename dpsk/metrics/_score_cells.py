@@ -1,4 +1,4 @@
-"""Public cells of a score, fine where scores may crowd, of which bins are made."""
+"""Public cells of a score, fine where many scores may be close; bins are unions of cells."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,26 +11,26 @@ from dpsk.metrics._scores import SAME
 
 __all__ = ["ScoreCells"]
 
-#: How far probabilities are told apart on the scale of their logit, and how near 0 other scores.
+#: Largest logit of the edges between probabilities; range of sizes of edges for other scores.
 _LOGIT, _SMALL, _LARGE = 18.0, 1e-5, 1e5
-#: Numbers that are cells of their own: hundredths of a range, or whole numbers.
+#: Numbers that have a cell each: hundredths of a range, or whole numbers.
 _HUNDREDTHS, _WHOLE = np.arange(101), np.arange(-20.0, 21.0)
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreCells:
-    """Cells of a score: even by half in its place and by half in a logarithm of it.
+    """Cells of a score, spaced evenly in the mean of the score and of its logit.
 
     Attributes
     ----------
     edges : ndarray of shape (n_cells - 1,)
         Increasing; a score on an edge is in the upper cell.
     exact : ndarray of bool, shape (n_cells,)
-        Of cells that hold one number alone: rows there are ties.
+        Whether a cell holds one number only, so that its rows are ties.
     likely : ndarray of shape (n_cells,)
-        Shares of rows that are thought likely where nothing is known, as even as public bins are.
+        Prior shares of rows: even on the arcsine scale of public bins.
     kept : int
-        The cell that the threshold is the lower edge of; 0 where that is beyond the range.
+        The cell whose lower edge is the threshold; 0 if the threshold is outside of the range.
     """
 
     edges: np.ndarray
@@ -42,7 +42,7 @@ class ScoreCells:
     def of(cls, bins):
         """Return the cells of a ScoreBins, at most ``JOINED**WIDTHS`` of them.
 
-        Those of its range, or of the numbers that scores can be.
+        They divide its range. If `bins.numbers` lists all possible scores, each has a cell.
         """
         if bins.numbers:
             halves = np.array(bins.numbers) / 2.0
@@ -55,7 +55,7 @@ class ScoreCells:
 def _cells(low, high, threshold):
     bounded = np.isfinite(low)
     points = low + (high - low) * _HUNDREDTHS / 100.0 if bounded else _WHOLE
-    # So that a threshold is where users look for it, to the last bit.
+    # Rounding must not move an edge away from the threshold.
     points[np.isclose(points, threshold, rtol=SAME, atol=0.0)] = threshold
     own = np.unique(np.concatenate([points, np.nextafter(points, np.inf), [threshold]]))
     found = _even(JOINED**WIDTHS - 1 - len(own))
@@ -64,9 +64,9 @@ def _cells(low, high, threshold):
     else:
         found = np.concatenate([logit(found[::2]), _signed(len(found) - len(found[::2]))])
     edges = np.unique(np.concatenate([own, found]))
-    # The lowest cell is what is at the lower end, and below; the highest at the upper, and above.
+    # The lowest cell ends at the lower end of the range; the highest one starts at the upper end.
     edges = edges[(edges > low) & (edges <= high)]
-    # A number is a cell where the next larger one is the next edge.
+    # A cell holds one number if the next float is the next edge.
     exact = np.append(False, np.isin(edges, points) & np.isin(np.append(edges[1:], np.inf), own))
     if bounded:
         exact[0] = exact[-1] = True
@@ -79,7 +79,7 @@ def _cells(low, high, threshold):
 
 
 def _even(count):
-    """Return places in (0, 1), rising, even in the mean of the place and of its logit."""
+    """Return increasing places in (0, 1), even in the mean of the place and its logit."""
     fine = np.unique(np.concatenate([expit(np.linspace(-_LOGIT, _LOGIT, 4001)),
                                      np.linspace(0.0, 1.0, 4001)[1:-1]]))
     mean = fine + (logit(fine) + _LOGIT) / (2.0 * _LOGIT)
@@ -87,6 +87,6 @@ def _even(count):
 
 
 def _signed(count):
-    """Return numbers of either sign, even in the logarithm of their size."""
+    """Return numbers of both signs, evenly spaced in the logarithm of their size."""
     sizes = np.geomspace(_SMALL, _LARGE, count // 2)
     return np.concatenate([-sizes, sizes])

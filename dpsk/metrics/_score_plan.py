@@ -25,14 +25,14 @@ __all__ = ["lone", "planned_bins", "row_counts"]
 
 #: Least share of rows in a candidate union of cells, for speed.
 _FINEST = 1.0 / 200.0
-#: What a bin adds to the noise of an area at least, as the square of a rank; and what ties at the
-#: top count for in an average precision beside an area.
+#: Least noise that a bin adds to an area, as the square of a rank; and the weight of ties at the
+#: top, which matter for the average precision, relative to ties in the area.
 _LEAST_NOISE, _AT_TOP = 0.1, 0.2
 #: Cost of a bin that is too wide, more than all other costs.
 _MUCH = 1e8
 #: A lone cell holds this many times more rows than its two neighbors together.
 _LONE = 3.0
-#: The share of a bin that a lone cell is to hold for a bin of its own, and in the highest two.
+#: Share of a bin above which a lone cell gets its own bin; and the same for the highest two bins.
 _MOST, _MUCH_AT_TOP = 0.5, 0.2
 #: Marks cells beyond the last one, which hold no rows.
 _NO_ROWS = -1e300
@@ -43,7 +43,7 @@ _HALVINGS, _MULTIPLIERS = 14, (1e-2, 1e6)
 def planned_bins(levels: list[FloatArray], n_samples: int, noises: tuple[float, float],
                  n_bins: int, likely: FloatArray, threshold: int,
                  too_wide: Callable[..., BoolArray]) -> tuple[IntArray, FloatArray]:
-    """Return the first cells of all bins but the lowest, and about how many rows cells hold.
+    """Return the first cell of each bin except the lowest, and estimated rows of all cells.
 
     Parameters
     ----------
@@ -51,15 +51,15 @@ def planned_bins(levels: list[FloatArray], n_samples: int, noises: tuple[float, 
         Noisy counts by label and cell, the widest cells first.
     n_samples : int
     noises : (float, float)
-        Deviations of the noise on these counts, and on those of bins to come.
+        Standard deviations of the noise on `levels`, and on the later counts of bins.
     n_bins : int
-        About so many bins.
+        Approximate number of bins.
     likely : ndarray of shape (n_cells,)
-        Shares that are thought likely before.
+        Prior shares of rows.
     threshold : int
-        A first cell that is kept; 0: none.
+        A cell at which a bin must start; 0: none.
     too_wide : callable, (cells, ndarray of bool) -> ndarray of bool
-        Whether bins from one cell to before another may hold only few rows, a square array.
+        Says which bins, from one cell to before another, are too wide unless they hold few rows.
     """
     noise, later = noises
     rows = row_counts([level.sum(axis=0) for level in levels], n_samples, np.sqrt(2.0) * noise,
@@ -84,25 +84,26 @@ def planned_bins(levels: list[FloatArray], n_samples: int, noises: tuple[float, 
 
 
 def fewer_bins(n_bins: int, sizes: FloatArray) -> int:
-    """Return how many bins balance noise and ties where one label is rarer than the other.
+    """Return the number of bins that balances noise and ties if one label is rarer.
 
-    The rule of public bins is that of labels as frequent as each other; noise weighs as the
-    product of both sizes is less.
+    The rule for public bins assumes equally frequent labels. Noise matters more if the product of
+    both sizes is smaller.
     """
     even = 4.0 * float(sizes[0]) * float(sizes[1]) / float(sizes.sum())**2
     return max(LEAST_BINS, round(n_bins * even**POWER))
 
 
 def lone(rows: FloatArray) -> BoolArray:
-    """Return which cells hold many more rows than their neighbors: one number, nearly."""
+    """Return which cells hold many more rows than both neighbors together."""
     beside = np.append(rows[1:], 0.0) + np.append(0.0, rows[:-1])
     return rows > _LONE * beside
 
 
 def _with_atoms(first, rows, noise):
-    """Return first cells of bins, of which lone cells that hold much of a bin are bins alone.
+    """Return first cells of bins, after giving each dominant lone cell its own bin.
 
-    Much is most, but less in the highest two, as precision there is that of few rows.
+    A cell is dominant if it holds most of a bin. In the highest two bins a smaller share is
+    enough, as precision there depends on few rows.
     """
     starts, ends = np.append(0, first), np.append(first, len(rows))
     found, single = list(first), lone(rows)
@@ -118,10 +119,10 @@ def _with_atoms(first, rows, noise):
 
 def row_counts(levels: list[FloatArray], n_samples: int, noise: float,
                likely: FloatArray) -> FloatArray:
-    """Return about how many rows cells hold, from noisy counts of them, shape (n_cells,).
+    """Estimate the numbers of rows of cells from noisy counts, shape (n_cells,).
 
-    Children of a cell sum to it, none is negative, and they are brought to what is likely by as
-    much as noise explains of the difference (James and Stein).
+    Finer cells sum to the cell that contains them, and none is negative. They are shrunk toward
+    the prior as far as noise explains the difference (James and Stein).
     """
     joined = len(levels[0])
     levels, variances = _summed(levels, noise)
@@ -137,14 +138,14 @@ def row_counts(levels: list[FloatArray], n_samples: int, noise: float,
         square = np.maximum((off**2).sum(axis=1, keepdims=True), 1e-300)
         kept = np.maximum(1.0 - (joined - 1.0) * variance / square, 0.0)
         found = expected + kept * off
-        # Beyond the last cell there are no rows, whatever noise says.
+        # Cells beyond the last one only fill up the array, and hold no rows.
         found.reshape(-1)[-(-len(level) * len(likely) // len(prior)):] = _NO_ROWS
         known = projected(found, known).ravel()
     return known[:len(likely)]
 
 
 def _summed(levels, noise):
-    """Combine counts of each width with those of finer cells; return them and variances."""
+    """Combine counts of each width with those of finer cells; also return variances."""
     joined, variance = len(levels[0]), noise**2
     found, variances = [levels[-1]], [variance]
     for level in levels[-2::-1]:
@@ -157,10 +158,10 @@ def _summed(levels, noise):
 
 
 def _by_label(levels, rows, n_samples, noise):
-    """Return about how many rows of either label cells hold, shape (2, n_cells).
+    """Estimate the numbers of rows by label and cell, shape (2, n_cells).
 
-    Shares of positives rise with the score over a few groups; what noise hides of a share is left
-    out of the choice of bins, so that no group is taken to be of one label without need.
+    Shares of positives are estimated in a few groups, increasing with the score. They are clipped
+    away from 0 and 1 by as much as noise may hide, so that no group seems to have one label only.
     """
     joined = levels[0].shape[1]
     found, _ = _summed([level[1] for level in levels], noise)
@@ -189,7 +190,7 @@ def _rising(values, weights):
 
 
 def _candidates(rows, n_samples, threshold):
-    """Return the first cells of unions that bins may be made of."""
+    """Return the first cells of the candidate unions, from which bins are built."""
     first, held = [0], 0.0
     for cell, count in enumerate(rows.tolist()):
         if cell == threshold or (cell > first[-1] and held + count > _FINEST * n_samples):
@@ -200,12 +201,12 @@ def _candidates(rows, n_samples, threshold):
 
 
 def _costs(counts, noise):
-    """Return what bins from one edge to another add to noise, and to ties; two square arrays."""
+    """Return noise and ties added by a bin between any two edges, as square arrays."""
     sizes = np.maximum(counts.sum(axis=1), 1.0)
     below = np.concatenate([np.zeros((2, 1)), np.cumsum(counts, axis=1) / sizes[:, None]], axis=1)
     area = (np.diff(below[1]) * (below[0, :-1] + below[0, 1:])).sum() / 2.0
     negative, positive = (below[:, :, None] + below[:, None, :]) / 2.0
-    # In a unit of what a bin may add at most, or about.
+    # Relative to about the most that a bin can add.
     weights = (sizes.min() / sizes)**2
     added = (np.maximum((negative - area)**2, _LEAST_NOISE) * weights[1]
              + np.maximum((1.0 - positive - area)**2, _LEAST_NOISE) * weights[0])

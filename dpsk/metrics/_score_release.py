@@ -1,4 +1,4 @@
-"""Release of scores by label: bins that follow the scores, counts, and a sum of losses."""
+"""Release of scores by label: bins chosen from noisy counts, counts, and sums of losses."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = ["ReleasedScores", "ScoreRelease", "score_release"]
 
 @dataclass(frozen=True)
 class ReleasedScores:
-    """Released statistics of scores, and the deviations of their noise.
+    """Released statistics of scores, and the standard deviations of their noise.
 
     Parameters
     ----------
@@ -46,7 +46,8 @@ class ReleasedScores:
     counts : ndarray of shape (2, n_bins)
     noise : float
     losses, losses_noise : ndarray of shape (n_losses,)
-        Sums of what is left of squared losses, and of log losses where they are asked for.
+        Sums of squared losses, and of log losses if requested, each minus the losses expected
+        from the bins; and their noise.
     """
 
     bins: ScoreBins
@@ -58,17 +59,17 @@ class ReleasedScores:
 
 @dataclass(frozen=True)
 class ScoreRelease(Composite):
-    """Counts of cells at several widths where bins follow them; then counts by label and bin.
+    """Counts of cells at several widths, if bins follow scores; then counts by label and bin.
 
     Parameters
     ----------
     bins : ScoreBins
-        Public; their number is about that of bins that follow the scores, their range the same.
+        Public bins. Bins that follow the scores have about the same number and the same range.
     follows : bool
         Whether bins follow the scores.
     n_samples : int
     floor : float or None
-        Of probabilities in the log loss; None: it is not released.
+        Lower bound on probabilities in the log loss; None: no log loss is released.
     """
 
     bins: ScoreBins
@@ -78,27 +79,27 @@ class ScoreRelease(Composite):
 
     @property
     def with_loss(self) -> bool:
-        """bool : whether scores are probabilities, whose squared losses are summed."""
+        """bool : whether scores are probabilities, so that squared losses are summed."""
         return self.bins.of_probabilities
 
     @property
     def n_losses(self) -> int:
-        """int : how many losses are summed, of each at the same weight."""
+        """int : number of summed losses, all with the same weight."""
         return self.with_loss + (self.floor is not None)
 
     @property
     def share(self) -> float:
-        """float : of mu^2, what the choice of bins costs."""
+        """float : fraction of mu^2 allocated to the choice of bins."""
         return WIDTHS_SHARE if self.follows else 0.0
 
     @property
     def parts(self) -> tuple[Share, ...]:
-        """tuple of Mechanism : counts of cells, and those of bins."""
+        """tuple of Share : counts of cells, and counts of bins."""
         return (Share(Statistic(noisy_widths), self.share),
                 Share(Statistic(noisy_counts_and_losses), 1.0 - self.share))
 
     def _too_wide(self, cells):
-        """Return what says of the ends of bins that losses of their rows may be clipped."""
+        """Return a function that says which bins are so wide that losses may be clipped."""
         if not self.with_loss:
             return lambda ends, many: np.zeros_like(many)
         edges = np.concatenate([[0.0], cells.edges, [1.0]])
@@ -112,14 +113,14 @@ class ScoreRelease(Composite):
         return too_wide
 
     def noises(self, noise_multiplier: float) -> tuple[float, float]:
-        """Return the deviations of the noise on counts of cells, and on those of bins."""
+        """Return the standard deviations of the noise on counts of cells, and of bins."""
         widths, counts = self.parts
         return (widths_noise(WIDTHS, mu_of(widths.own(noise_multiplier))) if self.follows else 0.0,
                 counts_noise(LOSS_WEIGHT, mu_of(counts.own(noise_multiplier)), self.n_losses))
 
     def following(self, levels: list[np.ndarray],
                   noise_multiplier: float) -> tuple[ScoreBins, np.ndarray]:
-        """Return bins that follow noisy counts of cells at all widths, and cells' bins."""
+        """Return bins chosen from noisy counts at all widths, and the bin of each cell."""
         cells = ScoreCells.of(self.bins)
         first, rows = planned_bins(levels, self.n_samples, self.noises(noise_multiplier),
                                    len(self.bins), cells.likely, cells.kept,
@@ -128,9 +129,9 @@ class ScoreRelease(Composite):
                 np.searchsorted(first, np.arange(len(rows)), "right"))
 
     def losses(self, bins: ScoreBins, noise: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return losses that are expected in bins, the reach of those that are left, their noise.
+        """Return expected losses in bins, and the clipping bound and noise of the remainders.
 
-        By loss; `noise` is that on counts.
+        The first axis is the loss; `noise` is the noise on counts.
         """
         expected, reaches = np.zeros((self.n_losses, 2, len(bins))), np.zeros(self.n_losses)
         if self.with_loss:
@@ -146,7 +147,7 @@ class ScoreRelease(Composite):
         found[:, 0] = codes_of(scores, ScoreCells.of(self.bins).edges if self.follows
                                else self.bins.inner)
         if self.with_loss:
-            # A score that is no number is the lowest, here as in the bins.
+            # NaN counts as the lowest score, as in the bins.
             own = np.nan_to_num(np.clip(scores, 0.0, 1.0), nan=0.0)
             found[:, 1] = (own - codes)**2
             if self.floor is not None:
@@ -154,7 +155,7 @@ class ScoreRelease(Composite):
         return found
 
     def run(self, data: Any, session: Session, noise_multiplier: float) -> ReleasedScores:
-        """Return what is released; `data` are rows of cell and loss."""
+        """Release bins, counts and losses; `data` are rows of `features`."""
         widths, counts = self.parts
         bins, joined = self.bins, np.arange(len(self.bins))
         if self.follows:
@@ -170,7 +171,7 @@ class ScoreRelease(Composite):
 
 def score_release(method, name, budget, mechanism, scores, codes, *, groups=None, random_state,
                   public):
-    """Return the ReleasedScores of rows, and the certificate.
+    """Return the ReleasedScores of rows, and the certificate of the release.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Metrics of a noisy histogram of scores by label, all of them post-processing."""
+"""Metrics computed from a noisy histogram of scores by label, as post-processing."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from dpsk.metrics._scores import expected_log_losses, expected_losses, log_losse
 
 __all__ = ["ScoreTable"]
 
-#: The share of ties among pairs of rows from which on an area is known roughly only.
+#: Share of ties among positive-negative pairs above which ranking metrics are only rough.
 _MANY_TIES = 1.0 / 3.0
-#: By how much the order of rows within a bin moves an average precision by chance, in what it
-#: may move it at most over the root of its positives: .4 to .9 for logistic, crowded and bimodal
-#: scores.
+#: Standard error of the average precision from the random order of rows within a bin, in units of
+#: the largest effect of that order over the root of the positives. Measured: .4 to .9 for
+#: logistic, crowded and bimodal scores.
 _LUCK = 0.5
-#: The least variance of a label within a bin whose shares of positives tell of the order in it.
+#: Lower bound on the variance of the label in a bin, where it divides the rise of the share.
 _FEW = 0.02
-#: The least order within bins, by the law of all, that what bins beside tell is compared with.
+#: Lower bound on the order by the common law, where it divides the order from neighboring bins.
 _ORDERLY = 0.1
-#: Noise on the rows of a cell over that on a count of a bin, nearly.
+#: Approximate ratio of the noise on the rows of a cell to the noise on a count of a bin.
 _CELLS = 2.0 * math.sqrt(WIDTHS * (1.0 - WIDTHS_SHARE) / WIDTHS_SHARE / (2.0 + LOSS_WEIGHT**2))
 
 
@@ -42,14 +42,14 @@ class ScoreTable(CurveTable):
     Attributes
     ----------
     squared_loss : float
-        Noisy sum over rows of the squared loss of a probability less that of the middle of its
-        bin; 0 where scores are no probabilities.
+        Noisy sum over rows of the squared loss minus the squared loss at the center of the bin;
+        0 where scores are not probabilities.
     loss_noise : float
-        Standard deviation of the noise on it.
+        Standard deviation of the noise on `squared_loss`.
     log_loss_floor : float or None
-        Probabilities below count as it in the log loss; None: that is not known.
+        Smaller probabilities count as this value in the log loss; None: no log loss was released.
     log_loss_left, log_loss_noise : float
-        Noisy sum of log losses less those that are expected of bins, and its noise.
+        Noisy sum of log losses minus those expected from the bins, and its noise.
     """
 
     squared_loss: float = 0.0
@@ -74,20 +74,20 @@ class ScoreTable(CurveTable):
         Parameters
         ----------
         threshold : float or None, default=None
-            Rows of at least that score are predicted positive. None: that of the evaluation,
-            `bins.threshold`, which is an edge of bins. Between edges it is not known which rows
-            of the bin reach it, and intervals hold whatever the bin may: declare a threshold
-            that matters when evaluating.
+            Rows with at least this score are predicted positive. None: the threshold of the
+            evaluation, `bins.threshold`, which is an edge. Between edges, intervals cover every
+            possible number of rows of that bin above the threshold. To avoid that, declare the
+            threshold when evaluating.
 
         Returns
         -------
         matrix : Estimate
-            Arrays of shape (2, 2): rows are labels, columns predictions, the positive one last.
+            Arrays of shape (2, 2): rows are labels, columns predictions, the positive label last.
         """
         return self._at(threshold, lambda cells: cells, (0.0, float(self.n_samples)))
 
     def accuracy(self, threshold: float | None = None) -> Estimate:
-        """Return the share of rows that are predicted right, an `Estimate`.
+        """Return the share of rows that are predicted correctly, an `Estimate`.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class ScoreTable(CurveTable):
             cells[..., 0, 0] + cells[..., 1, 1]) / self.n_samples)
 
     def balanced_accuracy(self, threshold: float | None = None) -> Estimate:
-        """Return the balanced accuracy, the mean recall of both labels, an `Estimate`.
+        """Return the mean recall of both labels, an `Estimate`.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class ScoreTable(CurveTable):
         return self._share_at(threshold, _balanced)
 
     def recall(self, threshold: float | None = None) -> Estimate:
-        """Return the share of positive rows that are predicted so, an `Estimate`.
+        """Return the share of positive rows predicted positive, an `Estimate`.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class ScoreTable(CurveTable):
             cells[..., 1, 1], cells[..., 1, :].sum(axis=-1)))
 
     def precision(self, threshold: float | None = None) -> Estimate:
-        """Return the share of rows predicted positive that are so, an `Estimate`.
+        """Return the share of positives among rows predicted positive, an `Estimate`.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class ScoreTable(CurveTable):
     def roc_auc(self) -> Estimate:
         """Return the area under the ROC curve, an `Estimate`.
 
-        Where scores crowd into few bins its error is large, with a `PrivacyWarning`.
+        If most scores fall into few bins, its error is large, with a `PrivacyWarning`.
 
         Returns
         -------
@@ -181,7 +181,7 @@ class ScoreTable(CurveTable):
             area, ties = _curves.told(counts)
             apart = math.sqrt(2.0) * ndtri(area)
             order = np.clip(ORDER * np.sign(apart) * np.abs(apart)**1.5 * ties, -1.0, 1.0)
-            # Where a share rises evenly over a bin of N rows by s, pairs are s N^2 / 12.
+            # A share that rises linearly by s over a bin of N rows adds s N^2 / 12 won pairs.
             rises, _ = _curves.slopes(counts, self.noise_scale)
             return (order * (counts.prod(axis=-2) * spread).sum(axis=-1) / 2.0,
                     (rises * counts.sum(axis=-2)**2 * spread).sum(axis=-1) / 12.0)
@@ -190,7 +190,7 @@ class ScoreTable(CurveTable):
             return (_curves.won_pairs(counts) + (sum(ordered(counts)) + (
                 counts.prod(axis=-2) * way * crowded).sum(axis=-1)) / 2.0, _curves.pairs(counts))
 
-        # Half the sum and half the difference of both, squared.
+        # For both estimates a and b: the root of ((a + b) / 2)^2 + ((a - b) / 2)^2.
         hidden = np.hypot(*ordered(self.counts)) / math.sqrt(2.0) / max(
             float(_curves.pairs(self.counts)), 1.0)
         crowded = self._warned_ties("roc_auc")
@@ -212,7 +212,7 @@ class ScoreTable(CurveTable):
         strong = 2.0 * area - 1.0
         even = np.array([strong * np.sqrt(wide)])
         law = (_curves.orders(self.counts) + even) / 2.0
-        # No one law holds where bins beside tell of far more order than all bins do.
+        # One law does not fit where neighboring bins show far more order than all bins.
         lean = (1.0 - law) * np.clip(
             _curves.orders_near(counts) / np.maximum(law, _ORDERLY) - 1.0, 0.0, 1.0)
         order = law + lean / 2.0
@@ -237,11 +237,12 @@ class ScoreTable(CurveTable):
             counts, partial(precise, way=way), hidden / max(counts[1].sum(), 1.0)), crowded)
 
     def _enclosing(self, estimate, crowded):
-        """Return an estimate whose interval holds rows that crowd in any order.
+        """Return an estimate whose interval covers any order of the crowded rows.
 
-        Its value has those of lone cells as ties, and others half as far in order as all rows
-        are: `estimate` has all positives of them after negatives at -1, and before them at 1.
-        Noise leaves each end on one side alone.
+        `estimate` maps the order of these rows to an Estimate: -1 for positives after all
+        negatives, 1 for positives before them. The value takes rows of lone cells as ties, and
+        the others at half the order of all rows. The ends are those of 90 % intervals, as noise
+        can move each of them beyond the truth in one direction only.
         """
         half = float(_curves.told(self.counts)[0]) - 0.5
         found = estimate(np.where(self._alone > 0.0, 0.0, half))
@@ -251,7 +252,7 @@ class ScoreTable(CurveTable):
             return enclosing(found, *(estimate(way) for way in (-1.0, 1.0)), level=0.9)
 
     def _luck(self):
-        """Return by how much chance moves the sum of precisions over positives within bins."""
+        """Return the error of the sum of precisions from the random order within bins."""
         counts = _curves.projected(self.counts)
         best, worst = (_curves.precisions(counts, self._tied + self._crowded, order)
                        for order in (1.0, -1.0))
@@ -259,7 +260,7 @@ class ScoreTable(CurveTable):
             (best - worst)**2 / np.maximum(counts[1, ::-1], 1.0)))
 
     def brier_score(self) -> Estimate:
-        """Return the mean square between label and probability, an `Estimate`.
+        """Return the mean squared difference of label and probability, an `Estimate`.
 
         Returns
         -------
@@ -269,7 +270,7 @@ class ScoreTable(CurveTable):
         Raises
         ------
         ValueError
-            If scores are not probabilities: if their range is not (0, 1).
+            If scores are not probabilities, so their range is not (0, 1).
         """
         self.bins.check_probabilities("brier_score")
         losses, off = expected_losses(self.bins)
@@ -282,7 +283,7 @@ class ScoreTable(CurveTable):
     def log_loss(self) -> Estimate:
         """Return the mean log loss of probabilities, an `Estimate`.
 
-        Probabilities below `log_loss_floor` count as it.
+        Probabilities below `log_loss_floor` count as `log_loss_floor`.
 
         Returns
         -------
@@ -292,7 +293,7 @@ class ScoreTable(CurveTable):
         Raises
         ------
         ValueError
-            If the evaluation was not asked for it by `log_loss_floor`.
+            If the evaluation was made without `log_loss_floor`.
         """
         floor = released_floor(self.log_loss_floor)
         losses, _ = expected_log_losses(self.bins, floor, LOSS_WEIGHT)
@@ -302,7 +303,7 @@ class ScoreTable(CurveTable):
             self.log_loss_noise / self.n_samples)
         if not self.of_population:
             return found
-        # Losses in the middles of bins spread as those of rows do.
+        # Losses at the centers of bins have about the variance of the losses of rows.
         p = self.bins.centers
         of_rows = log_losses(np.stack([1.0 - p, p]), floor)
         shares = np.maximum(self.counts, 0.0) / np.maximum(self.counts, 0.0).sum()
@@ -311,12 +312,12 @@ class ScoreTable(CurveTable):
             found.standard_error, math.sqrt(spread / self.n_samples)))
 
     def lift(self, fraction: float = 0.1) -> Estimate:
-        """Return the lift of the best rows over all rows, an `Estimate`.
+        """Return the lift of the rows with the highest scores, an `Estimate`.
 
         Parameters
         ----------
         fraction : float in (0, 1], default=0.1
-            Of all rows, those of the highest scores.
+            Fraction of rows to select, by highest score.
 
         Returns
         -------
@@ -341,14 +342,14 @@ class ScoreTable(CurveTable):
         return self._of_cells(threshold, metric, partial(self._estimate, bounds=bounds))
 
     def _share_at(self, threshold, parts):
-        """Return a ratio of such cells; `parts` gives its part and its whole."""
+        """Return a ratio at a threshold; `parts` gives its numerator and denominator."""
         return self._of_cells(threshold, parts, self._share)
 
     def _of_cells(self, threshold, metric, estimate):
-        """Return an estimate of a metric that rises with positives that are predicted so.
+        """Return an estimate of a metric that rises with true, and falls with false positives.
 
-        And falls with negatives, or each of its cells rises with those of one label: in a bin that
-        is cut, all or none of either label may reach the threshold.
+        The cells of a confusion matrix each depend on one label only, and are allowed too. In the
+        bin that holds the threshold, all or none of the rows of a label may reach it.
         """
         threshold = self.bins.threshold if threshold is None else check_real(
             "threshold", threshold, remedy="None, or a finite number")
@@ -370,15 +371,14 @@ class ScoreTable(CurveTable):
         return enclosing(found, *sides)
 
     def _warned_ties(self, what):
-        """Return shares of bins whose rows may be in any order, and warn where these are many.
+        """Return the shares of bins whose rows may be in any order; warn if these are many.
 
-        Public bins count where noisy counts say that they are too wide for their neighbors to
-        tell.
+        For public bins, the shares are 0 unless too many pairs share a bin.
         """
         public = not self.bins.crowded
         held = np.ones(len(self.bins)) if public else self._crowded
         share = float(np.clip(_curves.tied_pairs(self.counts, held), 0.0, 1.0))
-        # Draws take longer than the area itself, and few tables have that many ties.
+        # Draws are slow, and few tables have that many ties.
         if (share <= _MANY_TIES or share - 2.0 * np.std(
                 _curves.tied_pairs(self._draws(), held)) <= _MANY_TIES):
             return np.zeros(len(held)) if public else held
@@ -392,7 +392,7 @@ class ScoreTable(CurveTable):
 
 
 def _balanced(cells):
-    """Return the mean recall of both labels as one ratio, of products of their sizes."""
+    """Return the mean recall of both labels as numerator and denominator of one ratio."""
     sizes = cells.sum(axis=-1)
     return ((cells[..., 0, 0] * sizes[..., 1] + cells[..., 1, 1] * sizes[..., 0]) / 2.0,
             sizes.prod(axis=-1))

@@ -1,4 +1,4 @@
-"""Scores to bins with public edges."""
+"""Bins of scores, and expected losses in them."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -25,25 +25,25 @@ _REACHES = 17
 
 @dataclass(frozen=True)
 class ScoreBins:
-    """The bins of a score, and where they end.
+    """The bins of a score: edges, ends, and what is known about the scores inside.
 
     Parameters
     ----------
     inner : tuple of float
         The edges between bins, increasing. A score on an edge is in the upper bin.
     low, high : float
-        The outer ends; scores beyond are in the outer bins.
+        The outer ends; scores beyond an end are in the outer bin.
     tied, crowded : tuple of float
-        How much of a bin is of one number, and of numbers that cells do not tell apart from one,
-        as shares of pairs of its rows; empty where bins are public.
+        Estimated shares of the pairs in each bin: of rows with one number, and of rows in a lone
+        cell, whose scores are too close to separate. Empty for public bins.
     places : tuple of float
-        Where scores of a bin are, about; empty where bins are public.
+        Approximate mean score of each bin; empty for public bins.
     declared : float or None
-        The threshold that was asked for; None: the middle of the range.
+        The requested threshold; None: the middle of the range.
     within : tuple of ndarray
-        Edges of fine cells, and about how many rows these hold; empty where bins are public.
+        Edges of fine cells, and estimated numbers of rows in them; empty for public bins.
     numbers : tuple of float
-        All that scores can be, rising; empty where that is not known.
+        All possible scores, increasing; empty if unknown.
     """
 
     inner: tuple
@@ -58,11 +58,11 @@ class ScoreBins:
 
     @classmethod
     def of(cls, bins, score_range, n_bins, threshold=None):
-        """Return the bins that a caller asked for; `n_bins` is the number where he left it.
+        """Return the requested bins; for "auto" there are `n_bins`.
 
-        Edges are equidistant in ``arcsin(sqrt(p))``, p the place of a score in its range, or its
-        logistic map: finer at both ends, where a share of rows is known more precisely. A
-        threshold splits the public bin that holds it.
+        Edges are equidistant in ``arcsin(sqrt(p))``, where p is the position of a score in its
+        range, or its logistic function. Bins are finer at both ends, where shares of rows are more
+        precise. A threshold splits the public bin that contains it.
         """
         low, high = _checked_range(score_range)
         if threshold is not None:
@@ -74,7 +74,7 @@ class ScoreBins:
             count = check_integer("bins", bins, low=2, high=_MOST_BINS, remedy=_REMEDY)
             places = np.round(np.sin(np.arange(1, count) * (math.pi / 2.0 / count))**2, 12)
             inner = logit(places) if score_range is None else low + (high - low) * places
-            # So that the middle is where users look for it, to the last bit.
+            # Rounding must not move the edge in the middle.
             inner[places == 0.5] = cls((), low, high).threshold
         else:
             inner = discreetly("bins", np.asarray, bins, np.float64)
@@ -94,12 +94,12 @@ class ScoreBins:
         Parameters
         ----------
         first : ndarray of int
-            The first cells of all bins but the lowest, rising.
+            Index of the first cell of each bin except the lowest, increasing.
         rows : ndarray of shape (n_cells,)
-            About how many rows cells hold.
+            Estimated number of rows in each cell.
         cells : ScoreCells
         alone : ndarray of bool, shape (n_cells,)
-            Cells of rows of one number, or nearly.
+            Cells that hold one number, exactly or approximately.
         """
         starts = np.append(0, first)
         found = np.add.reduceat(rows, starts)
@@ -115,7 +115,7 @@ class ScoreBins:
             return made
         ends = np.concatenate([[self.low], cells.edges, [self.high]])
         total = np.add.reduceat(rows * (ends[:-1] + ends[1:]) / 2.0, starts)
-        # Rows that noise hid are rather beside many others than far from all.
+        # Rows hidden by noise are more likely near well-filled neighboring bins.
         lower, upper = (_HIDDEN * np.append(part, 0.0) for part in (found[:-1], found[1:]))
         lower = np.roll(lower, 1)
         edges = made.edges
@@ -125,7 +125,7 @@ class ScoreBins:
 
     @property
     def centers(self):
-        """ndarray : where scores of bins are, about; their middles where bins are public."""
+        """ndarray : approximate mean score of each bin; the midpoint for public bins."""
         edges = self.edges
         return np.array(self.places) if self.places else (edges[:-1] + edges[1:]) / 2.0
 
@@ -139,11 +139,11 @@ class ScoreBins:
 
     @property
     def edges(self):
-        """ndarray : all edges, the outer ones included, shape (n_bins + 1,)."""
+        """ndarray : all edges, including the outer ends, shape (n_bins + 1,)."""
         return np.array([self.low, *self.inner, self.high])
 
     def check_probabilities(self, what):
-        """Raise a ValueError unless scores are taken as probabilities, of which `what` is."""
+        """Raise a ValueError unless scores are probabilities, which `what` requires."""
         if not self.of_probabilities:
             raise ValueError(f"score_range=({self.low:g}, {self.high:g}): {what} is one of "
                              "probabilities; evaluate those of predict_proba, whose score_range "
@@ -157,13 +157,14 @@ class ScoreBins:
         return 0.5 * (self.low + self.high) if math.isfinite(self.low) else 0.0
 
     def codes(self, scores):
-        """Return the bin of every score; what is not a number is in the lowest."""
+        """Return the bin of every score; NaN is in the lowest bin."""
         return codes_of(scores, self.inner)
 
     def above(self, threshold):
-        """Return what share of every bin is at or above a threshold: least, most and about.
+        """Return least, largest and estimated shares of every bin at or above a threshold.
 
-        Of a bin that holds it that is 0, 1, and as fine cells say; by length without them.
+        In the bin that contains the threshold these are 0, 1, and an estimate from fine cells, or
+        from the length of the bin if there are no cells.
         """
         place = int(np.searchsorted(self.inner, threshold, "right"))
         shares = np.tile(np.arange(len(self)) > place, (3, 1)).astype(np.float64)
@@ -175,7 +176,7 @@ class ScoreBins:
         return shares
 
     def _part(self, threshold, left, right):
-        """Return about what share of the bin between two edges is at or above a threshold."""
+        """Estimate the share of the bin between two edges at or above a threshold."""
         above, whole = _length(threshold, left, right), 1.0
         if self.within:
             edges, rows = self.within
@@ -189,20 +190,20 @@ class ScoreBins:
 
 
 def _length(threshold, left, right):
-    """Return what share of an interval is above a point in it; half of one that has no end."""
+    """Return the share of an interval above a point; one half for an infinite interval."""
     inside = math.isfinite(left) and math.isfinite(right)
     return (right - threshold) / (right - left) if inside else 0.5
 
 
 def codes_of(scores, inner):
-    """Return between which edges every score is; what is not a number is below all of them."""
+    """Return the index of the bin of every score; NaN is in the lowest bin."""
     return np.searchsorted(inner, np.where(np.isnan(scores), -np.inf, scores), "right")
 
 
 def expected_losses(bins):
-    """Return squared losses in the centers of bins, by label, and how far off those of rows are.
+    """Return squared losses at the centers of bins, and the largest distance of losses of rows.
 
-    Both of shape (2, n_bins), the second of the most.
+    Both arrays have shape (2, n_bins), with labels on the first axis.
     """
     targets = np.array([[0.0], [1.0]])
     expected, ends = (bins.centers - targets)**2, (bins.edges - targets)**2
@@ -227,12 +228,12 @@ def expected_log_losses(bins, floor, weight):
 
 
 def log_losses(probabilities, floor):
-    """Return log losses of probabilities, which count as `floor` at least."""
+    """Return log losses of probabilities, raised to at least `floor`."""
     return -np.log(np.clip(np.nan_to_num(probabilities, nan=0.0), floor, 1.0))
 
 
 def require_probabilities(what, score_range):
-    """Raise a ValueError where `what` would for scores of a range, before they are counted."""
+    """Raise a ValueError if `what` requires probabilities and the range is not theirs."""
     ScoreBins.of("auto", score_range, 2).check_probabilities(what)
 
 

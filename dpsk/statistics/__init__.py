@@ -1,4 +1,4 @@
-"""Statistics of a table, each with its error: counts, means, quantiles, a first look at it."""
+"""Private statistics of a table, with errors: counts, means, quantiles, and a summary."""
 
 from dpsk.statistics._counts import dp_histogram, dp_value_counts
 from dpsk.statistics._describe import Description, describe

@@ -1,4 +1,4 @@
-"""Counts of numbers in bins and of declared categories, each table one noisy sum."""
+"""Counts of numbers in bins and of declared categories, from one noisy sum each."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ _BINS = f"an int in [1, {_MOST_BINS}], or two or more increasing edges, all fini
 
 @quietly
 def dp_histogram(x: Any, bins: Any = 10, **options: Any) -> tuple[Estimate, Any]:
-    """Return how many numbers are in each bin, with errors, and the edges of bins.
+    """Return the number of values in each bin, with errors, and the edges of bins.
 
     Parameters
     ----------
     x : array-like of shape (n,), or Series
-        Numbers; those that are missing or beyond the edges are in no bin.
+        Numbers; missing values and numbers beyond the edges are in no bin.
     bins : int or array-like of increasing numbers, default=10
-        How many even bins there are within the bounds, or their edges. As in NumPy the last bin
-        has its right edge.
+        Number of equal-width bins within the bounds, or the edges of bins. As in NumPy, the last
+        bin includes its right edge.
     **options : dict
         As for `dp_mean`: epsilon, delta, bounds, groups, random_state.
 
     Returns
     -------
     counts : Estimate
-        An entry a bin, with the certificate in `privacy_`.
+        An entry for each bin, with the certificate in `privacy_`.
     edges : ndarray of shape (n_bins + 1,)
         The edges of bins.
 
@@ -69,7 +69,7 @@ def dp_histogram(x: Any, bins: Any = 10, **options: Any) -> tuple[Estimate, Any]
 
     def summed(rows, low, high, mu, session):
         points = edges(low[0], high[0])
-        # The right edge of the last bin is in it.
+        # The last bin includes its right edge.
         points[-1] = np.nextafter(points[-1], np.inf)
         return noisy_counts(rows, {0: points}, mu, session)[0][1:-1]
 
@@ -87,18 +87,18 @@ def dp_value_counts(x: Any, categories: list[Any] | None = None,
     Parameters
     ----------
     x : array-like of shape (n,), or Series
-        Words, truths or numbers, each a category; what is missing is none.
+        Categories: strings, booleans or numbers; missing values are not counted.
     categories : list or None, default=None
-        Public; others are counted nowhere. None: those of the dtype.
+        Public categories; others are not counted. None: the categories of the dtype.
     **options : dict
         As for `dp_mean`: epsilon, delta, groups, random_state.
 
     Returns
     -------
     counts : Estimate
-        An entry a category, with the certificate in `privacy_`.
+        An entry for each category, with the certificate in `privacy_`.
     categories : list
-        In the order in which they were declared.
+        The categories, in declared order.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def counted(counts, noise, columns, certificate):
 
 
 def cell_bound(n_columns):
-    """Return what a certificate says of counts of so many columns."""
+    """Return the entry of a certificate on counts of `n_columns` columns."""
     return Enforced("cells", math.sqrt(2.0 * n_columns), "derived",
                     "l2 norm by which a replaced row moves the counts: one from a cell and one to "
                     "another, in every column")

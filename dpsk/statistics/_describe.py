@@ -1,4 +1,4 @@
-"""A first look at a table: moments and quartiles of numbers, counts of declared categories."""
+"""Summary of a table: moments and quartiles of numbers, counts of declared categories."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Description", "describe"]
 
-#: Weights of a column in mu^2: of its moments with their range, of its quartiles, of its counts.
+#: Weights of a column in mu^2: for its range and moments, its quartiles, and its counts.
 _WEIGHTS = 0.4, 0.4, 0.2
-#: Quartiles are chosen from a learnt range, and so many times its width about it.
+#: Quartiles are chosen from a learned range, extended on both sides by this times its width.
 _BEYOND = 1.0
 _QUARTILES = {"25%": 0.25, "50%": 0.5, "75%": 0.75}
-#: So many categories of a column are printed, those of the largest counts.
+#: Number of printed categories of a column, by largest counts.
 _TOP, _SIGN, _ANY = 5, "\N{PLUS-MINUS SIGN}", "any"
 
 
@@ -46,20 +46,20 @@ _TOP, _SIGN, _ANY = 5, "\N{PLUS-MINUS SIGN}", "any"
 def describe(X: Any, epsilon: float = 1.0, *, delta: float | None = None,
              columns: dict[Any, Any] | None = None, groups: Any = None,
              random_state: Any = None) -> Description:
-    """Return a first look at a table within one budget, each number with its error.
+    """Summarize a table within one budget, each number with its error.
 
     Parameters
     ----------
     X : DataFrame, or array-like of shape (n, n_columns)
-        Numbers, NaN where they are missing, and words; columns of an array hold numbers, or are
-        declared.
+        Numbers, with NaN for missing values, and categories. Columns of an array hold numbers
+        unless declared as categories.
     epsilon : float, default=1.0
-        Of all of it; inf: no noise, not private.
+        Total privacy budget; inf: no noise, not private.
     delta : float or None, default=None
         None: ``1 / n**2``.
     columns : dict or None, default=None
-        Public: from columns, by name or place, to (low, high) of numbers, or to lists of
-        categories. Ranges of others are learnt, and other words counted together.
+        Public descriptions by name or position: (low, high) bounds of numbers, or a list of
+        categories. Other ranges are learned, and undeclared categories counted together.
     groups, random_state : optional
         As for `dp_mean`.
 
@@ -127,14 +127,14 @@ class _Look(Composite):
             (self.sums, self.points, Statistic(noisy_counts)), self.shares, strict=True))
 
     def run(self, data, session, noise_multiplier):
-        """Return Moments; points; and counts of categories with their mu."""
+        """Return Moments, quartile intervals, and counts of categories with their mu."""
         (numbers, summands, words), (summed, chosen, counting) = data, self.parts
         moments = points = counts = None
         if summed.share:
             *found, mu = summed.run(summands, session, noise_multiplier)
             moments = Moments(numbers, *found, moment_noise(len(found[0]), mu), None)
             held = counts_at_least(moments.counts, moments.count_noise, numbers.budget.n_samples)
-            # Far points are beyond these, and quartiles are not.
+            # Points far outside of the range cannot be quartiles.
             near = moments.ranges + np.diff(moments.ranges) * (-_BEYOND, _BEYOND)
             near = np.where(np.isnan(numbers.edges()), near, numbers.edges())
             points = chosen.run((numbers.rows, near, held, numbers.names), session,
@@ -147,10 +147,10 @@ class _Look(Composite):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Description:
-    """A first look at a table: estimates by column, from one release.
+    """Summary of a table: estimates by column, from one release.
 
-    ``description[name]`` has the statistics of a column of numbers by name, or counts and
-    categories of another one. It prints as a table.
+    ``description[name]`` is a dict of statistics for a column of numbers, or a pair of counts and
+    categories for other columns. It prints as a table.
 
     Attributes
     ----------
@@ -159,18 +159,18 @@ class Description:
     numbers : dict of dict of Estimate
         By column: "count", "missing" (a share), "mean", "std", "25%", "50%", "75%".
     categories : dict of (Estimate, list)
-        By column: counts, and the categories they are of.
+        By column: counts, and their categories.
     privacy_ : Certificate
-        Of all of it.
+        Certificate of the release.
 
     See Also
     --------
-    describe : Makes it.
+    describe : Summarizes a table.
 
     Notes
     -----
-    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, all that is
-    here is (epsilon, delta)-differentially private.
+    *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the
+    description is (epsilon, delta)-differentially private.
 
     Examples
     --------
@@ -212,7 +212,7 @@ class Description:
         return f"{self.n_samples} {unit} at epsilon {self.privacy_.epsilon:g}"
 
     def _tables(self):
-        """Yield tables of cells, the first line the head."""
+        """Yield tables as lines of cells; the first line is the header."""
         if self.numbers:
             heads = list(next(iter(self.numbers.values())))
             yield [["column", *heads], *([str(name), *(_cell(own[head]) for head in heads)]
@@ -221,7 +221,7 @@ class Description:
             lines = [["column", "category", "count"]]
             for name, (counts, categories) in self.categories.items():
                 order = np.argsort(-counts.value, kind="stable")
-                # A single one that is left is printed in the place of its number.
+                # A single remaining category is printed instead of "and 1 more".
                 top = _TOP + (len(order) == _TOP + 1)
                 lines += [[str(name), str(categories[place]), _cell(_entry(counts, place))]
                           for place in order[:top]]
@@ -244,7 +244,7 @@ def _told(moments, points):
 
 
 def _entry(estimate, place):
-    """Return an entry of an Estimate of several."""
+    """Return one entry of an Estimate of several values."""
     def at(values):
         return float(np.broadcast_to(values, np.shape(estimate.value))[place])
 
@@ -259,7 +259,7 @@ def _cell(estimate):
 
 
 def _part(columns, chosen):
-    """Return some columns of those that were read."""
+    """Return the chosen ones of the columns."""
     table, places = columns.table, np.flatnonzero(chosen)
     part = Table(table.values[:, places], [table.columns[place] for place in places],
                  [table.found[place] for place in places])

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Moments", "dp_count", "dp_mean", "dp_std", "dp_sum", "dp_var"]
 
-#: Deviations of its noise that a count is to be for a mean to be told.
+#: Least count for which a mean is reported, in deviations of its noise.
 _KNOWN = 3.0
 
 
@@ -40,14 +40,14 @@ def dp_count(X: Any, **options: Any) -> Estimate:
     Parameters
     ----------
     X : array-like of shape (n,) or (n, n_columns), Series or DataFrame
-        Numbers, truths or words; each column of a table has its own entry in the result.
+        Numbers, booleans or categories; the result has an entry for each column of a table.
     **options : dict
         As for `dp_mean`: epsilon, delta, groups, random_state, by, categories.
 
     Returns
     -------
     count : Estimate
-        With its standard error, and the certificate in `privacy_`.
+        The count with its standard error, and the certificate in `privacy_`.
     """
     columns = Columns.of("dp_count", X, options, *BY, only=None)
     values = columns.table.values
@@ -65,21 +65,21 @@ def dp_sum(X: Any, *, bounds: Any = None, **options: Any) -> Estimate:
     X : array-like of shape (n,) or (n, n_columns), Series or DataFrame
         As for `dp_mean`.
     bounds : (float, float), dict or None, default=None
-        As for `dp_mean`; only truths need none.
+        As for `dp_mean`, but required; only booleans need no bounds.
     **options : dict
         As for `dp_mean`: epsilon, delta, groups, random_state, by, categories.
 
     Returns
     -------
     total : Estimate
-        With its standard error, and the certificate in `privacy_`.
+        The sum with its standard error, and the certificate in `privacy_`.
     """
     columns = Columns.of("dp_sum", X, {**options, "bounds": bounds}, "bounds", *BY)
     edges = columns.edges()
     if np.isnan(edges).any():
         raise ValueError("bounds: a column has none, but they set the noise on a sum; declare "
                          "bounds for every column, such as (0, 100).")
-    # What is missing adds 0, which lies in the range then.
+    # A missing value adds 0, so the range must contain 0.
     low, high = np.minimum(edges[:, 0], 0.0), np.maximum(edges[:, 1], 0.0)
     values = np.nan_to_num(np.clip(columns.table.values, *edges.T), nan=0.0)
     return _summed(columns, values, low, high, "sum")
@@ -156,8 +156,8 @@ def dp_var(X: Any, **options: Any) -> Estimate:
     Returns
     -------
     variance : Estimate
-        That of the rows, divided by their number; the interval has no sampling error. NaN where
-        noise hides how many numbers there are.
+        The variance of the rows, with divisor n; the interval has no sampling error. NaN where
+        noise hides the number of values.
     """
     return _moments("dp_var", X, options).var()
 
@@ -175,14 +175,14 @@ def dp_std(X: Any, **options: Any) -> Estimate:
     Returns
     -------
     deviation : Estimate
-        The root of the variance, as are the ends of its interval; without sampling error.
+        The root of the variance; its interval ends are roots too, without sampling error.
     """
     return _moments("dp_std", X, options).std()
 
 
 @quietly
 def _summed(columns, values, low, high, what):
-    """Return the estimate of sums of numbers, none of which is missing, within public ranges."""
+    """Return the Estimate of sums of numbers without missing values, within public ranges."""
     n, half = columns.budget.n_samples, 0.5 * (high - low)
     summed = noisy_column_sums if columns.parts is None else partial(
         noisy_part_sums, n_parts=len(columns.parts.names))
@@ -200,12 +200,12 @@ def _summed(columns, values, low, high, what):
 
 @quietly
 def _moments(name, X, options, *more, squares=True):
-    """Return released moments of columns, in parts of the rows with sums of squares on request."""
+    """Release moments of columns; with parts of rows, squares only if requested."""
     columns = Columns.of(name, X, options, "bounds", *BY, *more)
     summed = noisy_column_sums if columns.parts is None else partial(
         noisy_part_moments, n_parts=len(columns.parts.names), squares=squares)
     plan, data = within(columns, summed)
-    # Noise on parts is larger with squares: two multiples of the same would give sums away.
+    # `squares` scales the noise on parts. The same noise at two scales would reveal sums.
     (ranges, sums, mu), certificate = columns.released(
         "moments", plan, data, enforced=[entry_bound()],
         settings=() if columns.parts is None else squares)
@@ -216,10 +216,11 @@ def _moments(name, X, options, *more, squares=True):
 
 @dataclass(frozen=True)
 class Moments:
-    """Noisy counts, sums and sums of squares of columns, and what follows from them.
+    """Noisy counts, sums and sums of squares of columns, and statistics computed from them.
 
-    `ranges` of shape (n_columns, 2); `sums` of shape (3, n_columns), or (3, n_parts, n_columns),
-    in the unit of half a range from its middle; `noise` is the deviation of that on a sum.
+    `ranges` has shape (n_columns, 2), and `sums` has shape (3, n_columns) or (3, n_parts,
+    n_columns). Sums are of values relative to the middle of the range, in units of its half
+    width. `noise` is the standard deviation of the noise on a sum.
     """
 
     columns: Any
@@ -234,16 +235,16 @@ class Moments:
 
     @property
     def count_noise(self):
-        """ndarray : that on counts, 0 of columns without a gap."""
+        """ndarray : noise on counts, 0 for columns that cannot have missing values."""
         return np.where(self.columns.full, 0.0, self.noise)
 
     @property
     def counts(self):
-        """ndarray : how many numbers columns hold."""
+        """ndarray : numbers of values in columns."""
         return np.where(self.columns.full, float(self.columns.budget.n_samples), self.sums[0])
 
     def count(self):
-        """Return how many numbers columns hold, an Estimate."""
+        """Return the numbers of values in columns, an Estimate."""
         n, off = self.columns.budget.n_samples, REACH * self.count_noise
         return estimated(self.columns, np.clip(self.counts, 0.0, n), self.counts - off,
                          self.counts + off, (0.0, float(n)), self.certificate)
@@ -251,8 +252,8 @@ class Moments:
     def mean(self, population=False):
         """Return the means, an Estimate.
 
-        Its interval holds every mean m of which ``sum - m count`` is within 1.96 of its own errors
-        of 0, by Fieller: it covers as often where noise hides much of the count.
+        Its interval is Fieller's: all means m for which ``sum - m count`` is within 1.96 of its
+        own standard errors of 0. It has the same coverage if noise hides much of the count.
         """
         counts, (_, sums, squares) = self.counts, self.sums
         safe = self._safe_counts()
@@ -276,21 +277,21 @@ class Moments:
         """Return variances and the ends of their intervals, in squares of half a range."""
         counts, noise = self._safe_counts(), self.noise
         mean, square = self.sums[1] / counts, self.sums[2] / counts
-        # What noise adds to a square, on average, is known.
+        # The mean of the squared noise is known, and corrected.
         value = square - mean**2 + (noise / counts)**2
         error = np.sqrt(noise**2 * (0.5 + 4.0 * mean**2 + 2.0 * (noise / counts)**2)
                         + (self.count_noise * (square - 2.0 * mean**2))**2) / counts
-        # A noisy variance may be less than any; intervals are half a deviation at least then.
+        # A noisy variance may be negative; the upper end is then half a standard error.
         high = np.maximum(value + REACH * error, 0.5 * error)
         return np.clip([value, value - REACH * error, high], 0.0, 1.0)
 
     def _safe_counts(self):
-        """Return counts, NaN in the place of those that noise hides."""
+        """Return counts, with NaN for those that noise hides."""
         known = self.counts > _KNOWN * np.maximum(self.count_noise, 1e-300)
         return np.where(known, self.counts, np.nan)
 
     def _told(self, value, low, high, bounds, middle, scale):
-        """Return the Estimate of what is known, and NaN where the count is hidden."""
+        """Return the Estimate of a statistic, NaN where noise hides the count."""
         hidden = np.isnan(self._safe_counts())
         if hidden.any():
             warn("noise hides how many numbers a column holds, so its statistic is not "

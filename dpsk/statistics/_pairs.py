@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 __all__ = ["dp_corrcoef", "dp_covariance"]
 
-#: Deviations of its noise that a variance is to be for correlations with the column to be told.
+#: Least variance for which correlations are reported, in deviations of its noise.
 _KNOWN = 5.0
 
 
 @quietly
 def dp_covariance(X: Any, **options: Any) -> Estimate:
-    """Return the covariance of columns, with errors and certificate.
+    """Return the covariance matrix of columns, with errors and certificate.
 
     Parameters
     ----------
@@ -39,15 +39,15 @@ def dp_covariance(X: Any, **options: Any) -> Estimate:
     Returns
     -------
     covariance : Estimate
-        Of shape (n_columns, n_columns), divided by n; `DPEmpiricalCovariance` brings such a
-        matrix to the nearest covariance. Intervals have no sampling error.
+        Matrix of shape (n_columns, n_columns), with divisor n. It may not be positive
+        semidefinite, unlike `DPEmpiricalCovariance`. Intervals have no sampling error.
     """
     return _Pairs("dp_covariance", X, options).covariance()
 
 
 @quietly
 def dp_corrcoef(X: Any, **options: Any) -> Estimate:
-    """Return the correlations of columns, with errors and certificate.
+    """Return the correlation matrix of columns, with errors and certificate.
 
     Parameters
     ----------
@@ -59,14 +59,14 @@ def dp_corrcoef(X: Any, **options: Any) -> Estimate:
     Returns
     -------
     correlations : Estimate
-        Of shape (n_columns, n_columns), NaN where noise hides the variance of a column. Intervals
-        have no sampling error.
+        Matrix of shape (n_columns, n_columns), NaN where noise hides the variance of a column.
+        Intervals have no sampling error.
     """
     return _Pairs("dp_corrcoef", X, options).correlation()
 
 
 class _Pairs:
-    """A noisy second moment of columns within ranges, and what follows from it."""
+    """A noisy second moment of columns within ranges, and statistics computed from it."""
 
     def __init__(self, name, X, options):
         columns = Columns.of(name, X, options, "bounds", whole=True)
@@ -78,7 +78,7 @@ class _Pairs:
         self._noise = second_moment_noise(model, n, mu)
         self._mean_noise = float(mean_noise(model, n, mu)[0])
         self._mean = moment[:-1, -1]
-        # What noise adds to a square, on average, is known.
+        # The mean of the squared noise is known, and corrected.
         self._own = moment[:-1, :-1] - np.outer(self._mean, self._mean) + np.diag(
             np.full(len(ranges), self._mean_noise**2))
 
@@ -98,7 +98,7 @@ class _Pairs:
         safe = np.where(known, spreads, np.nan)
         root = np.sqrt(np.outer(safe, safe))
         value = np.clip(self._own / root, -1.0, 1.0)
-        # By how much each entry that has noise moves it.
+        # Squared derivatives of the correlation with respect to each noisy entry.
         ratio = self._mean / safe
         off = 0.5 / root**2 + value**2 / 4.0 * (safe[:, None]**-2.0 + safe**-2.0)
         by_mean = ((value * ratio[:, None] - self._mean / root)**2
@@ -111,12 +111,12 @@ class _Pairs:
 
 
 def _model(n_columns):
-    """Return the rows of numbers in [-1, 1], and a constant."""
+    """Return the model of rows with entries in [-1, 1] and an intercept."""
     return LinearModel(n_columns, None, True, math.sqrt(n_columns))
 
 
 def _second_moment(rows, low, high, mu, session):
-    """Return the noisy second moment of numbers in half their range from its middle."""
+    """Return the noisy second moment of values scaled from their ranges to [-1, 1]."""
     X = rows.take(slice(0, len(rows))).X
     z = centered(np.clip(X, low, high), low, high)
     return noisy_second_moment(_model(len(low)), replace(rows, X=np.clip(z, -1.0, 1.0)), mu,

@@ -1,4 +1,4 @@
-"""Ranges of columns, sums within them and points about their quantiles, as mechanisms."""
+"""Mechanisms for ranges of columns, sums within ranges, and intervals of quantiles."""
 
 import math
 from collections.abc import Callable
@@ -21,25 +21,25 @@ from dpsk.preprocessing._statistics_plan import Quantiles
 
 __all__ = ["CountedPoints", "Points", "Within", "counts_at_least", "entry_bound", "within"]
 
-#: The share of mu^2 of how many numbers columns hold, where quantiles are asked for, by how many
-#: deviations of its noise that is taken for less; which part of whole ones makes whole intervals,
-#: and how many deviations of noise less of them do.
+#: For quantiles: share of mu^2 for the counts of values; deviations of noise subtracted from a
+#: count; share of integers above which interval ends are integers; and the deviations of noise
+#: by which a count of integers may fall below that.
 _COUNT_SHARE, _COUNT_REACH, _WHOLE, _DOUBT = 0.05, 3.0, 0.5, 2.0
-#: Factor on the tails of ranges, which are clear of the end of the rows by an exponent of 20: one
-#: in 10,000 ends is off where the quantile is 0, by exp(14.2 - 1.2 * 20).
+#: Factor on the tails of ranges, whose distance from the end of the rows is an exponent of 20. If
+#: the quantile is 0, one end in 10,000 is wrong, as exp(14.2 - 1.2 * 20).
 _TIED = 1.2
 #: Least distance of a rank from the end of the rows, in scales of its noise.
 _CLEAR = 16.0
-#: Half a range is so many times the absolute value of its middle at least, as doubles are finite.
+#: Least half width of a range: relative to its middle, as floats are finite, and absolute.
 _LEAST_SHARE, _LEAST_WIDTH = 1e-8, 1e-9
 
 
 @dataclass(frozen=True)
 class _Ends(Quantiles):
-    """Quantiles that ranges follow from, also of columns of which many numbers are 0.
+    """Quantiles from which ranges are computed, also for columns with many zeros.
 
-    Points below 0 weigh exp(14.2) times as much as 0 itself, the most of all whole numbers. Below
-    this exponent one in twenty of such ends is off.
+    Points below 0 weigh exp(14.2) times as much as 0 itself, the largest ratio of all integers.
+    At this exponent, one such end in twenty is wrong; below it, more are.
     """
 
     least_exponent = 14.2 + math.log(20.0)
@@ -48,9 +48,9 @@ class _Ends(Quantiles):
 
 @dataclass(frozen=True)
 class Within(Composite):
-    """Ranges of the columns without public ones, and then a sum within them.
+    """Ranges of the columns without public ranges, then a sum within the ranges.
 
-    `share` of mu^2 is that of ranges; `summed` maps rows, low, high, mu and a session to a sum.
+    Ranges cost `share` of mu^2; `summed` maps rows, low, high, mu and a session to a noisy sum.
     """
 
     ranges: Quantiles
@@ -63,7 +63,7 @@ class Within(Composite):
         return (Share(self.ranges, self.share), Share(Statistic(self.summed), 1.0 - self.share))
 
     def run(self, data, session, noise_multiplier):
-        """Return ranges, shape (n_columns, 2), the sum, and the mu that it cost."""
+        """Return ranges, shape (n_columns, 2), the sum, and the mu of the sum."""
         ((table, rows), edges), (chosen, summed) = data, self.parts
         ranges = _ranges_of(edges, chosen.run((table, rows), session, noise_multiplier))
         found = summed.run((rows, *ranges.T), session, noise_multiplier)
@@ -71,9 +71,9 @@ class Within(Composite):
 
 
 def within(columns, summed=noisy_column_sums, share=1.0, parameter="bounds"):
-    """Return the plan of a sum within ranges for a share of mu^2, and what it runs on.
+    """Return the mechanism of a sum within ranges for a share of mu^2, and its data.
 
-    `parameter` is where bounds are declared.
+    `parameter` names the parameter for bounds in messages.
     """
     ranges, own = _learnt_ranges(replace(columns.budget, n_columns=max(1, len(columns.full))),
                                  columns.edges(), share, parameter)
@@ -83,7 +83,7 @@ def within(columns, summed=noisy_column_sums, share=1.0, parameter="bounds"):
 def _learnt_ranges(budget, edges, whole, parameter):
     """Return the mechanism for undeclared ranges, and its share of mu^2."""
     unknown = tuple(np.isnan(edges[:, 0]).tolist())
-    # So many choices for all of mu^2 would have as much each.
+    # The number of choices that would cost the same each if they shared all of mu^2.
     count = 3 * sum(unknown) / whole if any(unknown) else 0
     share = extreme_share(budget, count)
     tail = min(0.25, _TIED * range_tail(budget, count, share, 0.25))
@@ -91,10 +91,10 @@ def _learnt_ranges(budget, edges, whole, parameter):
 
 
 def _ranges_of(edges, found):
-    """Return declared ranges, and learnt ones moved out from medians, shape (n_columns, 2)."""
+    """Return declared ranges, and learned ranges widened from medians, shape (n_columns, 2)."""
     median = found[:, 1:2]
     learnt = median + END_REACH[1] * (found[:, ::2] - median)
-    # A column of one number, as far as noise tells, is taken for a flag.
+    # A column with equal quantiles gets the width of a flag.
     least = np.where(np.ptp(learnt, axis=1, keepdims=True) == 0.0, 1.0,
                      np.maximum(_LEAST_SHARE * np.abs(median), _LEAST_WIDTH))
     learnt = np.column_stack([np.minimum(learnt[:, 0], (median - least)[:, 0]),
@@ -103,19 +103,19 @@ def _ranges_of(edges, found):
 
 
 def entry_bound():
-    """Return the certificate's entry on the bound of summed numbers."""
+    """Return the entry of a certificate on the bound of summed numbers."""
     return Enforced("entry", 1.0, "derived",
                     "size of a number as it is summed, in half its range; larger ones are cut")
 
 
 @dataclass(frozen=True)
 class Points(Mechanism):
-    """Two points about every quantile of columns, between which it lies in 95 % of releases.
+    """Intervals for quantiles of columns, each covering its quantile in 95 % of releases.
 
-    Ranks of chosen points are off by noise of a Laplace law; the points are chosen at ranks so far
-    below and above that they miss the quantile 2.5 times of a hundred each.
+    Ranks of chosen points have Laplace noise. The points are chosen at ranks so far below and
+    above the quantile that each is on the wrong side in 2.5 % of releases.
 
-    With `population` the quantile is that of the population, of which rows are a sample.
+    With `population`, the intervals cover quantiles of the population that rows are sampled from.
     """
 
     n_columns: int
@@ -123,14 +123,14 @@ class Points(Mechanism):
     population: bool = False
 
     def event(self, noise_multiplier):
-        """Return what all of them cost."""
+        """Return the privacy event of all choices."""
         return self._choices.event(noise_multiplier)
 
     def run(self, data, session, noise_multiplier):
         """Return the points, shape (n_columns, n_levels, 2), not decreasing with their ranks.
 
-        Data are rows, the bounds of columns, about how many numbers each holds, whether these
-        are whole, whose intervals end at whole ones, and the names of columns.
+        Data are rows, bounds of columns, estimated counts of values, whether values are integers
+        (then interval ends are integers too), and names of columns.
         """
         *data, names = data
         if noise_multiplier:
@@ -143,7 +143,7 @@ class Points(Mechanism):
 
     def _reach(self, level, count, noise):
         """Return the ranks from a quantile to its points."""
-        # That of a quantile between two numbers is off by one.
+        # The rank of a quantile between two numbers may be off by one.
         off = noise * math.log(20.0) + 1.0 if noise else 0.0
         return math.hypot(off, REACH * math.sqrt(self.population * level * (1.0 - level) * count))
 
@@ -157,16 +157,16 @@ class Points(Mechanism):
             points = [noisy_decimal(rows, own, rank, price, session, bool(side), bounds, True,
                                     bool(whole[place]))
                       for (_, side), rank in np.ndenumerate(ranks)]
-            # Sorted as their ranks are.
+            # Points are sorted in the order of their ranks.
             flat = found[place].reshape(-1)
             flat[np.argsort(ranks, axis=None, kind="stable")] = np.sort(points)
             if whole[place]:
-                # Points between two numbers have the ranks of both.
+                # Points between two integers are rounded outwards.
                 found[place] = np.stack([np.floor(flat[::2]), np.ceil(flat[1::2])], axis=-1)
         return found
 
     def _warn_of_few_rows(self, rows, counts, names, price):
-        """Warn where points may be chosen from beyond all rows; by what is public or released."""
+        """Warn, by public or released values, if points may be beyond all rows."""
         noise = rank_noise(price)
         few = [name for name, count in zip(names, counts, strict=True)
                if any(max(self._reach(level, count, noise), _CLEAR * noise)
@@ -183,9 +183,9 @@ class Points(Mechanism):
 
 @dataclass(frozen=True)
 class CountedPoints(Composite):
-    """How many numbers columns hold, and how many whole ones, and points about quantiles.
+    """Counts of values and of integers in columns, then intervals for quantiles.
 
-    `full` says which columns hold whole numbers and miss none: that is public.
+    `full` says which columns hold only integers and have no missing values, by public dtypes.
     """
 
     points: Points
@@ -193,15 +193,14 @@ class CountedPoints(Composite):
 
     @property
     def parts(self):
-        """tuple of Share : counts, and points."""
+        """tuple of Share : counts, and interval ends."""
         share = 0.0 if all(self.full) else _COUNT_SHARE
         return Share(Statistic(noisy_column_sums), share), Share(self.points, 1.0 - share)
 
     def run(self, data, session, noise_multiplier):
-        """Return the points.
+        """Return the interval ends of `Points`.
 
-        Data are rows, the bounds of columns, about how many numbers each holds, or None where that
-        is not known, and names.
+        Data are rows, bounds of columns, estimated counts of values or None, and names of columns.
         """
         (rows, edges, held, names), (counted, points) = data, self.parts
         n, whole = rows.n_units, np.array(self.full)
@@ -216,7 +215,7 @@ class CountedPoints(Composite):
             *there, whole_ones = 0.5 * (sums + n).reshape(len(flags), -1)
             if held is None:
                 counts[gappy] = counts_at_least(there[0], noise, n)
-            # Wider intervals where noise hides it.
+            # If noise hides this, interval ends are rounded, which only widens intervals.
             whole[gappy] = whole_ones > _WHOLE * counts[gappy] - _DOUBT * noise
         return points.run((rows, edges, counts, whole, names), session, noise_multiplier)
 
@@ -227,7 +226,7 @@ def counts_at_least(counts, noise, n_samples):
 
 
 def _kinds(rows, columns):
-    """Return indicators of values that are present, and of whole numbers."""
+    """Return indicators of values that are present, and of integers."""
     X = rows.take(slice(0, len(rows))).X[:, columns]
     return [flags.astype(np.float64) for flags in (~np.isnan(X), np.trunc(X) == X)]
 

@@ -1,4 +1,4 @@
-"""Quantiles of columns, between two points that are chosen under noise."""
+"""Quantiles of columns, each from a private interval."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["dp_median", "dp_quantile", "from_points", "rank_bound"]
 
-#: What they take beside what all functions do.
+#: Keyword options beyond the common ones.
 _ALSO = ("bounds", "population")
 
 
@@ -31,10 +31,10 @@ def dp_quantile(X: Any, q: Any, **options: Any) -> Estimate:
     ----------
     X : array-like of shape (n,) or (n, n_columns), Series or DataFrame
         As for `dp_mean`.
-    q : float in [0, 1], or array-like of some
-        Which quantiles; several share the budget.
+    q : float in [0, 1], or array-like of such
+        Levels of quantiles; several share the budget.
     **options : dict
-        As for `dp_mean`. Without `bounds` nothing is learnt first; with them intervals end there.
+        As for `dp_mean`. `bounds` limit the intervals; without them, no range is learned first.
 
     Returns
     -------
@@ -79,25 +79,25 @@ def dp_median(X: Any, **options: Any) -> Estimate:
     Returns
     -------
     median : Estimate
-        The middle of an interval that covers it; the certificate is in `privacy_`.
+        The middle of a 95 % interval of the median; the certificate is in `privacy_`.
     """
     check_options("dp_median", options, *_ALSO)
     return dp_quantile(X, 0.5, **options)
 
 
 def rank_bound():
-    """Return what a certificate says of choices."""
+    """Return the entry of a certificate on the sensitivity of chosen points."""
     return Enforced("rank", 1.0, "derived", "how far a row moves the score of a point")
 
 
 def from_points(columns, points, certificate):
-    """Return the Estimate of what lies between two points of columns, the first axis."""
+    """Return the Estimate of quantiles from interval ends, with columns on the first axis."""
     low, high = (np.where(np.isnan(own), end, own) for own, end in zip(
         columns.edges().T, (-np.inf, np.inf), strict=True))
     found = np.clip(np.moveaxis(points, 0, -1), low, high)
     begin, end = found[..., 0, :], found[..., 1, :]
     value = 0.5 * begin + 0.5 * end
-    # The last points stand for all that is beyond them.
+    # The outermost points stand for all numbers beyond them.
     last = decimal_points().first[-1]
     begin, end = np.where(begin <= -last, low, begin), np.where(end >= last, high, end)
     return estimated(columns, value, begin, end, (low, high), certificate)

@@ -1,4 +1,4 @@
-"""Columns as statistics take them, and the one way from them to a release."""
+"""Reading of columns for statistics, and the function that releases a statistic."""
 
 from dataclasses import dataclass, replace
 
@@ -20,9 +20,9 @@ from dpsk.preprocessing._numeric import check_bounds, check_pair, truths
 
 __all__ = ["BY", "CATEGORIES", "Columns", "as_declared", "check_options", "estimated"]
 
-#: What every function takes by keyword.
+#: Keyword options of every function.
 _OPTIONS = ("epsilon", "delta", "groups", "random_state")
-#: What those take that are by parts of the rows.
+#: Keyword options of functions that can split the rows.
 BY = ("by", "categories")
 #: What a list of categories must be.
 CATEGORIES = "None, or a list of categories, each once"
@@ -30,14 +30,14 @@ CATEGORIES = "None, or a list of categories, each once"
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The part that every row is in, -1 for none, which is sensitive, and the public parts."""
+    """The sensitive part of every row, -1 for none, and the public names of parts."""
 
     codes: np.ndarray
     names: list
 
     @classmethod
     def of(cls, name, by, categories, n):
-        """Return the parts of n rows that `by` says, None for those of no call by parts."""
+        """Return the parts of n rows given by `by`, or None without `by`."""
         if by is None:
             if categories is not None:
                 raise ValueError("categories: they are of by; give by=, or leave them out.")
@@ -61,11 +61,11 @@ class Parts:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """A table that was read for one function, and the budget of its release.
+    """A table read for one function, and the budget of its release.
 
-    The table is sensitive. `name` is that of the function; `full` says of which columns the dtype
-    has no way to miss a number; `single` whether a column came by itself, so that results are
-    numbers; `groups` whose rows are one person's, and `parts` by what results are, if any.
+    The table is sensitive. `name` is the name of the function. `full` says which columns cannot
+    have missing values, by their dtype. `single` says whether X was one column, so that results
+    are numbers. `groups` are the people of rows and `parts` the parts of rows, if any.
     """
 
     name: str
@@ -80,11 +80,11 @@ class Columns:
     @classmethod
     def of(cls, name, X, options, *more, only="numbers", columns=None, categories=None, one=False,
            whole=False):
-        """Return columns that were checked; no noise has been drawn.
+        """Read and check columns, before any noise is drawn.
 
-        `options` are what a function was given by keyword, of which it takes `more` than all do.
-        `columns` describes columns as transformers have it, `categories` all of them; with `one`
-        there may be no other, and with `whole` no number that is missing.
+        `options` are the keyword options of a call; `more` names those beyond the common ones.
+        `columns` describes columns as in transformers; `categories` are those of every column.
+        `one` requires a single column, and `whole` forbids missing values.
         """
         check_options(name, options, *more)
         epsilon, delta, groups, random_state = map({"epsilon": 1.0, **options}.get, _OPTIONS)
@@ -105,23 +105,23 @@ class Columns:
         members = groups_of(groups, len(table.values))
         budget = checked_budget(*table.values.shape, epsilon, delta, random_state, members)
         parts = Parts.of(name, *map(options.get, BY), len(table.values))
-        # How many rows a part has is not public.
+        # The number of rows in a part is not public.
         full = _full(X, table) & (parts is None)
         return cls(name, table, budget, full, single, random_state, members, parts)
 
     @property
     def rows(self):
-        """Rows : numbers and positions of categories; their targets are their parts, if any."""
+        """Rows : numbers and category codes, with the parts as targets, if any."""
         return self.rows_of(self.table.values)
 
     def rows_of(self, values):
-        """Return rows of other numbers that were made of the columns, row by row."""
+        """Return Rows of values that were computed from the columns row by row."""
         codes = np.zeros(len(values)) if self.parts is None else self.parts.codes
         return Rows(values, codes, groups=self.groups)
 
     @property
     def names(self):
-        """list of str : the names of columns, as messages have them."""
+        """list of str : names of columns, for messages."""
         return [repr(each.name) for each in self.table.columns]
 
     def edges(self):
@@ -130,9 +130,9 @@ class Columns:
                          for each in self.table.columns]).reshape(-1, 2)
 
     def released(self, what, mechanism, data, *, enforced, settings=()):
-        """Return what a mechanism makes of data within the budget, and the certificate.
+        """Run a mechanism on data within the budget; return its output and certificate.
 
-        `settings` key noise that repeats, beside the columns and all that is enforced.
+        `settings`, the columns and `enforced` are the key of noise that repeats.
         """
         unit = "number of groups of rows" if self.budget.grouped else "number of rows"
         parts = () if self.parts is None else (self.parts.names,)
@@ -145,13 +145,12 @@ class Columns:
                     "these hold", "all parameters", *(["the categories of by"] if parts else [])])
 
     def shaped(self, array):
-        """Return an array with an entry a column, or that of the only one."""
+        """Return an array with an entry for each column; without that axis for a single one."""
         return array[..., 0] if self.single else array
 
 
 def as_declared(name, given, kind, remedy):
-    """Return edges or categories as columns are described by them; a ValueError if they are not.
-    """
+    """Return checked edges or categories of a column, or raise a ValueError."""
     try:
         found = kind(given)
         check_columns(name, {0: found})
@@ -163,7 +162,7 @@ def as_declared(name, given, kind, remedy):
 
 
 def check_options(name, options, *more):
-    """Raise a TypeError for what a function does not take, of options by keyword."""
+    """Raise a TypeError for keyword options that a function does not take."""
     taken = (*_OPTIONS, *more)
     for each in options:
         if each not in taken:
@@ -172,7 +171,7 @@ def check_options(name, options, *more):
 
 
 def estimated(columns, value, low, high, bounds, certificate):
-    """Return the Estimate of an entry a column, with the ends of its intervals of 95 %."""
+    """Return the Estimate with an entry for each column, from the ends of 95 % intervals."""
     value, low, high, *bounds = (
         columns.shaped(np.asarray(each, dtype=np.float64)) for each in (
             value, low, high, *(np.broadcast_to(end, np.shape(value)) for end in bounds)))
@@ -180,7 +179,7 @@ def estimated(columns, value, low, high, bounds, certificate):
 
 
 def _in_columns(X):
-    """Return X as a table, and whether it was one column."""
+    """Return X as a table, and whether it was a single column."""
     if hasattr(X, "to_frame"):
         return X.to_frame(), True
     if is_frame(X) or is_polars(X) or hasattr(X, "__dataframe__"):
@@ -191,7 +190,7 @@ def _in_columns(X):
 
 
 def _declared(X, bounds):
-    """Return the bounds of columns by name, those of truths among them."""
+    """Return the bounds of columns by name, including those of booleans."""
     known = dict.fromkeys(truths(X), (0.0, 1.0))
     if bounds is None or isinstance(bounds, dict):
         check_bounds("bounds", bounds)
@@ -206,11 +205,11 @@ def _declared(X, bounds):
 
 
 def _names(X):
-    # What is no table is refused where it is read.
+    # Inputs that are not tables are refused later, by `read_table`.
     return list(X.columns) if hasattr(X, "columns") else range((0, *np.shape(X))[-1])
 
 
 def _full(X, table):
-    """Return of which columns the dtype cannot hold a gap."""
+    """Return which columns cannot have missing values, by their dtype."""
     dtypes = list(X.dtypes) if is_frame(X) else [getattr(X, "dtype", None)] * len(table.columns)
     return np.array([isinstance(dtype, np.dtype) and dtype.kind in "iub" for dtype in dtypes])
