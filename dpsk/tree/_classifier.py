@@ -69,8 +69,9 @@ class DPDecisionTreeClassifier(TreeLabels, OneTree):
     r"""Differentially private decision tree classifier of a raw table.
 
     Every node splits on one privately chosen column, and every leaf predicts its noisy class
-    frequencies. With few rows, the tree is privately chosen among 500 drawn from public
-    randomness. Pass the raw table, with categorical and missing values and features of any scale.
+    frequencies. With few rows, the tree is privately chosen among up to 500 drawn from
+    public randomness. Pass the raw table, with categorical and missing values and features of any
+    scale.
 
     Parameters
     ----------
