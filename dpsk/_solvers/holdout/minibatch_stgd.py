@@ -42,8 +42,8 @@ class MiniBatchStableGradientDescent(StableGradientDescent):
     holdout : {"private", "public"}
         "private": half of the rows of a batch. "public": ``public_X`` and ``public_y`` of `fit`.
     iterate : {"tail", "half", "last", "average", "random"}
-        "tail" averages the last quarter of the iterates, "half" their last half, "average" all of
-        them. "random": one of the planned ones, its index drawn before the noise is calibrated.
+        Iterates to average: the last quarter ("tail"), the last half, or all. "random": return
+        one iterate, whose index is drawn before the noise is calibrated.
     batch_size : int or None
         Rows in a batch, its hold-out half included; at least 2. None: a quarter of the rows.
 

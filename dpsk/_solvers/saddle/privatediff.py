@@ -69,8 +69,8 @@ class PrivateDiff(Solver):
     difference_ratio : float
         Noise multiplier of differences over that of whole gradients.
     iterate : {"tail", "half", "last", "average", "random"}
-        "tail" averages the last quarter of the iterates, "half" their last half, "average" all of
-        them. "random": one of the planned ones, its index drawn before the noise is calibrated.
+        Iterates to average: the last quarter ("tail"), the last half, or all. "random": return
+        one iterate, whose index is drawn before the noise is calibrated.
 
     References
     ----------

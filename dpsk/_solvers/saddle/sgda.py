@@ -61,8 +61,8 @@ class GradientDescentAscent(Solver):
     momentum : float in [0, 1)
         The m: what the primal direction keeps of the steps before.
     iterate : {"tail", "half", "last", "average", "random"}
-        "tail" averages the last quarter of the iterates, "half" their last half, "average" all of
-        them. "random": one of the planned ones, its index drawn before the noise is calibrated.
+        Iterates to average: the last quarter ("tail"), the last half, or all. "random": return
+        one iterate, whose index is drawn before the noise is calibrated.
 
     References
     ----------
