@@ -132,9 +132,10 @@ class DPRandomForestClassifier(TreeLabels, Forest):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-differentially private. The fit releases the bins of
-    undeclared columns and, for every tree, noisy class counts of its leaves. For large tables it
-    also releases privately chosen splits of every level, with noisy class counts of their nodes.
+    attributes are (epsilon, delta)-differentially private. Released outputs are the bins of
+    undeclared columns and, for every tree, noisy class counts of its leaves. For large tables,
+    the fit also releases privately chosen splits of every level, with noisy class counts of their
+    nodes.
     For small tables, splits are drawn from public randomness. The choice between the two depends
     on public facts only. The number of rows, column names and dtypes, the set of labels and all
     parameters are public. Sample weights above 1 count as 1.
@@ -244,9 +245,9 @@ class DPRandomForestRegressor(TreeTargets, Forest):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-differentially private. The fit releases the bins of
+    attributes are (epsilon, delta)-differentially private. Released outputs are the bins of
     undeclared columns, undeclared target bounds, the mean and spread of the targets and, for
-    every tree, noisy target sums and counts of its leaves. For large tables it also releases
+    every tree, noisy target sums and counts of its leaves. For large tables, the fit also releases
     privately chosen splits of every level, with noisy sums of their nodes. For small tables,
     splits are drawn from public randomness. The choice between the two depends on public facts
     only. The number of rows, column names and dtypes, and all parameters are public. Sample

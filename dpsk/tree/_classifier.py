@@ -107,12 +107,12 @@ class DPDecisionTreeClassifier(TreeLabels, OneTree):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-differentially private. The fit releases the bins of
+    attributes are (epsilon, delta)-differentially private. Released outputs are the bins of
     undeclared columns and, for every level, privately chosen splits and noisy class counts of
-    its nodes. If n mu is below 300, it instead releases the choice of a public random tree with a
-    class for each leaf, and noisy class counts of the leaves.
+    its nodes. If n mu is below 300, the fit instead releases the choice of a public random tree
+    with a class for each leaf, and noisy class counts of the leaves.
 
-    That choice satisfies pure epsilon-DP, with delta 0, if all columns are declared and the tree
+    That fit satisfies pure epsilon-DP, with delta 0, if all columns are declared and the tree
     does not share its budget (`PrivacyBudget`, pipeline, hyperparameter search or
     cross-validation). It then predicts better, but costs more than a Gaussian fit under
     composition. The number of rows, column names and dtypes, the set of labels and all parameters

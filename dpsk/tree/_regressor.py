@@ -124,7 +124,7 @@ class DPDecisionTreeRegressor(TreeTargets, OneTree):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-differentially private. The fit releases the bins of
+    attributes are (epsilon, delta)-differentially private. Released outputs are the bins of
     undeclared columns, undeclared target bounds, the mean and spread of the targets and, for
     every level, one private choice of splits, noisy target sums and noisy counts. Targets enter
     these sums clipped at about three standard deviations from their mean. The number of rows,
