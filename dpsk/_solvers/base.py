@@ -41,8 +41,8 @@ class Result:
     Attributes
     ----------
     theta : ndarray
-        A function of noisy answers and public numbers only. For a saddle problem, the primal
-        variables followed by the dual variables.
+        Coefficients, computed from noisy answers and public numbers only. For a saddle problem,
+        the primal variables followed by the dual variables.
     n_iter : int
         The planned number of steps, fixed or drawn at random.
     """
@@ -54,8 +54,8 @@ class Result:
 class Solver(ABC):
     """An algorithm: a frozen dataclass of public hyperparameters.
 
-    `configured` sets fields that are None from public facts. A solver holds no rows. It asks an
-    oracle, and every answer is noisy and charged to the budget.
+    `configured` sets fields that are None from public facts. A solver holds no rows. It queries
+    an oracle, whose answers are noisy and charged to the budget.
     """
 
     #: The class of the solver's queries; the fit runs them, so the solver never sees rows.

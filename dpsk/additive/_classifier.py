@@ -39,8 +39,8 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
 
     .. math:: s(x) = b + \sum_j f_j(x_j),
 
-    with intercept b. It is fitted by the logistic loss for two classes and the multinomial one
-    for more. A curve is straight between its knots, which are private quantiles of the column.
+    with intercept b. The fit minimizes the logistic loss for two classes, and the multinomial
+    loss for more. Curves are linear between knots, which are private quantiles of the column.
     Skewed columns are on a logarithmic scale. Pass the raw table, with categorical and missing
     values and features of any scale. Only its number of rows, column names, dtypes, the set of
     labels and all parameters are public.
@@ -55,13 +55,13 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
     ----------
     %(terms_)s
     term_importances_ : ndarray of shape (n_terms,)
-        How much each of `terms_` moves predictions: the root mean square of `centered`, weighted
-        by released frequencies.
+        Effect of each of `terms_` on predictions: the root mean square of its `centered` values,
+        weighted by private frequencies.
     %(feature_importances__additive)s %(term_coef_)s
     intercept_ : ndarray of shape (1,), or (n_classes,) for several classes
     %(classes_)s
     temperature_ : float or None
-        The private number that scores were divided by. None if no budget was used for it.
+        Privately chosen number by which scores were divided. None if no budget was used for it.
     %(class_shares_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
@@ -149,7 +149,7 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
             "class_weight": self.class_weight, "classes": self.classes, **params}))
 
     def _first_linear(self, **params):
-        # With balanced classes, residuals are those of unweighted classes.
+        # With balanced classes, residuals are computed from a model without class weights.
         return self._linear(**params, **({"class_weight": None} if self._is_balanced() else {}))
 
     def _check_fit(self, n_samples, y):

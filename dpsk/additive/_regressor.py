@@ -34,14 +34,16 @@ __all__ = ["DPAdditiveRegressor"]
 class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
     r"""Additive least squares on a raw table, trained with differential privacy.
 
-    The prediction for a row is a sum of one curve a column of numbers and one value a category,
+    The prediction for a row is a sum of shape functions, one for each column: a curve if it is
+    numeric, else a value for every category,
 
-    .. math:: f(x) = b + \sum_j f_j(x_j).
+    .. math:: f(x) = b + \sum_j f_j(x_j),
 
-    Curves are straight between knots, those of skewed columns on a logarithm of shifted numbers.
-    Targets are clipped to bounds and mapped to [-1, 1]; there half the mean squared residual is
-    minimized, under noise. Pass the raw table, with categorical and missing values and features
-    of any scale. Only its number of rows, column names, dtypes and all parameters are public.
+    with intercept b. Curves are linear between knots, which are private quantiles of the column.
+    Skewed columns are on a logarithmic scale. Targets are clipped to bounds and mapped to [-1, 1],
+    where the fit minimizes half the mean squared residual under noise. Pass the raw table, with
+    categorical and missing values and features of any scale. Only its number of rows, column
+    names, dtypes and all parameters are public.
 
     Parameters
     ----------
@@ -52,8 +54,8 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
     ----------
     %(terms_)s
     term_importances_ : ndarray of shape (n_terms,)
-        How far each of `terms_` moves predictions: root mean squares of `centered` over rows, by
-        the shares of rows that were released.
+        Effect of each of `terms_` on predictions: the root mean square of its `centered` values,
+        weighted by private frequencies.
     %(feature_importances__additive)s %(term_coef_)s %(intercept_)s %(target_bounds_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s
     %(privacy_)s
@@ -62,7 +64,7 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
 
     See Also
     --------
-    DPLinearRegression : For rows of numbers that are bounded and scaled alike.
+    DPLinearRegression : For numeric features of similar scale.
 
     Notes
     -----
@@ -139,7 +141,7 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
         Returns
         -------
         targets : ndarray of shape (n,)
-            Within `target_bounds`.
+            Within `target_bounds_`.
         """
         return np.clip(self._predict_raw(X), *self.target_bounds_)
 

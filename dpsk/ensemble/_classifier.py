@@ -1,4 +1,4 @@
-"""Gradient boosting of classes with differential privacy."""
+"""Gradient boosting classifier with differential privacy."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ __all__ = ["DPGradientBoostingClassifier"]
 
 @documented
 class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees):
-    r"""Differentially private gradient boosting of a raw table, for classes.
+    r"""Differentially private gradient boosting classifier of a raw table.
 
-    The score is that of an additive model and a sum of trees,
+    The score is the score of an additive model plus a sum of trees,
 
     .. math:: s(x) = s_0(x) + \sum_t v_t(\ell_t(x)),
 
-    where a tree asks one question a level, so that a leaf :math:`\ell_t(x)` is a string of
-    answers; with more than two classes values have one entry a class. The table comes as it is:
-    with words, gaps and columns of any scale.
+    where :math:`\ell_t(x)` is the leaf of tree t that x reaches. Each level of a tree applies one
+    split to all its nodes. With more than two classes, values have one entry per class. Pass the
+    raw table, with categorical and missing values and features of any scale.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
     Attributes
     ----------
     init_ : DPAdditiveClassifier, or DPTableVectorizer with init=None
-        The model that trees start from, with the bins that they ask for.
+        The model that the trees are added to; it also provides their bins.
     %(classes_)s %(class_shares_)s
     %(feature_importances_)s %(n_iter__trees)s
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
@@ -64,7 +64,7 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
 
     See Also
     --------
-    DPAdditiveClassifier : The start alone, which can be read as curves.
+    DPAdditiveClassifier : The additive model alone, with shape functions to plot.
 
     Notes
     -----
@@ -114,7 +114,8 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
         ----------
         %(X_table)s %(y_labels)s
         sample_weight : array-like of shape (n,) or None, default=None
-            Factors of the rows' losses, part of the rows; in trees larger ones count as 1.
+            Weights of the rows' losses, protected like the rest of a row. In trees, weights above
+            1 count as 1.
         %(groups_trees)s
 
         Returns
@@ -128,7 +129,7 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
     _balances = True
 
     def staged_decision_function(self, X: Table) -> Iterator[FloatArray]:
-        """Return confidence scores of an additive model, and after every tree.
+        """Return confidence scores after the additive model and after every tree.
 
         Parameters
         ----------
@@ -138,12 +139,12 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
         Returns
         -------
         scores : iterator of ndarray, (n,) for two classes, else (n, n_classes)
-            The last ones are those of `decision_function`.
+            The last item equals the output of `decision_function`.
         """
         return map(self._scores, self._staged_raw(X))
 
     def staged_predict_proba(self, X: Table) -> Iterator[FloatArray]:
-        """Return class probabilities of an additive model, and after every tree.
+        """Return class probabilities after the additive model and after every tree.
 
         Parameters
         ----------
@@ -153,12 +154,12 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
         Returns
         -------
         probabilities : iterator of ndarray, shape (n, n_classes)
-            The last ones are those of `predict_proba`.
+            The last item equals the output of `predict_proba`.
         """
         return map(probabilities, self.staged_decision_function(X))
 
     def staged_predict(self, X: Table) -> Iterator[AnyArray]:
-        """Return the predicted class of the additive model, and after every tree.
+        """Return predicted classes after the additive model and after every tree.
 
         Parameters
         ----------
@@ -168,7 +169,7 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
         Returns
         -------
         labels : iterator of ndarray, shape (n,)
-            The last ones are those of `predict`.
+            The last item equals the output of `predict`.
         """
         return (self.classes_[best_class(scores)] for scores in self.staged_decision_function(X))
 
@@ -180,14 +181,14 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
         return self._scores(self._raw(X))
 
     def _scores(self, raw):
-        """Return raw predictions as scores of classes."""
-        # Use the fitted state, whatever parameters have been set since.
+        """Return raw predictions as class scores, less log odds of classes if balanced."""
+        # Use the fitted state, because parameters may have been set since.
         shares = getattr(self, "class_shares_", None)
         scores = raw.copy() if shares is None else raw - log_odds(shares)
         return scores[:, 0] if raw.shape[1] == 1 else scores
 
     def _additive(self, **params):
-        # Trees start from a model of unbalanced classes.
+        # The additive model is fitted without balancing; `_scores` balances all stages.
         weights = None if self._is_balanced() else self.class_weight
         return DPAdditiveClassifier(class_weight=weights, classes=self.classes, **params)
 
@@ -211,7 +212,7 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
             "classes_": classes, "_n_outputs": n_outputs, "_loss": loss}
 
     def _keep(self, init):
-        """Keep nothing more: classes are known."""
+        """Store nothing, because the classes are already known."""
 
     def _start(self, values, n_outputs):
         if not self.init:

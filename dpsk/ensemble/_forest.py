@@ -31,13 +31,13 @@ __all__ = ["DPRandomForestClassifier", "DPRandomForestRegressor", "Forest"]
 
 
 def _check_count(name, value):
-    """Raise a ValueError unless `value` is "auto" or a number of trees."""
+    """Raise a ValueError unless `value` is "auto" or an int in [1, 1000]."""
     if not (isinstance(value, str) and value == "auto"):
         check_integer(name, value, low=1, high=1000, remedy="'auto', or an int in [1, 1000]")
 
 
 def _check_features(name, value):
-    """Raise a ValueError unless `value` is None, a known word, or a number or share of columns."""
+    """Raise a ValueError unless `value` is a valid `max_features`."""
     integer = isinstance(value, Integral) and not isinstance(value, bool) and value >= 1
     share = isinstance(value, Real) and not isinstance(value, Integral) and 0.0 < value <= 1.0
     if not (value is None or integer or share or (
@@ -55,7 +55,7 @@ class Forest(SumTrees):
 
     @property
     def trees_(self) -> list[Any]:
-        """list : the trees, each with its splits and noisy means and counts, as released."""
+        """list : the trees, each with its splits, noisy means and noisy counts."""
         return self._trees
 
     def _growth(self, budget):
@@ -75,7 +75,7 @@ class Forest(SumTrees):
         return PublicDraws(self.random_state, "splits of trees", growth)
 
     def _n_tried(self, given):
-        """Return the number of columns of a split, None: all."""
+        """Return the number of columns to choose each split among; None means all."""
         count = len(self._columns)
         if isinstance(given, str):
             return max(1, int(math.sqrt(count) if given == "sqrt" else math.log2(count)))
@@ -86,56 +86,59 @@ class Forest(SumTrees):
 
 @documented
 class DPRandomForestClassifier(TreeLabels, Forest):
-    r"""Differentially private random forest of a raw table, for classes.
+    r"""Differentially private random forest classifier of a raw table.
 
-    Trees are grown on all rows, and their noisy class frequencies are averaged. Pass the raw
-    table, with categorical and missing values and features of any scale. At ``epsilon=inf`` trees
-    are grown on samples of the rows, with at most 8 levels, where scikit-learn's have no limit.
+    Every tree is grown on all rows, and the noisy class frequencies of trees are averaged. Pass
+    the raw table, with categorical and missing values and features of any scale. At
+    ``epsilon=inf``, each tree is grown on a random subset of the rows. Trees have at most 8
+    levels; scikit-learn has no such limit.
 
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
     n_estimators : "auto" or int, default="auto"
-        Number of trees, which divide the budget. "auto": 10 to 40 for small tables, 2 to 8 for
-        large ones, by the number of rows and the budget; 40 at ``epsilon=inf``.
+        Number of trees; they divide the budget among them. "auto": 10 to 40 for small tables and
+        2 to 8 for large ones, by the number of rows and the budget; 40 at ``epsilon=inf``.
     max_depth : int or None, default=None
-        Most splits from the root to a leaf, at most 8. None: 2 to 8, larger for more rows and
-        budget.
+        Largest number of splits from the root to a leaf, at most 8. None: 2 to 8, larger for
+        more rows and budget.
     max_features : "sqrt", "log2", int, float or None, default=None
-        Features that each split is chosen among, drawn publicly. None: all, and at
-        ``epsilon=inf`` "sqrt" for classes.
+        Number of features, drawn from public randomness, that each split is chosen among. None:
+        all, or "sqrt" at ``epsilon=inf``.
     %(columns)s
-        Between declared bounds a column has 32 bins of equal width, at no privacy cost.
+        A column with declared bounds has 32 bins of equal width, at no privacy cost.
     %(max_categories)s
     class_weight : dict or None, default=None
-        Public weights of the classes. "balanced" is refused: class counts are data.
+        Public weights of the classes. "balanced" raises an error, as class counts are data.
     %(classes)s %(random_state)s %(verbose)s
 
     Attributes
     ----------
     trees_ : list
-        The trees, each with its `splits`, `means`, noisy `counts` of rows and `noise` on means.
+        The trees, each with `splits`, `means`, noisy `counts` of rows, and `noise` (of the means).
     %(classes_)s
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Fraction of the variance that splits on a column explain; computed from released numbers.
+        Fraction of the explained variance due to splits on each feature, computed from private
+        outputs.
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises_classes)s
 
     See Also
     --------
-    DPGradientBoostingClassifier : More accurate where rows are many.
-    DPDecisionTreeClassifier : One tree, to be read.
+    DPGradientBoostingClassifier : More accurate for many rows.
+    DPDecisionTreeClassifier : A single, interpretable tree.
 
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-differentially private. Released: bins of columns that are not
-    declared; for every tree noisy counts of the classes in its leaves, and in large tables for
-    every level the splits of its nodes, chosen under noise, with noisy counts in these. In small
-    ones splits are drawn from public randomness. The number of rows decides, and it is public, as
-    are names and dtypes of columns, the set of labels and all parameters. Weights beyond 1 count
-    as 1.
+    attributes are (epsilon, delta)-differentially private. Released outputs are the bins of
+    undeclared columns and, for every tree, noisy class counts of its leaves. For large tables,
+    the fit also releases privately chosen splits of every level, with noisy class counts of their
+    nodes.
+    For small tables, splits are drawn from public randomness. The choice between the two depends
+    on public facts only. The number of rows, column names and dtypes, the set of labels and all
+    parameters are public. Sample weights above 1 count as 1.
 
     References
     ----------
@@ -153,7 +156,7 @@ class DPRandomForestClassifier(TreeLabels, Forest):
     (178, 3)
     """
 
-    # Sums over trees may be below 0 or above 1.
+    # Estimated class frequencies may be below 0 or above 1.
     _least = LEAST_SHARE
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
@@ -183,7 +186,7 @@ class DPRandomForestClassifier(TreeLabels, Forest):
         ----------
         %(X_table)s %(y_labels)s
         sample_weight : array-like of shape (n,) or None, default=None
-            Factors of the rows, part of the rows; larger ones count as 1.
+            Weights of the rows, protected like the rest of a row; above 1 they count as 1.
         %(groups_trees)s
 
         Returns
@@ -196,55 +199,59 @@ class DPRandomForestClassifier(TreeLabels, Forest):
 
 @documented
 class DPRandomForestRegressor(TreeTargets, Forest):
-    r"""Differentially private random forest of a raw table, for numbers.
+    r"""Differentially private random forest regressor of a raw table.
 
-    Trees are grown on all rows, and their noisy means are averaged. Pass the raw table, with
-    categorical and missing values and features of any scale. At ``epsilon=inf`` trees are grown
-    on samples of the rows, with at most 8 levels, where scikit-learn's have no limit.
+    Every tree is grown on all rows, and the noisy means of trees are averaged. Pass the raw
+    table, with categorical and missing values and features of any scale. At ``epsilon=inf``, each
+    tree is grown on a random subset of the rows. Trees have at most 8 levels; scikit-learn has no
+    such limit.
 
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
     target_bounds : "auto", None or (float, float), default="auto"
-        Public bounds of the targets, which are clipped to them, or how to get some, as for
+        Public bounds to which targets are clipped, or how to determine them, as for
         `DPLinearRegression`.
     n_estimators : "auto" or int, default="auto"
-        Number of trees, which divide the budget. "auto": 10 to 40 for small tables, 2 to 8 for
-        large ones, by the number of rows and the budget; 40 at ``epsilon=inf``.
+        Number of trees; they divide the budget among them. "auto": 10 to 40 for small tables and
+        2 to 8 for large ones, by the number of rows and the budget; 40 at ``epsilon=inf``.
     max_depth : int or None, default=None
-        Most splits from the root to a leaf, at most 8. None: 2 to 8, larger for more rows and
-        budget.
+        Largest number of splits from the root to a leaf, at most 8. None: 2 to 8, larger for
+        more rows and budget.
     max_features : "sqrt", "log2", int, float or None, default=None
-        Features that each split is chosen among, drawn publicly. None: all.
+        Number of features, drawn from public randomness, that each split is chosen among. None:
+        all.
     %(columns)s
-        Between declared bounds a column has 32 bins of equal width, at no privacy cost.
+        A column with declared bounds has 32 bins of equal width, at no privacy cost.
     %(max_categories)s %(random_state)s %(verbose)s
 
     Attributes
     ----------
     trees_ : list
-        The trees, each with its `splits`, `means`, noisy `counts` of rows and `noise` on means.
+        The trees, each with `splits`, `means`, noisy `counts` of rows, and `noise` (of the means).
     %(target_bounds_)s
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Fraction of the variance that splits on a column explain; computed from released numbers.
+        Fraction of the explained variance due to splits on each feature, computed from private
+        outputs.
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises)s
 
     See Also
     --------
-    DPGradientBoostingRegressor : More accurate where rows are many.
-    DPDecisionTreeRegressor : One tree, to be read.
+    DPGradientBoostingRegressor : More accurate for many rows.
+    DPDecisionTreeRegressor : A single, interpretable tree.
 
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-differentially private. Released: bins of columns and bounds of
-    targets that are not declared; mean and spread of the targets; for every tree noisy sums of
-    targets and counts in its leaves, and in large tables for every level the splits of its nodes,
-    chosen under noise, with noisy sums in these. In small ones splits are drawn from public
-    randomness. The number of rows decides, and it is public, as are names and dtypes of columns
-    and all parameters. Weights beyond 1 count as 1.
+    attributes are (epsilon, delta)-differentially private. Released outputs are the bins of
+    undeclared columns, undeclared target bounds, the mean and spread of the targets and, for
+    every tree, noisy target sums and counts of its leaves. For large tables, the fit also releases
+    privately chosen splits of every level, with noisy sums of their nodes. For small tables,
+    splits are drawn from public randomness. The choice between the two depends on public facts
+    only. The number of rows, column names and dtypes, and all parameters are public. Sample
+    weights above 1 count as 1.
 
     References
     ----------
@@ -290,7 +297,7 @@ class DPRandomForestRegressor(TreeTargets, Forest):
         ----------
         %(X_table)s %(y_targets)s
         sample_weight : array-like of shape (n,) or None, default=None
-            Factors of the rows, part of the rows; larger ones count as 1.
+            Weights of the rows, protected like the rest of a row; above 1 they count as 1.
         %(groups_trees)s
 
         Returns

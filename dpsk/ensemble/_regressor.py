@@ -1,4 +1,4 @@
-"""Gradient boosting of targets with differential privacy."""
+"""Gradient boosting regressor with differential privacy."""
 
 from __future__ import annotations
 
@@ -31,21 +31,22 @@ __all__ = ["DPGradientBoostingRegressor"]
 
 @documented
 class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
-    r"""Differentially private gradient boosting of a raw table, for numbers.
+    r"""Differentially private gradient boosting regressor of a raw table.
 
-    The prediction is that of an additive model and a sum of trees,
+    The prediction is the prediction of an additive model plus a sum of trees,
 
     .. math:: f(x) = f_0(x) + \sum_t v_t(\ell_t(x)),
 
-    where a tree asks one question a level, so that a leaf :math:`\ell_t(x)` is a string of
-    answers. The table comes as it is: with words, gaps and columns of any scale.
+    where :math:`\ell_t(x)` is the leaf of tree t that x reaches. Each level of a tree applies one
+    split to all its nodes. Pass the raw table, with categorical and missing values and features
+    of any scale.
 
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
     target_bounds : "auto", None or (float, float), default="auto"
-        Public bounds of the targets, which are clipped to them, or how to get some, as
-        `DPAdditiveRegressor` has it. Declared ones are needed with ``init=None``.
+        Public bounds to which targets are clipped, or how to determine them, as for
+        `DPAdditiveRegressor`. With ``init=None``, two numbers are required.
     %(init)s %(max_iter_trees)s %(max_depth)s %(learning_rate_trees)s
     %(columns)s %(max_categories)s %(interaction_cst)s
     %(monotonic_cst)s
@@ -54,7 +55,7 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
     Attributes
     ----------
     init_ : DPAdditiveRegressor, or DPTableVectorizer with init=None
-        The model that trees start from, with the bins that they ask for.
+        The model that the trees are added to; it also provides their bins.
     %(target_bounds_)s
     %(feature_importances_)s %(n_iter__trees)s
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
@@ -63,7 +64,7 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
 
     See Also
     --------
-    DPAdditiveRegressor : The start alone, which can be read as curves.
+    DPAdditiveRegressor : The additive model alone, with shape functions to plot.
 
     Notes
     -----
@@ -113,7 +114,8 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
         ----------
         %(X_table)s %(y_targets)s
         sample_weight : array-like of shape (n,) or None, default=None
-            Factors of the rows' losses, part of the rows; in trees larger ones count as 1.
+            Weights of the rows' losses, protected like the rest of a row. In trees, weights above
+            1 count as 1.
         %(groups_trees)s
 
         Returns
@@ -141,12 +143,12 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
         Returns
         -------
         targets : ndarray of shape (n,)
-            Within `target_bounds`.
+            Within `target_bounds_`.
         """
         return self._targets(self._raw(X))
 
     def staged_predict(self, X: Table) -> Iterator[AnyArray]:
-        """Return predicted targets of an additive model, and after every tree.
+        """Return predicted targets after the additive model and after every tree.
 
         Parameters
         ----------
@@ -156,7 +158,7 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
         Returns
         -------
         targets : iterator of ndarray, shape (n,)
-            The last ones are those of `predict`.
+            The last item equals the output of `predict`.
         """
         return map(self._targets, self._staged_raw(X))
 

@@ -1,4 +1,4 @@
-"""Decision trees of classes with differential privacy."""
+"""Decision tree classifiers with differential privacy."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ __all__ = ["DPDecisionTreeClassifier", "TreeLabels"]
 
 
 class TreeLabels(Probabilities, ScoreClassifier):
-    """Mixin of classifiers by the shares of classes in leaves."""
+    """Mixin of classifiers that predict the class frequencies of leaves."""
 
     _scaled = False
-    #: Least class share.
+    #: Smallest class frequency; smaller ones are raised to it.
     _least = 1e-9
 
     def _predict_raw(self, X):
@@ -57,7 +57,7 @@ class TreeLabels(Probabilities, ScoreClassifier):
         return np.equal(numbers[:, None], np.arange(n_outputs)).astype(np.float64)
 
     def _scores(self, means):
-        """Return scores of classes by their shares: logits of the second one, or logarithms."""
+        """Return the logit of the second of two classes, or log frequencies of more classes."""
         if means.shape[1] == 1:
             return np.log(np.maximum(1.0 + means[:, 0], self._least)) - np.log(
                 np.maximum(1.0 - means[:, 0], self._least))
@@ -66,32 +66,34 @@ class TreeLabels(Probabilities, ScoreClassifier):
 
 @documented
 class DPDecisionTreeClassifier(TreeLabels, OneTree):
-    r"""Differentially private decision tree of a raw table, for classes.
+    r"""Differentially private decision tree classifier of a raw table.
 
-    Every node splits on one column, chosen under noise, and every leaf predicts by its noisy class
-    frequencies. With few rows the tree is one of 500 drawn from public randomness. Pass the raw
-    table, with categorical and missing values and features of any scale.
+    Every node splits on one privately chosen column, and every leaf predicts its noisy class
+    frequencies. With few rows, the tree is privately chosen among up to 500 drawn from
+    public randomness. Pass the raw table, with categorical and missing values and features of any
+    scale.
 
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
     max_depth : int or None, default=None
-        Most splits from the root to a leaf, at most 8. None: 4 to 8, larger for more rows and
-        budget. With few rows at most 5.
+        Largest number of splits from the root to a leaf, at most 8; with few rows, at most 5.
+        None: 4 to 8, larger for more rows and budget.
     %(columns)s
-        Between declared bounds a column has 32 bins of equal width, at no privacy cost.
+        A column with declared bounds has 32 bins of equal width, at no privacy cost.
     %(max_categories)s
     class_weight : dict or None, default=None
-        Public weights of the classes. "balanced" is refused: class counts are data.
+        Public weights of the classes. "balanced" raises an error, as class counts are data.
     %(classes)s %(random_state)s %(verbose)s
 
     Attributes
     ----------
     tree_ : object
-        The nodes: `splits`, `means`, noisy `counts` of rows and `noise` on means.
+        The nodes: `splits`, `means`, noisy `counts` of rows, and `noise` (of the means).
     %(classes_)s
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Fraction of the variance that splits on a column explain; computed from released numbers.
+        Fraction of the explained variance due to splits on each feature, computed from private
+        outputs.
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises_classes)s
@@ -100,19 +102,21 @@ class DPDecisionTreeClassifier(TreeLabels, OneTree):
     --------
     dpsk.tree.export_text : The tree as text.
     dpsk.tree.plot_tree : The tree as a picture.
-    DPAdditiveClassifier : Mostly more accurate, and plotted as curves.
+    DPAdditiveClassifier : Usually more accurate, with shape functions to plot.
 
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-differentially private. Released: bins of columns that are not
-    declared; for every level the splits of its nodes, chosen under noise, and noisy counts of the
-    classes in its nodes. Where n mu is below 300: the choice of a public random tree with a class
-    for each leaf, and noisy counts of the classes in its leaves. If all columns are declared and
-    nothing else is charged with the tree, by a `PrivacyBudget`, pipeline, search or
-    cross-validation, that costs a pure epsilon, at delta 0. It predicts better, and in a sum of
-    certificates it costs more than a Gaussian fit. The number of rows, names and dtypes of
-    columns, the set of labels and all parameters are public. Weights beyond 1 count as 1.
+    attributes are (epsilon, delta)-differentially private. Released outputs are the bins of
+    undeclared columns and, for every level, privately chosen splits and noisy class counts of
+    its nodes. If n mu is below 300, the fit instead releases the choice of a public random tree
+    with a class for each leaf, and noisy class counts of the leaves.
+
+    That fit satisfies pure epsilon-DP, with delta 0, if all columns are declared and the tree
+    does not share its budget (`PrivacyBudget`, pipeline, hyperparameter search or
+    cross-validation). It then predicts better, but costs more than a Gaussian fit under
+    composition. The number of rows, column names and dtypes, the set of labels and all parameters
+    are public. Sample weights above 1 count as 1.
 
     References
     ----------
@@ -154,7 +158,7 @@ class DPDecisionTreeClassifier(TreeLabels, OneTree):
         ----------
         %(X_table)s %(y_labels)s
         sample_weight : array-like of shape (n,) or None, default=None
-            Factors of the rows, part of the rows; larger ones count as 1.
+            Weights of the rows, protected like the rest of a row; above 1 they count as 1.
         %(groups_trees)s
 
         Returns

@@ -1,4 +1,4 @@
-"""Trees of sums of targets, one or several, and what can be read off one."""
+"""Base classes of trees and forests whose nodes hold noisy sums of targets."""
 
 from __future__ import annotations
 
@@ -38,27 +38,27 @@ NODE_CONSTRAINTS = {
 
 
 class SumTrees(TableTrees):
-    """Base of trees whose leaves are sums of targets."""
+    """Base of trees and forests whose nodes hold noisy sums of targets."""
 
     _constraints: ClassVar[dict] = NODE_CONSTRAINTS
-    #: Whether targets are numbers.
+    #: Whether targets are numeric, and so need their mean and spread estimated.
     _scaled: ClassVar[bool]
 
     def _scales(self, budget):
-        """Return the share of the mean and spread of numeric targets; 0 for classes."""
+        """Return the budget share for the mean and spread of targets; 0 for classes."""
         return scale_share(budget) if self._scaled else 0.0
 
     @property
     def _declared(self):
         if self.epsilon == math.inf:
             return self.columns
-        # Even bins between public bounds are public, and have no privacy cost.
+        # Bins of equal width between public bounds are public, at no privacy cost.
         return {name: _even_bins(*given) if isinstance(given, tuple) and len(given) == 2 else given
                 for name, given in self.columns.items()} if self.columns else self.columns
 
     def _start_fit(self, steps, budget, plan, data, targets, told):
         before = BINS_SHARE if plan.share else 0.0
-        # Bins do not use weights.
+        # The bins ignore sample weights.
         told = {name: each for name, each in told.items() if name == "groups"}
         fine = {} if budget.is_private else {"n_knots": NOISELESS_KNOTS}
         start = steps.fit(before, partial(self._vectorizer, **fine), data[0], **told)
@@ -68,11 +68,11 @@ class SumTrees(TableTrees):
         return NodeSums(1, self._depth(n_levels(budget, self._scaled)), self._scales(budget))
 
     def _depth(self, usual):
-        """Return the number of levels; none where no column has two bins."""
+        """Return the number of levels: 0 if no column has more than one bin."""
         return int(self.max_depth or usual) if len(self._bins.splits) else 0
 
     def _draws(self, growth):
-        """Return the public draws that trees need, or None."""
+        """Return the public randomness that trees need, or None."""
         return None
 
     def _grown_from(self, growth, rows, n_outputs, weights):
@@ -89,14 +89,14 @@ class SumTrees(TableTrees):
         self.feature_importances_ = gains / gains.sum() if gains.sum() > 0.0 else gains
 
     def _averages(self, X):
-        """Return the predicted means of rows, averaged over trees, shape (n, k)."""
+        """Return the predicted means of samples, averaged over trees, shape (n, k)."""
         bins = self._binned(X)
         found = sum(tree.means[tree.leaves(bins)] for tree in self._trees)
         return found / len(self._trees)
 
 
 def _even_bins(low, high):
-    """Return edges of even bins, or only the bounds where double precision is too coarse."""
+    """Return edges of bins of equal width, or the bounds if double precision is too coarse."""
     edges = np.unique(np.linspace(low, high, EVEN_BINS + 1))
     return tuple(edges.tolist()) if np.diff(edges).min() > 2.0 * LEAST_WIDTH else (low, high)
 
@@ -108,7 +108,7 @@ class OneTree(SumTrees):
 
     @property
     def tree_(self) -> Any:
-        """object : the nodes: splits, noisy means and counts, as released."""
+        """object : the nodes, with their splits, noisy means and noisy counts."""
         return self._trees[0]
 
     def get_depth(self) -> int:
@@ -143,7 +143,7 @@ class OneTree(SumTrees):
         Returns
         -------
         leaves : ndarray of int, shape (n,)
-            The numbers of nodes: those below node i are ``2 i + 1`` and ``2 i + 2``.
+            Indices of nodes. The children of node i are ``2 i + 1`` and ``2 i + 2``.
         """
         bins = self._binned(X)
         return self.tree_.leaves(bins)

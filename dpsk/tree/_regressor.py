@@ -1,4 +1,4 @@
-"""Decision trees of targets with differential privacy."""
+"""Decision tree regressors with differential privacy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["DPDecisionTreeRegressor", "TreeTargets"]
 
 
 class TreeTargets(BoundedRegressor):
-    """Mixin of regressors by the means of targets in leaves."""
+    """Mixin of regressors that predict the mean targets of leaves."""
 
     _constraints: ClassVar[dict] = {**NODE_CONSTRAINTS, **LEARNT_TARGETS}
     _scaled = True
@@ -85,30 +85,32 @@ class TreeTargets(BoundedRegressor):
 
 @documented
 class DPDecisionTreeRegressor(TreeTargets, OneTree):
-    r"""Differentially private decision tree of a raw table, for numbers.
+    r"""Differentially private decision tree regressor of a raw table.
 
-    Every node asks one question of one column, chosen under noise, and every leaf predicts its
-    noisy mean. The table comes as it is: with words, gaps and columns of any scale.
+    Every node splits on one privately chosen column, and every leaf predicts its noisy mean. Pass
+    the raw table, with categorical and missing values and features of any scale.
 
     Parameters
     ----------
     %(epsilon)s %(delta_gaussian)s
     target_bounds : "auto", None or (float, float), default="auto"
-        Public bounds of the targets, which are clipped to them, or how to get some, as for
+        Public bounds to which targets are clipped, or how to determine them, as for
         `DPLinearRegression`.
     max_depth : int or None, default=None
-        Questions from the root to a leaf, at most 8. None: up to 8, by n mu, none for few rows.
+        Largest number of splits from the root to a leaf, at most 8. None: 0 to 8, larger for
+        more rows and budget.
     %(columns)s
-        Between two bounds 32 bins of equal width cost nothing.
+        A column with declared bounds has 32 bins of equal width, at no privacy cost.
     %(max_categories)s %(random_state)s %(verbose)s
 
     Attributes
     ----------
     tree_ : object
-        The nodes: `splits`, `means`, noisy `counts` of rows and `noise` on means.
+        The nodes: `splits`, `means`, noisy `counts` of rows, and `noise` (of the means).
     %(target_bounds_)s
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Share of the variance that splits by a column explain; follows from what was released.
+        Fraction of the explained variance due to splits on each feature, computed from private
+        outputs.
     %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises)s
@@ -117,21 +119,21 @@ class DPDecisionTreeRegressor(TreeTargets, OneTree):
     --------
     dpsk.tree.export_text : The tree as text.
     dpsk.tree.plot_tree : The tree as a picture.
-    DPAdditiveRegressor : Mostly more accurate, and read as curves.
+    DPAdditiveRegressor : Usually more accurate, with shape functions to plot.
 
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-differentially private. Released: bins of columns and bounds of
-    targets that are not declared; mean and spread of the targets; for every level the splits of
-    its nodes, one choice under noise, and noisy sums of targets, three deviations about their
-    mean, with noisy counts. The number of rows, names and dtypes of columns and all parameters are
-    public. Weights beyond 1 count as 1.
+    attributes are (epsilon, delta)-differentially private. Released outputs are the bins of
+    undeclared columns, undeclared target bounds, the mean and spread of the targets and, for
+    every level, one private choice of splits, noisy target sums and noisy counts. Targets enter
+    these sums clipped at about three standard deviations from their mean. The number of rows,
+    column names and dtypes, and all parameters are public. Sample weights above 1 count as 1.
 
     References
     ----------
     Vos, Vos, Li, Verwer (2023), "Differentially-private decision trees and provable robustness to
-    data poisoning"; Hay, Rastogi, Miklau, Suciu (2010), for sums of nodes that agree.
+    data poisoning"; Hay, Rastogi, Miklau, Suciu (2010), for consistent sums of nodes.
 
     Examples
     --------
@@ -169,7 +171,7 @@ class DPDecisionTreeRegressor(TreeTargets, OneTree):
         ----------
         %(X_table)s %(y_targets)s
         sample_weight : array-like of shape (n,) or None, default=None
-            Factors of the rows, part of the rows; larger ones count as 1.
+            Weights of the rows, protected like the rest of a row; above 1 they count as 1.
         %(groups_trees)s
 
         Returns

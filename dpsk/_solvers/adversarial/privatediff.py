@@ -1,4 +1,4 @@
-"""A critic's noisy steps, and a generator that follows a running estimate of its gradient."""
+"""PrivateDiff of a WGAN: noisy critic steps, and a running estimate for the generator."""
 
 from __future__ import annotations
 
@@ -20,46 +20,49 @@ __all__ = ["AdversarialPrivateDiff"]
 class AdversarialPrivateDiff(AdversarialDescentAscent):
     r"""PrivateDiff of a WGAN: the generator's gradient is an estimate updated by differences.
 
-    Every `period` rounds the estimate is the gradient on a batch of generated rows; between them
-    the change of the gradient since the last round, both on one new batch, is added to it.
+    Every `period` rounds, the estimate is the gradient on a batch of generated rows. In other
+    rounds, the solver adds the change of the gradient since the last round, evaluated on one new
+    batch.
 
-    Privacy: that of "sgda", ``max_iter critic_steps`` releases ``SampledGaussian(q, z)``, as all
-    of the generator's rows are public: noise and clips on the differences, as printed, would
-    protect nothing.
+    Privacy: as for "sgda", ``max_iter critic_steps`` releases ``SampledGaussian(q, z)``. The
+    published algorithm also clips and noises the differences. That would protect nothing, because
+    generated rows are public.
 
     Parameters
     ----------
     max_iter : int or None
-        Rounds. None: see `adversarial_rounds`.
+        Number of rounds. None: see `adversarial_rounds`.
     learning_rate : float or None
-        Step of the critic. None: 2e-3.
+        First step of the critic. None: 2e-3.
     clip_norm : float or None
-        Of the gradient of one row's score. None: 1.
+        Clip norm of the gradient of one row's score. None: 1.
     batch_size : int or None
-        None: a 15th of the rows, within [256, 8192].
+        Expected batch size. None: a 15th of the rows, within [256, 8192].
     generator_learning_rate : float or None
-        None: 5e-4, and with `near` 1e-5.
+        First step of the generator. None: 5e-4, or 1e-5 with `near`.
     critic_steps : int
-        Of a round.
+        Steps of the critic per round.
     momentum : float in [0, 1)
-        Of both.
+        Momentum of both networks' steps.
     averaging : float in [0, 1)
-        What the mean of the generators keeps in a round.
+        Decay factor per round of the exponential mean of generators.
     period : int
-        Rounds between two estimates from anew.
+        Number of rounds after which the estimate is computed anew.
 
     Other Parameters
     ----------------
     generator : Generator
-        The network, as the estimator plans it.
+        The generator network that the estimator plans.
     near : bool
-        Whether it starts from laws of rows, which are released before the critic's gradients.
+        Whether the generator starts from private distributions of rows, released before the
+        critic's gradients.
     key : int
-        Of the public draws; drawn before the fit.
+        Key of the public randomness, drawn before the fit.
     shares : tuple of float
-        Of the classes among generated rows.
+        Class frequencies among generated rows.
     laws : ClassLaws or None
-        Released; what the generator starts from, rather than from normal weights alone.
+        The private distributions to start the generator from. None: it starts from normally
+        distributed weights.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Alternate noisy steps of a critic and free steps of a generator (DP-SGDA of a WGAN)."""
+"""DP-SGDA of a WGAN: noisy critic steps, and generator steps as post-processing."""
 
 from __future__ import annotations
 
@@ -44,52 +44,55 @@ _OWN = ("generator", "near", "key", "shares", "laws")
 
 @dataclass(frozen=True)
 class AdversarialDescentAscent(Solver):
-    r"""Rounds of `critic_steps` steps of the critic and one of the generator, both by Adam.
+    r"""Rounds of `critic_steps` critic steps and one generator step, both by Adam.
 
-    A step of the critic goes along the noisy mean gradient of the scores of a Poisson batch less
-    the mean gradient on as many generated rows, clipped alike; one of the generator along the
-    gradient of the mean score of generated rows, which needs no row of the table. Steps fall
-    linearly to 0, and the generator that is kept is an exponential mean.
+    The critic steps along the noisy mean score gradient of a Poisson batch, minus the mean
+    gradient on generated rows, which is clipped in the same way. The generator steps along the
+    gradient of the mean score of generated rows, which uses no row of the table. Steps fall
+    linearly to 0. The result holds an exponential mean of the generator's weights.
 
-    Privacy: ``max_iter critic_steps`` releases ``SampledGaussian(q, z)``. Noise on the
-    generator's gradient, as printed, would protect nothing: it is post-processing.
+    Privacy: ``max_iter critic_steps`` releases ``SampledGaussian(q, z)``. The published algorithm
+    also adds noise to the generator's gradient. That would protect nothing, because the gradient
+    is post-processing.
 
     Parameters
     ----------
     max_iter : int or None
-        Rounds. None: see `adversarial_rounds`.
+        Number of rounds. None: see `adversarial_rounds`.
     learning_rate : float or None
-        Step of the critic. None: 2e-3.
+        First step of the critic. None: 2e-3.
     clip_norm : float or None
-        Of the gradient of one row's score. None: 1.
+        Clip norm of the gradient of one row's score. None: 1.
     batch_size : int or None
-        None: a 15th of the rows, within [256, 8192].
+        Expected batch size. None: a 15th of the rows, within [256, 8192].
     generator_learning_rate : float or None
-        None: 5e-4, and with `near` 1e-5.
+        First step of the generator. None: 5e-4, or 1e-5 with `near`.
     critic_steps : int
-        Of a round.
+        Steps of the critic per round.
     momentum : float in [0, 1)
-        Of both.
+        Momentum of both networks' steps.
     averaging : float in [0, 1)
-        What the mean of the generators keeps in a round.
+        Decay factor per round of the exponential mean of generators.
 
     Other Parameters
     ----------------
     generator : Generator
-        The network, as the estimator plans it.
+        The generator network that the estimator plans.
     near : bool
-        Whether it starts from laws of rows, which are released before the critic's gradients.
+        Whether the generator starts from private distributions of rows, released before the
+        critic's gradients.
     key : int
-        Of the public draws; drawn before the fit.
+        Key of the public randomness, drawn before the fit.
     shares : tuple of float
-        Of the classes among generated rows.
+        Class frequencies among generated rows.
     laws : ClassLaws or None
-        Released; what the generator starts from, rather than from normal weights alone.
+        The private distributions to start the generator from. None: it starts from normally
+        distributed weights.
 
     References
     ----------
-    Zhang, Lei, Ding, Xiang, Xu, Wang (2025), Algorithm 1 and section 9.2, where both networks
-    are noised and the critic makes one step a round.
+    Zhang, Lei, Ding, Xiang, Xu, Wang (2025), Algorithm 1 and section 9.2. There, both gradients
+    are noised and the critic makes one step per round.
     """
 
     max_iter: int | None = None
@@ -162,7 +165,7 @@ class AdversarialDescentAscent(Solver):
         return Result(np.concatenate([theta, mean]), self.max_iter)
 
     def _puller(self, oracle):
-        """Return a function of (batch, generator weights, critic weights): the gradient."""
+        """Return the function of (batch, generator, critic) for the generator's gradient."""
         def pull(batch, made, theta):
             return batch.pulled(batch.drawn(), made, oracle, theta)
         return pull

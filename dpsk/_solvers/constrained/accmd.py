@@ -34,9 +34,9 @@ _FEWEST_STEPS, _MOST_STEPS = 5, 500
 class AcceleratedMirrorDescent(Solver):
     r"""Accelerated mirror descent inside a convex set, on noisy full-batch gradients.
 
-    With ``r = 2 / (k + 2)`` and the noisy gradient g at ``x = r z + (1 - r) y``, z takes a
-    mirror step of length ``step (k + 2) / 4`` along g and ``y = (1 - r) y + r z``. The set
-    holds the intercept too. No exact gradient is used anywhere.
+    Let ``r = 2 / (k + 2)``, and g the noisy gradient at ``x = r z + (1 - r) y``. Then z takes a
+    mirror step of length ``step (k + 2) / 4`` along g, and ``y = (1 - r) y + r z``. The set also
+    constrains the intercept. No exact gradient is used.
 
     Privacy: T releases ``Gaussian(2 / z)``, hence exactly ``2 sqrt(T) / z``-GDP. Everything
     computed from the answers is post-processing.
@@ -44,20 +44,21 @@ class AcceleratedMirrorDescent(Solver):
     Parameters
     ----------
     max_iter : int or None
-        T. None: ``sqrt(c beta sqrt(B) n mu / (C G))`` with the smoothness beta, the distance
-        B and the Gaussian width G of the set in its geometry, within [5, 500]; c is 1.4, with
-        entropies 25, as there noise is felt far less than its bound says.
+        T, the number of steps. None: ``sqrt(c beta sqrt(B) n mu / (C G))``, within [5, 500],
+        with the smoothness beta, and the distance B and the Gaussian width G of the set in its
+        geometry. c is 1.4, or 25 with entropies, where noise matters far less than its bound.
     learning_rate : float or None
-        In the geometry's norm. None: ``1 / beta``.
+        Length of a step in the geometry's norm. None: ``1 / beta``.
     clip_norm : float or None
-        C. None: the bound that the loss implies, with a slope of 1 where it implies none.
+        C, the clip norm of a row's gradient. None: the bound that the loss implies, or the bound
+        for a slope of 1 if it implies none.
     geometry : {"entropy", "euclidean"} or None
-        None: "entropy" on the l1 ball and the simplex, else "euclidean".
+        Mirror map. None: "entropy" on the l1 ball and the simplex, else "euclidean".
 
     References
     ----------
-    Wang, Ye, Xu (2017), Algorithm 3, whose second step uses the exact gradient; here
-    there is none, at the same rate.
+    Wang, Ye, Xu (2017), Algorithm 3. Its second step uses the exact gradient; this solver needs
+    none, at the same rate.
     """
 
     max_iter: int | None = None

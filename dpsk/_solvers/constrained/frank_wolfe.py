@@ -32,26 +32,28 @@ _FEWEST_STEPS, _MOST_STEPS = 5, 1000
 class FrankWolfe(Solver):
     r"""Conditional gradient: steps ``2 / (t + 2)`` towards vertices ``+-radius e_j``.
 
-    The vertex is that of the largest score ``-<vertex, gradient>`` under Gumbel noise of scale
-    ``radius z C / n``. After T steps at most T coefficients are not zero. The ball holds the
-    intercept too.
+    Each step chooses the vertex with the largest score ``-<vertex, gradient>`` plus Gumbel noise
+    of scale ``radius z C / n``. After T steps at most T coefficients are nonzero. The ball also
+    constrains the intercept.
 
-    Privacy: T choices, each of a loss with range ``4 / z``: ``Pure(4 / z)``, and Gaussian with
-    about ``2.51 / z``. Whichever of the two adds less noise is declared. Only vertices leave.
+    Privacy: T choices, each with a privacy loss of range ``4 / z``. A choice is ``Pure(4 / z)``,
+    and also Gaussian with mu of about ``2.51 / z``. The plan uses whichever needs less noise. Only
+    the chosen vertices are released.
 
     Parameters
     ----------
     max_iter : int or None
-        T. None: ``(0.7 S mu)^(2/3)``, at delta = 0 ``sqrt(S epsilon)``, within [5, 1000], where
-        ``S = beta X^2 radius n / (C log 2p)`` with the loss's smoothness beta and X the bound
-        on coordinates.
+        T, the number of steps. None: ``(0.7 S mu)^(2/3)``, or ``sqrt(S epsilon)`` with delta = 0,
+        within [5, 1000]. Here ``S = beta X^2 radius n / (C log 2p)``, with the loss's smoothness
+        beta and the bound X on coordinates of rows.
     clip_norm : float or None
-        C, of the largest absolute entry of a row's gradient. None: what the loss implies.
+        C, the clip norm of the largest absolute entry of a row's gradient. None: the bound that
+        the loss implies, or the bound for a slope of 1 if it implies none.
 
     References
     ----------
     Talwar, Thakurta, Zhang (2015), Algorithm 2, with Gumbel in place of Laplace noise. Dong,
-    Durfee, Rogers (2020) for the price of a choice.
+    Durfee, Rogers (2020) for the privacy cost of a choice.
     """
 
     max_iter: int | None = None

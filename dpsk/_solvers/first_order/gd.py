@@ -70,37 +70,38 @@ class GradientDescent(GroupClipped):
     Parameters
     ----------
     max_iter : int or None
-        T. None: see `default_steps`.
+        T, the number of steps. None: see `default_steps`.
     learning_rate : float or None
-        None: see `default_step`.
+        Length of a step. None: see `default_step`.
     clip_norm : float or None
-        C. None: see `default_clip_norm`.
+        C, the clip norm of a row's gradient. None: see `default_clip_norm`.
     accelerate : bool or None
-        Whether to use Nesterov's momentum. None: with ``schedule="default"`` only, and not on
-        networks, nor for squares on whitened rows, nor from the odds of a rare class.
+        Whether to use Nesterov's momentum. None: for linear models with ``schedule="default"``.
+        On whitened rows, `accelerates` excludes some losses and starts from released odds.
     iterate : {"tail", "half", "last", "average", "random"} or None
-        "tail" averages the last quarter of the iterates, "half" their last half. "random": one
-        of the first `max_iter`, its index drawn before the noise is calibrated; only as many
-        steps are made. None: "half" on whitened rows, else "tail".
+        Iterates to average: the last quarter ("tail"), the last half, or all. "random": stop at
+        one of the first `max_iter`, whose index is drawn before the noise is calibrated. None:
+        "half" on whitened rows, else "tail". Other schedules have their own default.
     schedule : {"default", "convex", "strongly_convex", "pl", "nonconvex"}
-        Others than "default" set what is left at None by the theorem for such an objective:
-        see `schedules`. They clip nothing where the loss bounds the gradient, step by the
-        inverse smoothness and are not accelerated.
+        A schedule other than "default" sets every None by the theorem for such an objective; see
+        `schedules`. It does not clip if the loss bounds the gradient, it steps by the inverse
+        smoothness, and it is not accelerated.
     pl_constant : float or None
-        The m of ``||gradient||^2 >= 2 m (F - least F)``, public, for ``schedule="pl"``. None:
-        the penalty's curvature.
+        The public m of ``||gradient||^2 >= 2 m (F - min F)`` for ``schedule="pl"``. None: the
+        penalty's curvature.
     group_clip_norm : float or None
-        Of linear models of rows in groups: the most that a group adds, see `default_group_clip`.
+        Clip norm of a group's contribution, for linear models on grouped rows. None: see
+        `default_group_clip`.
 
     Notes
     -----
-    At an infinite epsilon what is None follows `dpsk._defaults.noiseless`.
-    On networks steps, clip and step length follow `dpsk._defaults.networks` instead.
+    At an infinite epsilon, defaults follow `dpsk._defaults.noiseless`. For networks, the number
+    of steps, clip norm and step length follow `dpsk._defaults.networks`.
 
     References
     ----------
-    Wang, Ye, Xu (2017), Algorithm 4 and Theorems 6.2 and 6.3; their unspecified constants are
-    replaced by the exact composition.
+    Wang, Ye, Xu (2017), Algorithm 4 and Theorems 6.2 and 6.3. Exact composition replaces their
+    unspecified constants.
     """
 
     max_iter: int | None = None

@@ -39,36 +39,36 @@ __all__ = ["RandomRoundDescent"]
 class RandomRoundDescent(Solver):
     r"""The iterate after a random number of steps on noisy gradients of Poisson batches.
 
-    R is uniform on ``1 .. max_iter`` and drawn before anything else, apart from the rows; R
-    steps of `sgd` are made and the last iterate is returned. For a smooth loss, convex or not,
-    the gradient at such an iterate is small in the mean.
+    R is uniform on ``1 .. max_iter`` and drawn before anything else, independently of the rows.
+    The solver takes R steps of `sgd` and returns the last iterate. For a smooth loss, convex or
+    not, the expected gradient norm at this iterate is small.
 
-    Privacy: R releases ``SampledGaussian(q, z)``, with z calibrated to the R that was drawn. R
-    is public: it is `n_iter_`.
+    Privacy: R releases ``SampledGaussian(q, z)``, with z calibrated to the drawn R. R is public,
+    as `n_iter_`.
 
     Parameters
     ----------
     max_iter : int or None
-        The longest run. None: ``10 / q`` rounded, at most 5000.
+        Largest number of steps. None: ``10 / q`` rounded, at most 5000.
     learning_rate : float or None
-        None: ``min(default_step, sqrt(2 F_0 / beta) / (s sqrt(max_iter)))`` with F_0 the public
-        bound on the loss at theta = 0, beta its smoothness, and s^2 the variance of a gradient
-        of a batch with its noise: ``C^2 (1 - q) / (q n) + 4 C^2 max_iter d / (n mu)^2``.
+        Length of a step. None: ``min(a, sqrt(2 F_0 a) / (s sqrt(max_iter)))``, where a is
+        `default_step` and F_0 is the public bound on the loss at theta = 0. The variance of a
+        noisy batch gradient is ``s^2 = C^2 (1 - q) / (q n) + 4 C^2 max_iter d / (n mu)^2``.
     clip_norm : float or None
-        C. None: see `default_clip_norm`.
+        C, the clip norm of a row's gradient. None: see `default_clip_norm`.
     batch_size : int or None
         Expected batch size. None: 256, at most n; n itself means full batches.
     rounds : int or None
-        R. None: drawn.
+        R, at most `max_iter`. None: drawn at random.
 
     Notes
     -----
-    On networks what is None follows `dpsk._defaults.networks` instead.
+    For networks, defaults follow `dpsk._defaults.networks`.
 
     References
     ----------
-    Zhang, Zheng, Mou, Wang (2017), Algorithm 2 and Theorem 5. The printed steps and law of R
-    use a constant computed from the data; here it is a public bound.
+    Zhang, Zheng, Mou, Wang (2017), Algorithm 2 and Theorem 5. The published steps and
+    distribution of R use a constant computed from the data; here it is a public bound.
     """
 
     max_iter: int | None = None

@@ -31,28 +31,29 @@ _STEPS, _BATCH, _CLIP, _GAIN = 400, 2048, 4.0, 8.0
 
 @dataclass(frozen=True)
 class SemiGradientDescent(Solver):
-    r"""Steps along ``(r + gamma V(s') - V(s)) grad V(s)``, which fall linearly to nothing.
+    r"""Steps along ``(r + gamma V(s') - V(s)) grad V(s)``, which fall linearly to 0.
 
-    The next value is taken as given, so that this is the gradient of no function; its fixed
-    point is that of "lstd" where values are linear.
+    The value ``V(s')`` is held constant, so the direction is not the gradient of any function.
+    For linear values, the fixed point is that of "lstd".
 
     Privacy: T releases ``SampledGaussian(q, z)`` of clipped sums over Poisson batches.
 
     Parameters
     ----------
     max_iter : int or None
-        T. None: 400.
+        T, the number of steps. None: 400.
     learning_rate : float or None
-        The first step. None: 8 over the clip norm.
+        The first step. None: 8 divided by the clip norm.
     clip_norm : float or None
-        None: 4, as where an episode ends a difference is as large as the value before it.
+        Clip norm of a row's direction. None: 4, because at the end of an episode the difference
+        is as large as the value before it.
     batch_size : int or None
         Expected batch size. None: 2048, at most n.
     iterate : {"tail", "half", "last", "average", "random"}
-        "tail" averages the last quarter of the iterates, "half" their last half, "average" all of
-        them. "random": one of the planned ones, its index drawn before the noise is calibrated.
+        Iterates to average: the last quarter ("tail"), the last half, or all. "random": return
+        one iterate, whose index is drawn before the noise is calibrated.
     momentum : float in [0, 1)
-        What a direction keeps of the steps before.
+        The m of ``v = m v + (1 - m) g``, the direction of a step.
 
     References
     ----------

@@ -55,38 +55,38 @@ class StochasticGradientDescent(GroupClipped):
     Parameters
     ----------
     max_iter : int or None
-        T. None: ``k / q`` for ``k = 0.4 sqrt(signal)`` passes within [3, 10], T within [15, 5000];
-        ``signal`` is ``n mu`` over the number of columns.
+        T, the number of steps. None: ``k / q`` within [15, 5000]. The number of passes is
+        ``k = 0.4 sqrt(signal)`` within [3, 10], with ``signal = n mu / n_columns``.
     learning_rate : float or None
-        None: see `default_step`.
+        Length of a step. None: see `default_step`.
     clip_norm : float or None
-        C. None: see `default_clip_norm`.
+        C, the clip norm of a row's gradient. None: see `default_clip_norm`.
     batch_size : int or None
         Expected batch size. None: a fifth of the rows, at least 256; n itself means full batches.
     iterate : {"tail", "half", "last", "average", "random"} or None
-        "tail" averages the last quarter of the iterates, "half" their last half. "random": one
-        of the first `max_iter`, its index drawn before the noise is calibrated. None: "tail",
-        and "half" on whitened rows of networks.
+        Iterates to average: the last quarter ("tail"), the last half, or all. "random": return
+        one of the first `max_iter`, whose index is drawn before the noise is calibrated. None:
+        "half" for networks on whitened rows, else "tail".
     momentum : float in [0, 1) or None
-        Share of the mean direction that a step keeps: ``v = m v + (1 - m) g``. None: 0, and 0.7
-        on networks.
+        The m of ``v = m v + (1 - m) g``, the direction of a step. None: 0, or 0.7 for networks.
     decay : bool or None
-        Whether steps shrink linearly towards 0. None: on networks.
+        Whether steps fall linearly to 0. None: only for networks.
     adaptive : bool or None
-        Whether to divide by the root of the mean squared noisy gradient in each coordinate
-        (Adam). None: no.
+        Whether to divide each coordinate by the root of its mean squared noisy gradient (Adam).
+        None: no.
     group_clip_norm : float or None
-        Of linear models of rows in groups: the most that a group adds, see `default_group_clip`.
+        Clip norm of a group's contribution, for linear models on grouped rows. None: see
+        `default_group_clip`.
 
     Notes
     -----
-    At an infinite epsilon clip and step are those of `dpsk._defaults.noiseless`.
-    On networks what is None follows `dpsk._defaults.networks` instead.
+    For linear models at an infinite epsilon, defaults of clip norm, step and number of steps
+    follow `dpsk._defaults.noiseless`. For networks, defaults follow `dpsk._defaults.networks`.
 
     References
     ----------
-    Bassily, Smith, Thakurta (2014), Algorithm 1; Abadi et al. (2016), Algorithm 1. The
-    accounting is that of the replace-one relation.
+    Bassily, Smith, Thakurta (2014), Algorithm 1; Abadi et al. (2016), Algorithm 1. Accounting
+    here uses the replace-one relation.
     """
 
     max_iter: int | None = None

@@ -22,35 +22,37 @@ _BATCHES, _ROUNDS = 4, 5
 
 @dataclass(frozen=True)
 class MiniBatchStableGradientDescent(StableGradientDescent):
-    r"""StGD with a public partition of the rows into batches, a few rounds on each.
+    r"""StGD on disjoint batches, from a secret random partition of the rows.
 
-    ``K = n // batch_size`` disjoint batches answer ``ceil(max_iter / K)`` times each, in turn.
+    Each of ``K = n // batch_size`` disjoint batches answers up to ``ceil(max_iter / K)`` queries.
 
-    Privacy: a row pays for the rounds of its own batch only: ``T_1 = ceil(max_iter / K)``
-    comparisons and answers, priced as for `stgd`. Nothing is amplified by sampling.
+    Privacy: the privacy cost is that of one batch, because a row affects only its own batch:
+    ``T_1 = ceil(max_iter / K)`` comparisons and answers, as for `stgd`. Sampling does not amplify
+    privacy.
 
     Parameters
     ----------
     max_iter : int or None
         Number of steps over all batches. None: ``5 K``.
     learning_rate : float or None
-        None: see `default_step`.
+        Length of a step. None: see `default_step`.
     clip_norm : float or None
-        C, of l2 norms, of l1 norms with Laplace noise. None: as for `stgd`.
+        C, in l2 norm, or in l1 norm with Laplace noise. None: as for `stgd`.
     noise : {"gaussian", "laplace"} or None
         None: "gaussian" for delta > 0, "laplace" at ``delta=0``.
     holdout : {"private", "public"}
-        "private": half of the rows of a batch. "public": ``public_X`` and ``public_y`` of `fit`.
+        Hold-out: half of each batch ("private"), or ``public_X`` and ``public_y`` of `fit`
+        ("public").
     iterate : {"tail", "half", "last", "average", "random"}
-        "tail" averages the last quarter of the iterates, "half" their last half, "average" all of
-        them. "random": one of the planned ones, its index drawn before the noise is calibrated.
+        Iterates to average: the last quarter ("tail"), the last half, or all. "random": return
+        one iterate, whose index is drawn before the noise is calibrated.
     batch_size : int or None
-        Rows in a batch, its hold-out half included; at least 2. None: a quarter of the rows.
+        Number of rows in a batch with its hold-out half; at least 2. None: a quarter of the rows.
 
     References
     ----------
-    Zhou, Chen, Banerjee (2018), mini-batch stable gradient descent and Theorem 5; with the
-    differences of `stgd`.
+    Zhou, Chen, Banerjee (2018), mini-batch stable gradient descent and Theorem 5. It
+    differs from the article in the same points as `stgd`.
     """
 
     batch_size: int | None = None

@@ -35,37 +35,38 @@ _STEPS = 20
 class StableGradientDescent(Solver):
     r"""Proximal gradient descent on noisy gradients, each checked against a hold-out (StGD).
 
-    Half of the rows answer with a noisy gradient where it differs from that of the other half
-    by clearly more than the noise, and the other half answers elsewhere: the answers keep close
-    to the distribution that the rows come from. For privacy alone it is no better than `gd`,
-    which has all rows answer and buys no comparisons.
+    Half of the rows are for training, the other half is a hold-out. Coordinates of the noisy
+    gradient come from the training half if they differ from the hold-out's by clearly more than
+    the noise, and from the hold-out half otherwise. The answers then stay close to the gradients
+    of the population. For privacy alone, `gd` is better: it uses all rows, without comparisons.
 
-    Privacy: T comparisons and T answers, ``Gaussian(1/(2 z))`` and ``Gaussian(2/z)`` each, or
-    ``Pure`` of the same with Laplace noise. With ``holdout="public"`` the guarantee is for the
-    training rows alone.
+    Privacy: T comparisons, each ``Gaussian(1/(2 z))``, and T answers, each ``Gaussian(2/z)``.
+    With Laplace noise they are ``Pure`` with the same arguments. With ``holdout="public"``, the
+    guarantee covers only the training rows.
 
     Parameters
     ----------
     max_iter : int or None
-        T. None: 20.
+        T, the number of steps. None: 20.
     learning_rate : float or None
-        None: see `default_step`.
+        Length of a step. None: see `default_step`.
     clip_norm : float or None
-        C, of l2 norms, of l1 norms with Laplace noise. None: see `default_clip_norm`, times the
-        largest ratio of the norms of a row with Laplace noise.
+        C, the clip norm of a row's gradient, in l2 norm, or in l1 norm with Laplace noise. None:
+        see `default_clip_norm`; with Laplace noise, times the largest ratio of the two norms.
     noise : {"gaussian", "laplace"} or None
         None: "gaussian" for delta > 0, "laplace" at ``delta=0``.
     holdout : {"private", "public"}
-        "private": half of the rows. "public": ``public_X`` and ``public_y`` of `fit`.
+        Hold-out: half of the rows ("private"), or ``public_X`` and ``public_y`` of `fit`
+        ("public").
     iterate : {"tail", "half", "last", "average", "random"}
-        "tail" averages the last quarter of the iterates, "half" their last half, "average" all of
-        them. "random": one of the planned ones, its index drawn before the noise is calibrated.
+        Iterates to average: the last quarter ("tail"), the last half, or all. "random": return
+        one iterate, whose index is drawn before the noise is calibrated.
 
     References
     ----------
-    Zhou, Chen, Banerjee (2018), stable gradient descent. The printed hold-out answer has no
-    noise, and the printed noise covers one coordinate and added rows; here both halves and all
-    coordinates are covered, under replacement.
+    Zhou, Chen, Banerjee (2018), stable gradient descent. There, the hold-out answer has no
+    noise, and the noise covers one coordinate and added rows. Here noise covers both halves and
+    all coordinates, under replacement.
     """
 
     max_iter: int | None = None

@@ -33,33 +33,37 @@ __all__ = ["ExactMinimizer"]
 
 #: The most coordinates for which Hessians are used.
 _MOST_COORDINATES = 1000
-#: The most coordinates for Newton steps after L-BFGS, unless there are fewer rows.
+#: The most coordinates for Newton steps after L-BFGS, where rows outnumber coordinates.
 _FEW_COORDINATES = 300
 #: The most steps of L-BFGS if Hessians are used.
 _FIRST_STEPS = 300
-#: Relative decrease that ends L-BFGS: before Newton's method, alone with bounds on Hessians, and
-#: without them. The first was chosen on tables of four shapes and judged on four others.
+#: Relative decrease that ends L-BFGS: if Newton steps follow, if only bounds on Hessians are
+#: used, and if neither is. The first was chosen on tables of four shapes, judged on four others.
 _ROUGH, _FINE, _FINEST = 1e-7, 1e-10, 1e-14
 
 
 @dataclass(frozen=True)
 class ExactMinimizer(Solver):
-    """The minimizer of the objective: what the other solvers tend to as epsilon grows.
+    """The exact minimizer of the objective, without noise and without privacy.
 
-    L-BFGS in coordinates in which no Hessian exceeds the identity, and steps of Newton's method at
-    its end where they are cheap. Newton's method by itself for squares, and, on their own terms,
-    for penalties that are no smooth functions. Beyond 1000 coordinates, or for a loss that is not
-    convex, plain L-BFGS and accelerated proximal gradients.
+    With at most 1000 coordinates and a convex loss:
 
-    Privacy: none. Values, gradients and Hessians leave as they are, as `NotPrivate`. "auto" stands
-    for it at an infinite epsilon, and nothing else does.
+    - squared losses and non-smooth penalties use (proximal) Newton steps;
+    - other objectives use L-BFGS, in coordinates where Hessians are at most about the identity,
+      and end with Newton steps if these are cheap or L-BFGS reaches its step limit.
+
+    Otherwise, smooth objectives use plain L-BFGS, and others accelerated proximal gradients.
+
+    Privacy: none. Values, gradients and Hessians are exact and charged as `NotPrivate`. Only
+    ``solver="auto"`` at an infinite epsilon selects this solver.
 
     Parameters
     ----------
     max_iter : int or None
-        The most steps. None: 1000; first-order methods take up to a hundred times as many.
+        Largest number of Newton steps. None: 1000. First-order methods take up to 100 times as
+        many.
     uses_hessian, is_square, is_small : bool or None
-        Set by the rule above, whatever was given.
+        Always set from the problem, whatever was given.
 
     References
     ----------

@@ -33,26 +33,29 @@ __all__ = ["LastIterateDescent"]
 
 @dataclass(frozen=True)
 class LastIterateDescent(Solver):
-    r"""Plain gradient descent on noisy full-batch gradients, seen only at its end.
+    r"""Gradient descent on noisy full-batch gradients that releases only the last iterate.
 
-    With an l2 penalty of strength alpha on every coordinate each step contracts by
-    ``c = 1 - step alpha``, and what earlier steps revealed fades: T steps cost as much as
+    With an l2 penalty of strength alpha on every coordinate, each step contracts by
+    ``c = 1 - step alpha``, so that earlier steps matter less. T steps have the privacy cost of
     ``T_eff = (1 - c^T)(1 + c) / ((1 + c^T)(1 - c)) <= 2 / (step alpha)`` released gradients.
 
-    Privacy: one release, ``Gaussian(2 sqrt(T_eff) / z)``. No momentum, no averaging, no early
-    stop, no trace: the price holds for the last iterate alone. The penalty includes the
-    intercept, and the loss must have a scalar prediction, or not be clipped.
+    Privacy: one release, ``Gaussian(2 sqrt(T_eff) / z)``. This cost holds for the last iterate
+    alone, so there is no momentum, averaging, early stopping or trace. The penalty includes the
+    intercept. Vector-valued predictions must not be clipped.
 
     Parameters
     ----------
     max_iter : int or None
-        T. None: until ``c^T`` is a thousandth, within [10, 2000]; and where the ridge is weak for
-        the budget, so that "auto" would not choose this solver, no more than balance the bias
-        ``smoothness B^2 / (2 T)`` against the noise, ``B = 5 / radius``.
+        T, the number of steps. None: the number after which ``c^T`` is a thousandth, within
+        [10, 2000]. If the ridge is weak for the budget, so that "auto" would not choose this
+        solver, it is at most the T that balances the bias ``smoothness B^2 / (2 T)`` against the
+        noise, with ``B = 5 / radius``.
     learning_rate : float or None
-        None: ``1 / (smoothness + 2 alpha)``, half the longest that is known to contract.
+        Length of a step. None: ``1 / (smoothness + 2 alpha)``, half the longest step that is
+        proved to contract.
     clip_norm : float or None
-        C. None: the bound that loss and row norms imply, so that nothing is clipped.
+        C, the clip norm of a row's gradient. None: the bound that loss and row norms imply, so
+        that nothing is clipped.
 
     References
     ----------

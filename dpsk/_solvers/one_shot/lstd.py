@@ -1,4 +1,4 @@
-"""Least-squares temporal differences from noisy moments, released once."""
+"""Least-squares temporal differences from noisy moments, in one release."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LeastSquaresTD", "projected_values"]
 
-#: Eigenvalues are kept above this many times the size of the noise in operator norm.
+#: Eigenvalues are kept above this multiple of the noise's approximate operator norm.
 _KEPT = 1.4
 #: Kept directions are damped by this fraction of ``noise sqrt(p)`` over their eigenvalue.
 _DAMPED = 0.2
@@ -36,18 +36,20 @@ _RELATIVE = 1e-13
 class LeastSquaresTD(Solver):
     r"""The fixed point ``(C - gamma X) theta = b`` of projected temporal differences.
 
-    In the directions in which the noisy C stands above its noise, whitened: ``X`` is there a
-    contraction but for noise, by Cauchy and Schwarz, so that its singular values beyond 1 are
-    lowered to it as far as noise explains them. Without noise this is LSTD.
+    The solver keeps only the eigenvectors of the noisy C whose eigenvalues exceed the noise, and
+    whitens these directions. Without noise, the whitened ``X`` is a contraction by the
+    Cauchy-Schwarz inequality. Singular values above 1 are therefore lowered towards 1, by at
+    most what noise explains. Kept directions are damped in proportion to the noise. Without
+    noise this is LSTD.
 
-    Privacy: one joint release of the three sums, ``Gaussian(mu)``; all else follows from it. With
-    groups the sums of a group are clipped as one vector.
+    Privacy: one joint release of the three sums, ``Gaussian(mu)``. Everything else is
+    post-processing. For grouped rows, the sums of a group are clipped as one vector.
 
     Parameters
     ----------
     group_clip : float or None
-        Transitions that a group counts for at most, used where there are groups. None: the
-        horizon ``1 / (1 - gamma)``.
+        Clip norm of a group's sums, in units of the largest norm of one transition. Unused
+        without groups. None: the horizon ``1 / (1 - gamma)``.
 
     References
     ----------
@@ -71,7 +73,7 @@ class LeastSquaresTD(Solver):
             remedy="None, or a number of transitions in [0.001, 1e6]"))
 
     def enforced_bounds(self) -> list[Any]:
-        """Return the bound on groups as Enforced, or an empty list without groups."""
+        """Return the clip norm of groups as Enforced; an empty list without groups."""
         if self.group_clip is None:
             return []
         return [Enforced("group_clip", self.group_clip, "declared or derived", "moments of one "
@@ -91,9 +93,9 @@ class LeastSquaresTD(Solver):
 
 def projected_values(both: FloatArray, crossed: FloatArray, rewarded: FloatArray, gamma: float,
                      noise_std: float) -> FloatArray:
-    """Return the fixed point in the directions where moments exceed their noise.
+    """Return the fixed point in directions where eigenvalues of `both` exceed the noise.
 
-    `noise_std` is the noise deviation of entries of `crossed` and of the diagonal of `both`.
+    `noise_std` is the noise standard deviation on `crossed` and on the diagonal of `both`.
     """
     values, vectors = np.linalg.eigh(both)
     noise = noise_std * np.sqrt(len(both))

@@ -40,41 +40,40 @@ __all__ = ["ObjectivePerturbation"]
 class ObjectivePerturbation(Solver):
     r"""The minimizer of ``sum_i l_i(theta) + (lam / 2) ||theta||^2 + <b, theta>``, b noise.
 
-    For two data sets that differ in a row the minimizer's densities differ by a shift of b of at
-    most ``2 C`` and by determinants whose ratio is at most ``1 + beta / lam``. Noise in the
-    objective is shrunk where the loss is curved, which noise on the result is not.
+    Replacing one row changes the minimizer's density in two ways: b is shifted by at most
+    ``2 C``, and the ratio of the Jacobian determinants is at most ``1 + beta / lam``. Curvature of
+    the loss shrinks the effect of noise in the objective, unlike that of noise on the result.
 
-    A point of certified gradient norm is found and gets a second noise, of ``mu / 10`` or
-    ``epsilon / 100``, which hides how the exact minimizer was missed.
+    The solver finds a point with a certified gradient norm. A second noise, with privacy budget
+    ``mu / 10`` or ``epsilon / 100``, hides its distance from the exact minimizer.
 
-    Privacy: two releases. ``delta = 0``: b of density proportional to ``exp(-||b|| / s)``,
-    ``Pure(2 C / s + log(1 + beta / lam))``, and another ``Pure``. ``delta > 0``: b normal of
-    standard deviation s, ``Dominated(log(1 + beta / lam) + c^2 / 2, c)``, ``c = 2 C / s``, and a
-    ``Gaussian``. The penalty includes the intercept; predictions must be scalar.
+    Privacy: two releases. With ``delta = 0``, b has density proportional to ``exp(-||b|| / s)``;
+    the releases are ``Pure(2 C / s + log(1 + beta / lam))`` and another ``Pure``. With
+    ``delta > 0``, b is normal with standard deviation s; the releases are
+    ``Dominated(log(1 + beta / lam) + c^2 / 2, c)``, where ``c = 2 C / s``, and a ``Gaussian``.
+    The penalty includes the intercept. Predictions must be scalar.
 
     Parameters
     ----------
     clip_norm : float or None
-        C. None: with alpha > 0 the bound that loss and row norms imply, else, or where they
-        imply none, see `default_clip_norm`.
+        C, the clip norm of a row's gradient. None: the bound that loss and row norms imply, if
+        it is finite and alpha > 0; else see `default_clip_norm`.
     ridge : float or None
-        Least curvature of the l2 term beside the mean loss, ``lam / n``. It is alpha where that
-        is more, and raised to ``beta / (n (e^(epsilon / 2) - 1))``, below which determinants
-        would take more than half of epsilon, or to what rounding asks for; the certificate
-        states it. None: with
-        ``p = ||b|| / n``, the pull of b, and R the norm of the rows, ``p (1 / B + p R / C)``:
-        coefficients then reach the norm B, which is ``30 / R`` (10 for whitened rows) or
-        ``sqrt(C / (4 R alpha))``, and less under noise that outweighs rows; 0: no more than
-        needed.
+        Smallest curvature ``lam / n`` of the l2 term added to the mean loss. The solver uses at
+        least alpha and at least ``beta / (n (e^(epsilon / 2) - 1))``, so that determinants take
+        at most half of epsilon, and enough to outweigh rounding. The certificate states the
+        value used. 0: the smallest value allowed. None: ``p (1 / B + p R / C)``, where
+        ``p = ||b|| / n`` and R bounds the norms of rows. It limits the norm of coefficients to
+        about B, the smaller of ``30 / R`` (``10 / R`` for whitened rows) and
+        ``sqrt(C / (4 R alpha))``. The limit is lower if p is large relative to C.
     tolerance : float or None
-        Norm of the gradient of the mean objective to certify, or a bound on the rounding in it
-        where that is more. None: such that the second noise moves the risk by far less than
-        the first.
+        Gradient norm of the mean objective to certify, or the bound on its rounding if larger.
+        None: chosen so that the second noise changes the risk far less than b does.
 
     References
     ----------
     Chaudhuri, Monteleoni, Sarwate (2011), Algorithm 2; Kifer, Smith, Thakurta (2012); Iyengar
-    et al. (2019), Algorithm 1 (approximate minima), with bounds for a replaced row.
+    et al. (2019), Algorithm 1 (approximate minima). The bounds here are for replacing a row.
     """
 
     clip_norm: float | None = None

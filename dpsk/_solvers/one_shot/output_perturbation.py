@@ -1,4 +1,4 @@
-"""Noiseless gradient descent, released once with noise."""
+"""Output perturbation: noiseless gradient descent, with noise on its result."""
 
 from __future__ import annotations
 
@@ -33,32 +33,34 @@ _MOST_STEPS = 20_000
 class OutputPerturbation(Solver):
     r"""Proximal gradient descent without noise inside an oracle; the last iterate is noised.
 
-    One step is nonexpansive, and a contraction by ``c = 1 - step alpha`` for
-    ``step <= 2 / (smoothness + 2 alpha)``, so replacing one row moves the last iterate by at
-    most ``(2 C step / n)(1 - c^T) / (1 - c)``, which is ``2 C T step / n`` for alpha = 0.
+    Every step is nonexpansive. For ``step <= 2 / (smoothness + 2 alpha)`` it is a contraction by
+    ``c = 1 - step alpha``. Replacing one row therefore moves the last iterate by at most
+    ``(2 C step / n)(1 - c^T) / (1 - c)``, which is ``2 C T step / n`` for alpha = 0.
 
-    Privacy: one release. ``delta > 0``: ``Gaussian(mu)``, noise ``N(0, (Delta / mu)^2 I)``.
-    ``delta = 0``: ``Pure(epsilon)``, density proportional to ``exp(-epsilon ||z|| / Delta)``.
-    The penalty includes the intercept: with a free one alpha is 0. Where the penalty is a set,
-    what is released is projected onto it.
+    Privacy: one release, with sensitivity Delta. With ``delta > 0`` it is ``Gaussian(mu)``, with
+    noise ``N(0, (Delta / mu)^2 I)``. With ``delta = 0`` it is ``Pure(epsilon)``, with noise
+    density proportional to ``exp(-epsilon ||z|| / Delta)``. If the intercept is not penalized,
+    alpha is 0. If the penalty is a set, the noisy result is projected onto it.
 
-    With an l2 penalty and no number of steps given, it goes on to a point where the
-    gradient's norm is certified to be at most a thousandth of ``C / n``, and the distance is
-    that of the minimizers, ``2 C / (n alpha)``, and a thousandth.
+    With an l2 penalty and ``max_iter=None``, descent continues to a certified gradient norm of at
+    most ``C / (1000 n)``. Delta is then the distance between minimizers, ``2 C / (n alpha)``,
+    plus a thousandth.
 
     Parameters
     ----------
     max_iter : int or None
-        T. None: with an l2 penalty the steps that certify the minimizer on any data, where
-        20000 suffice; else with alpha > 0 until the distance to the optimum is a thousandth of
-        ``C / alpha``, at most 5000; else the T that balances bias against noise, in [5, 2000].
+        T, the number of steps. None: with an l2 penalty, the number that certifies the minimizer
+        on any data, if at most 20000. Else, with alpha > 0, the number that brings the distance
+        to the optimum to a thousandth of ``C / alpha``, at most 5000. Else the T that balances
+        bias against noise, in [5, 2000].
     learning_rate : float or None
-        None: ``1 / smoothness``, or ``2 / (smoothness + 2 alpha)`` with alpha > 0.
+        Length of a step. None: ``1 / smoothness``, or ``2 / (smoothness + 2 alpha)`` with
+        alpha > 0.
     clip_norm : float or None
-        C. None: the bound that loss and row norms imply.
+        C, the clip norm of a row's gradient. None: the bound that loss and row norms imply.
     tolerance : float or None
-        Gradient norm to certify. None: ``C / (1000 n)`` where that applies; 0: do not certify.
-        One that needs more steps than `max_iter`, or than 20000 where that is None, is refused.
+        Gradient norm to certify; 0: do not certify. None: ``C / (1000 n)`` if certification
+        applies. A tolerance that needs more than `max_iter` steps (20000 if None) is an error.
 
     References
     ----------
@@ -98,7 +100,7 @@ class OutputPerturbation(Solver):
                        tolerance=tolerance)
 
     def _certified(self, problem, clip_norm, step):
-        """Return tolerance and steps; with a tolerance of 0, only the steps count."""
+        """Return tolerance and number of steps; a tolerance of 0 means no certification."""
         penalty = problem.penalty
         alpha = penalty.strong_convexity
         longest = 2.0 / (problem.smoothness + 2.0 * alpha)

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["Inverse", "penalized_minimum"]
 
 _EPS = np.finfo(np.float64).eps
-#: The least share of the largest eigenvalue, about, that the others are of where all are kept.
+#: A matrix whose approximate reciprocal condition number exceeds this is solved by Cholesky.
 _FAR_FROM_SINGULAR = 1e-10
 #: The most steps of proximal gradients.
 _STEPS = 50_000
-#: The most passes of coordinate descent in a round, and the most rounds.
+#: Largest number of passes of coordinate descent in a round, and of rounds.
 _PASSES, _ROUNDS = 500, 100
-#: Factor by which the strength of an l1 penalty falls at a time.
+#: Factor between successive strengths of an l1 penalty on a decreasing path.
 _PACE = 30.0
 _TOLERANCE = 1e-13
 
@@ -62,7 +62,7 @@ class Inverse:
         return not self.lost(vector).any()
 
     def lost(self, vector: FloatArray) -> FloatArray:
-        """Return the part of a vector in the null space; zero if it is only rounding."""
+        """Return the part of a vector in the null space; zero if only rounding is left."""
         if self._root is not None:
             return np.zeros_like(vector)
         vectors, vector = self._vectors[:, ~self._kept], self._scale * vector
@@ -95,9 +95,10 @@ def _root(matrix: FloatArray) -> FloatArray | None:
 
 def penalized_minimum(matrix: FloatArray, vector: FloatArray, penalty: Penalty,
                       start: FloatArray) -> FloatArray:
-    """Return the w that minimizes ``<v, w - s> + (w - s)' A (w - s) / 2`` and the penalty's rest.
+    """Return the w that minimizes ``<v, w - s> + (w - s)' A (w - s) / 2`` plus a penalty.
 
-    `matrix` and `vector`, flat, are A and v; `start` is s, whose shape w has.
+    `matrix` is A, `vector` is v, flattened, and `start` is s, which has the shape of w. Only the
+    penalty's non-smooth part is added; A and v include its smooth part.
     """
     pull = (matrix @ start.ravel() - vector)
     if isinstance(penalty, ElasticNet):
@@ -118,9 +119,10 @@ def penalized_minimum(matrix: FloatArray, vector: FloatArray, penalty: Penalty,
 
 
 class _Lasso:
-    """Minimizers of ``w' A w / 2 - <b, w> + strength ||w||_1``, whatever the scales of A.
+    """Minimizers of ``w' A w / 2 - <b, w> + strength ||w||_1``, for any scales of A.
 
-    Coordinate descent finds signs, and the equations of coefficients of these signs the rest.
+    Coordinate descent finds the signs of the coefficients. The linear equations for coefficients
+    of these signs then give their values.
     """
 
     def __init__(self, matrix: FloatArray, pull: FloatArray) -> None:
@@ -130,12 +132,12 @@ class _Lasso:
         values, vectors = np.linalg.eigh(matrix * scales[:, None] * scales)
         kept = values > len(matrix) * _EPS * max(values[-1], 0.0)
         roots = np.sqrt(values[kept])
-        # It is the square of a residual of as many equations as there are eigenvalues.
+        # Write the quadratic as half a squared residual, with one equation per eigenvalue kept.
         self._rows = np.asfortranarray(roots[:, None] * vectors[:, kept].T * self._units)
         self._targets = (vectors[:, kept].T @ (scales * pull)) / roots
 
     def __call__(self, strength: float, start: FloatArray) -> FloatArray:
-        """Return the minimizer, from a point nearby."""
+        """Return the minimizer; `start` should be near it."""
         point = np.where(self._units > 0, start, 0.0)
         if not len(self._rows):
             return point
@@ -147,7 +149,7 @@ class _Lasso:
         return self._at(strength, point)
 
     def _at(self, strength: float, point: FloatArray) -> FloatArray:
-        """Return the minimizer at a strength; alternate coordinate descent and equations."""
+        """Return the minimizer, by alternating coordinate descent and linear solves."""
         least = np.inf
         for _ in range(_ROUNDS):
             following, settled = self._of_signs(strength, self._descended(strength, point))
@@ -161,7 +163,7 @@ class _Lasso:
         return point
 
     def pace(self, point: FloatArray) -> float:
-        """Return by how much the norm of the minimizer falls as the strength grows, by one."""
+        """Return the rate at which the minimizer's l1 norm falls as the strength grows."""
         active = np.flatnonzero(point)
         signs = np.sign(point[active])
         return float(signs @ Inverse(self._matrix[np.ix_(active, active)])(signs))
@@ -171,7 +173,7 @@ class _Lasso:
         return float(square + strength * np.abs(point).sum())
 
     def _descended(self, strength: float, start: FloatArray) -> FloatArray:
-        # The result need not be exact.
+        # Warnings are muted because the result need not be exact.
         with muted():
             found = enet_path(self._rows, self._targets, l1_ratio=1.0,
                               alphas=[strength / len(self._rows)], coef_init=start.copy(),
@@ -187,7 +189,7 @@ class _Lasso:
         while len(active):
             signs, block = np.sign(point[active]), self._matrix[np.ix_(active, active)]
             inverse = Inverse(block)
-            # Where the square does not change the norm is made less, up to the first zero.
+            # Where the quadratic is constant, lower the l1 norm until a coefficient is zero.
             step, ends = -inverse.lost(signs), np.inf
             if not step.any():
                 step = inverse(self._pull[active] - strength * signs - block @ point[active])
@@ -208,15 +210,15 @@ class _Lasso:
 
 def _in_l1_ball(matrix: FloatArray, pull: FloatArray, ball: L1Ball,
                 start: FloatArray) -> FloatArray:
-    """Return the minimizer of a quadratic in an l1 ball: a lasso of matching strength."""
+    """Return the minimizer of a quadratic in an l1 ball, by a lasso of matching strength."""
     whole = Inverse(matrix)(pull)
     if np.abs(whole).sum() <= ball.radius:
         return whole.reshape(start.shape)
     lasso, point = _Lasso(matrix, pull), start.ravel()
-    # At the largest strength every coefficient is 0; the least one costs no more than rounding.
+    # At the largest strength every coefficient is 0; the smallest one changes only rounding.
     most = float(np.abs(pull).max())
     least, low = 1e-15 * most, 0.0
-    # At the end the strength is the slope of all coefficients that are not zero.
+    # At the solution, the strength equals the slope of every nonzero coefficient.
     slopes = float((pull - matrix @ point) @ point)
     strength = slopes / max(float(np.abs(point).sum()), 1e-300)
     for _ in range(_ROUNDS):
@@ -228,17 +230,19 @@ def _in_l1_ball(matrix: FloatArray, pull: FloatArray, ball: L1Ball,
         if abs(excess) <= 1e-13 * ball.radius or (excess < 0.0 and strength <= least):
             break
         low, most = (strength, most) if excess > 0.0 else (low, strength)
-        # Between changes of signs the norm is linear in the strength.
+        # The norm is linear in the strength as long as no sign changes.
         far = not -ball.radius < excess < ball.radius
         strength = 0.0 if far else strength + excess / max(lasso.pace(point), 1e-300)
-    # Shrunk by rounding all alike: a projection would weigh most on features of large scales.
+    # Scale all coefficients alike to remove the rounding excess. A projection would change
+    # features of large scales most.
     return (point * min(1.0, ball.radius / np.abs(point).sum())).reshape(start.shape)
 
 
 def _in_l2_ball(matrix: FloatArray, pull: FloatArray, ball: L2Ball) -> FloatArray:
-    """Return the minimizer of a quadratic in an l2 ball: a ridge of matching strength.
+    """Return the minimizer of a quadratic in an l2 ball, by a ridge of matching strength.
 
-    Newton's method on the reciprocal of the norm, which is concave: strengths only grow.
+    Newton's method finds the strength at which the norm's reciprocal, a concave function, is
+    right. Strengths only grow.
     """
     strength, inverse = 0.0, Inverse(matrix)
     point = inverse(pull)
@@ -254,7 +258,7 @@ def _in_l2_ball(matrix: FloatArray, pull: FloatArray, ball: L2Ball) -> FloatArra
 
 def _restarted(gradient: Callable[[FloatArray], FloatArray], prox: Any, start: FloatArray,
                step: float) -> FloatArray:
-    """Return the end of accelerated proximal gradients, which start anew where they turn back."""
+    """Return a minimizer by accelerated proximal gradients, restarted when they turn back."""
     theta = point = start
     age = 0
     for _ in range(_STEPS):

@@ -1,4 +1,4 @@
-"""Least squares from noisy moments, released once."""
+"""Least squares from noisy moments, in one release."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ __all__ = ["SufficientStatistics"]
 class SufficientStatistics(Solver):
     r"""Ridge regression on noisy sums of squares and cross products (AdaSSP).
 
-    ``theta = (A+ + L)^-1 b`` with the eigenvalues of the noisy A raised to 0 and L diagonal:
-    ``max(n alpha, l)``. ``l = s sqrt(2 p) - smallest eigenvalue of A``, where s is the noise's
-    standard deviation on A, is a function of what was released.
+    The result is ``theta = (A+ + L)^-1 b``. A+ is the noisy A with negative eigenvalues raised
+    to 0, and L is diagonal with entries ``max(n alpha, l)``. Here
+    ``l = s sqrt(2 p) - smallest eigenvalue of A``, with s the standard deviation of the noise on
+    A; it is post-processing of the noisy A.
 
-    An intercept whose number of rows n is public is no part of that: A and b are those about the
-    means, of which the mean target is drawn to the middle by its noise alone. Else, with weights,
-    it is a coefficient with a penalty of 0.
+    If the number of rows is public, an intercept is solved separately: A and b are centered at
+    the noisy means. The means are shrunk according to their noise. With weights, the intercept
+    is a coefficient with ``alpha = 0``.
 
-    Privacy: one joint release, ``Gaussian(mu)``; nothing is iterated.
+    Privacy: one joint release, ``Gaussian(mu)``.
 
     References
     ----------

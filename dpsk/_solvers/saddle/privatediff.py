@@ -33,49 +33,50 @@ _SLOPES = (1.0, 1.0)
 
 @dataclass(frozen=True)
 class PrivateDiff(Solver):
-    r"""Descent ascent whose primal gradient is a release and differences added to it.
+    r"""Descent ascent on a private primal gradient, updated by private differences.
 
-    A round makes `inner_steps` noisy ascent steps in the dual block, then asks for the primal
-    gradient at the start of every `period` rounds and for its change since the last round
-    otherwise, and descends along the sum.
+    A round first takes `inner_steps` noisy ascent steps in the dual block. Every `period` rounds,
+    it then asks for the primal gradient. In other rounds it asks for the gradient's change since
+    the last round and adds it to the estimate. It ends with a descent step along the estimate.
 
-    Privacy: ``R inner_steps`` dual sums, ``ceil(R / period)`` primal sums and the other rounds'
-    differences, each over a Poisson batch of its own and charged at its own noise multiplier.
-    Every gradient is taken at points that were noised before. What a round without movement
-    does not ask for is charged in the plan all the same.
+    Privacy: ``R inner_steps`` dual sums, ``ceil(R / period)`` primal sums, and one difference in
+    each other round. Each uses its own Poisson batch, and each kind its own noise multiplier.
+    Gradients are only evaluated at points computed from earlier private outputs. The plan also
+    charges for differences that are not asked for because the parameters did not move.
 
     Parameters
     ----------
     max_iter : int or None
-        Rounds R. None: the steps of `configured_saddle` over ``4 inner_steps + 1``, and fewer
-        where rows are few: see `configured_differences`, as for the next four.
+        R, the number of rounds. None: the steps of `configured_saddle` divided by
+        ``4 inner_steps + 1``, and fewer for few rows; see `configured_differences`, which also
+        sets the next five.
     learning_rate : float or None
-        The primal step.
+        The first primal step; steps fall linearly to 0.
     clip_norm : float or None
-        Of a row's primal gradient.
+        Clip norm of a row's primal gradient.
     batch_size : int or None
         Expected number of rows of a Poisson batch.
     dual_clip_norm : float or None
-        Of a row's dual gradient.
+        Clip norm of a row's dual gradient.
     dual_learning_rate : float or None
         The dual step.
     period : int
-        Rounds between two releases of the whole gradient.
+        Number of rounds after which the whole gradient is queried again.
     inner_steps : int
-        Ascent steps a round.
+        Number of ascent steps per round.
     slopes : (float, float)
-        C2 and C3: a row's primal gradient is taken to change by at most
-        ``C2 ||x - x'|| + C3 ||y - y'||``; greater changes are clipped.
+        C2 and C3. The change of a row's primal gradient is clipped at
+        ``C2 ||x - x'|| + C3 ||y - y'||``.
     difference_ratio : float
-        Noise multiplier of differences over that of whole gradients.
+        Noise multiplier of differences divided by that of whole gradients.
     iterate : {"tail", "half", "last", "average", "random"}
-        "tail" averages the last quarter of the iterates, "half" their last half, "average" all of
-        them. "random": one of the planned ones, its index drawn before the noise is calibrated.
+        Iterates to average: the last quarter ("tail"), the last half, or all. "random": return
+        one iterate, whose index is drawn before the noise is calibrated.
 
     References
     ----------
-    Zhang, Lei, Ding, Xiang, Xu, Wang (2025), Algorithm 3, repaired: the dual variable is noised
-    before it is used, and a difference is over the same rows at both points.
+    Zhang, Lei, Ding, Xiang, Xu, Wang (2025), Algorithm 3, with two corrections: the dual
+    variable is noised before it is used, and a difference uses the same rows at both points.
     """
 
     max_iter: int | None = None

@@ -32,42 +32,42 @@ __all__ = ["GradientDescentAscent"]
 
 @dataclass(frozen=True)
 class GradientDescentAscent(Solver):
-    r"""Descend in the primal and ascend in the dual block, on one noisy answer a step.
+    r"""Descend in the primal and ascend in the dual block, with one noisy query a step.
 
-    ``v = m v + (1 - m) g_x``, ``x = x - s_t v``, ``y = project(y + r (g_y + public term))``
-    where ``g_x, g_y`` are noisy means over the same Poisson batch of gradients clipped block
-    by block, and ``s_t`` falls linearly to 0.
+    ``v = m v + (1 - m) g_x``, ``x = x - s_t v``, ``y = project(y + r (g_y + public term))``.
+    The noisy means ``g_x`` and ``g_y`` use the same Poisson batch, with gradients clipped in each
+    block. The step ``s_t`` falls linearly to 0.
 
     Privacy: T joint releases, each one ``SampledGaussian(q, z)`` with
-    ``1/z^2 = 1/z_x^2 + 1/z_y^2``. The batch is shared, so the two blocks are one event and
-    never two.
+    ``1/z^2 = 1/z_x^2 + 1/z_y^2``. Both blocks are accounted as one event, because they share the
+    batch.
 
     Parameters
     ----------
     max_iter : int or None
-        T. None: see `configured_saddle`, as for the next four.
+        T, the number of steps. None: see `configured_saddle`, which also sets the next five.
     learning_rate : float or None
         The first primal step.
     clip_norm : float or None
-        Of a row's primal gradient.
+        Clip norm of a row's primal gradient.
     batch_size : int or None
         Expected number of rows of a Poisson batch.
     dual_clip_norm : float or None
-        Of a row's dual gradient.
+        Clip norm of a row's dual gradient.
     dual_learning_rate : float or None
         The dual step r.
     dual_share : float in (0, 1) or None
-        Share of ``1/z^2`` spent on the dual gradient. None: the loss's.
+        Fraction of ``1/z^2`` for the dual gradient. None: the default of the loss.
     momentum : float in [0, 1)
-        The m: what the primal direction keeps of the steps before.
+        The m of ``v = m v + (1 - m) g_x``, the primal direction.
     iterate : {"tail", "half", "last", "average", "random"}
-        "tail" averages the last quarter of the iterates, "half" their last half, "average" all of
-        them. "random": one of the planned ones, its index drawn before the noise is calibrated.
+        Iterates to average: the last quarter ("tail"), the last half, or all. "random": return
+        one iterate, whose index is drawn before the noise is calibrated.
 
     References
     ----------
-    Zhang, Lei, Ding, Xiang, Xu, Wang (2025), Algorithm 1, accounted for Poisson batches and
-    the replace-one relation.
+    Zhang, Lei, Ding, Xiang, Xu, Wang (2025), Algorithm 1. Accounting here uses Poisson batches
+    and the replace-one relation.
     """
 
     max_iter: int | None = None

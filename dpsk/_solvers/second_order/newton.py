@@ -59,40 +59,42 @@ _ROUNDING = 2.0**-42
 class NewtonDescent(Solver):
     r"""Newton's method on noisy gradients and noisy Hessians, for tables with many rows.
 
-    ``theta = theta - (H + R)^-1 (g + R theta)``, R the penalty's Hessian. The first step is one
-    along the gradient, later ones have, anew before each or before steps 1, 2, 4, 8, ...,
-    ``H = (1/n) [sum of w x x' + symmetric noise]`` with its eigenvalues raised to half the edge
-    of those of the noise. A row's curvature w is lowered where its gradient is clipped, by as
-    much, and to `curvature_clip` over its squared norm. No step is longer than `longest_step`.
+    Every step is ``theta = theta - (H + R)^-1 (g + R theta)``, where R is the penalty's Hessian.
+    Step 0 has ``H = I / learning_rate``. Later steps have
+    ``H = (1/n) [sum of w x x' + symmetric noise]``, computed anew for every step or only for
+    steps 1, 2, 4, 8, ... Its eigenvalues are raised to at least half the spectral edge of the
+    noise. If a row's gradient is clipped, its curvature w is scaled by the same factor; w is
+    also clipped at ``curvature_clip / ||x||^2``. No step is longer than `longest_step`.
 
-    Privacy: T gradients and fewer Hessians, every one a ``Gaussian(mu_t)``, whose squares add up
-    exactly. Gradients cost twice as much from step to step, less where there are more than 11 of
-    them, Hessians are alike. Replacing a row moves a sum of Hessians by
-    ``sqrt(2) curvature_clip`` at most in the Frobenius norm, as both of its terms have rank one
-    and no negative eigenvalue.
+    Privacy: T gradients and fewer Hessians. Each is a ``Gaussian(mu_t)``, and the squares of
+    mu_t add up exactly. For up to 11 gradients, mu_t^2 doubles from each to the next; for more
+    it grows more slowly. All Hessians have the same mu_t. Replacing a row moves a sum of Hessians
+    by at most ``sqrt(2) curvature_clip`` in the Frobenius norm, because the removed and the added
+    term both have rank one and no negative eigenvalue.
 
     Parameters
     ----------
     max_iter : int or None
-        T, the number of passes for gradients. None: 6 to 12, by the signal.
+        T, the number of steps. None: 6 to 12, more for a larger signal-to-noise ratio.
     learning_rate : float or None
-        The first step. None: the inverse curvature of usual rows.
+        Length of the first step. None: the inverse curvature at typical rows.
     clip_norm : float or None
-        C. None: the loss's bound on slopes times the norm of a usual row.
+        C, the clip norm of a row's gradient. None: see `newton_clip_norm`.
     curvature_clip : float or None
-        Bound on ``w ||x||^2``. None: four times what a usual row may have.
+        Bound on ``w ||x||^2``. None: four times the largest curvature of a typical row, or more
+        with a wide clip norm, and at most the bound that the loss implies.
     hessian_share : float or None
-        Of mu^2, for all Hessians, from 0.001 to 0.999. None: a fifth.
+        Fraction of mu^2 for all Hessians together, in [0.001, 0.999]. None: 0.2.
     keep_hessians : bool or None
-        Whether there are new ones before steps 1, 2, 4, 8, ... only. None: where they have little
-        noise.
+        Whether to compute a new Hessian before steps 1, 2, 4, 8, ... only. None: only if
+        Hessians have little noise.
     longest_step : float or None
-        None: what changes the scores of usual rows by 2.
+        Bound on the norm of a step. None: the norm that changes scores of typical rows by 2.
 
     References
     ----------
     Ganesh, Haghifam, Steinke, Thakurta (2023), "Faster differentially private convex
-    optimization via second-order methods"; see docs/theory/newton.md for what differs.
+    optimization via second-order methods"; docs/theory/newton.md lists the differences.
     """
 
     max_iter: int | None = None
@@ -134,7 +136,7 @@ class NewtonDescent(Solver):
 
     @property
     def _renewals(self):
-        """list of int : the steps that begin with a new Hessian."""
+        """list of int : the steps that compute a new Hessian."""
         steps = range(1, self.max_iter)
         return [t for t in steps if t & (t - 1) == 0] if self.keep_hessians else list(steps)
 

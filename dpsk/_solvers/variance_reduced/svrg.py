@@ -31,9 +31,9 @@ _EPOCH_STEPS = 100, 1000
 class VarianceReducedDescent(AnchoredDescent):
     r"""Proximal steps along an anchor's noisy gradient plus noisy differences from it.
 
-    Each epoch asks for one full-batch gradient at the anchor; its steps add the difference
-    from it on a Poisson batch, clipped and noised in proportion to the distance. The next
-    anchor is the average of the epoch's iterates.
+    Each epoch asks for one full-batch gradient at the anchor. Its steps add the gradient's
+    difference from the anchor on a Poisson batch, clipped and noised in proportion to the
+    distance from the anchor. The next anchor is the average of the epoch's iterates.
 
     Privacy: S releases ``Gaussian(2 / (r z))`` and at most ``T - S`` releases
     ``SampledGaussian(q, z)``, with a public ratio r.
@@ -41,26 +41,27 @@ class VarianceReducedDescent(AnchoredDescent):
     Parameters
     ----------
     max_iter : int or None
-        T, the number of steps of all epochs. None: an epoch has the inverse of step times ridge,
-        but no more than `balanced_steps`, within [100, 1000].
+        T, the number of steps of all epochs. None: each epoch has ``1 / (step ridge)`` steps, at
+        most `balanced_steps`, within [100, 1000].
     learning_rate : float or None
-        None: a third of the inverse smoothness.
+        Length of a step. None: a third of the inverse smoothness.
     clip_norm : float or None
-        C. None: the bound that loss and row norms imply, so that nothing is clipped.
+        C, the clip norm of a row's gradient. None: the bound that loss and row norms imply, so
+        that nothing is clipped.
     batch_size : int or None
         Expected batch size. None: 512, at most n; n itself means full batches.
     epochs : int or None
         S, of T / S steps each. None: 5.
     anchor_share : float
-        Share of the Gaussian budget, about, that the anchors' gradients take.
+        Approximate fraction of mu^2 for the anchors' gradients.
     step : {"fixed", "bb"}
-        "bb": from the second epoch on, Barzilai and Borwein's step over the epoch's length,
-        from released points and gradients, within a factor of the learning rate.
+        "bb": from the second epoch on, the Barzilai-Borwein step divided by the epoch's length.
+        It uses private outputs only, and lies between a tenth and three times the learning rate.
 
     References
     ----------
-    Wang, Ye, Xu (2017), Algorithm 1; its noise and its accounting are replaced. Tan, Ma, Dai,
-    Qian (2016) for the step.
+    Wang, Ye, Xu (2017), Algorithm 1, with other noise and accounting. Tan, Ma, Dai, Qian (2016)
+    for the step.
     """
 
     step: str = "fixed"

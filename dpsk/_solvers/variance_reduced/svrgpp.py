@@ -24,10 +24,10 @@ _STEPS = 100, 10_000
 
 @dataclass(frozen=True)
 class DoublingVarianceReducedDescent(AnchoredDescent):
-    r"""As ``svrg``, for losses without strong convexity: epochs double in length.
+    r"""Variant of ``svrg`` whose epochs double in length, without strong convexity.
 
-    The next anchor is the average of the epoch's iterates, but the next epoch starts from the
-    last of them.
+    The next anchor is the average of the epoch's iterates. The next epoch starts from the last
+    iterate.
 
     Privacy: S releases ``Gaussian(2 / (r z))`` and at most ``T - 1`` releases
     ``SampledGaussian(q, z)``, with a public ratio r.
@@ -35,22 +35,23 @@ class DoublingVarianceReducedDescent(AnchoredDescent):
     Parameters
     ----------
     max_iter : int or None
-        T, the number of steps of all epochs. None: thrice `balanced_steps`, within
+        T, the number of steps of all epochs. None: three times `balanced_steps`, within
         [100, 10000].
     learning_rate : float or None
-        None: the inverse smoothness.
+        Length of a step. None: the inverse smoothness.
     clip_norm : float or None
-        C. None: the bound that loss and row norms imply, so that nothing is clipped.
+        C, the clip norm of a row's gradient. None: the bound that loss and row norms imply, so
+        that nothing is clipped.
     batch_size : int or None
         Expected batch size. None: 512, at most n; n itself means full batches.
     anchor_share : float
-        Share of the Gaussian budget, about, that the anchors' gradients take.
+        Approximate fraction of mu^2 for the anchors' gradients.
     epochs : int or None
-        S, of which the s-th has ``2^s T / (2^(S+1) - 2)`` steps. None: 3.
+        S. Epoch s of 1 to S has ``2^s T / (2^(S+1) - 2)`` steps. None: 3.
 
     References
     ----------
-    Wang, Ye, Xu (2017), Algorithm 2; its noise and its accounting are replaced.
+    Wang, Ye, Xu (2017), Algorithm 2, with other noise and accounting.
     """
 
     default_epochs: ClassVar[int] = 3
