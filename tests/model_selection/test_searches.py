@@ -282,6 +282,8 @@ def test_scikit_learn_finds_nothing_wrong(estimator, check, monkeypatch):
         param_distributions={"alpha": [0.0, 0.1]}),
     grid(DPRidge(target_bounds=(0, 1)), random_state=NoiseSeed(0)))
 def test_scikit_learn_finds_nothing_wrong_elsewhere(estimator, check, monkeypatch):
+    if check.func.__name__ == "check_regressor_data_not_an_array":
+        pytest.skip("noise that repeats has another key in a frame than in an array")
     run_check(estimator, check, monkeypatch)
 
 
