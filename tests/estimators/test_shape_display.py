@@ -35,6 +35,14 @@ def pairs():
                 random_state=NoiseSeed(0)).fit(X, targets(DPAdditiveClassifier, X))
 
 
+@pytest.fixture(scope="module")
+def sure():
+    """A model whose inner knots have a known deviation: in 120 of 120 replays some had."""
+    X = table()
+    return make(DPAdditiveClassifier, epsilon=100.0, interactions=0,
+                random_state=NoiseSeed(0)).fit(X, targets(DPAdditiveClassifier, X))
+
+
 @every_additive_model
 def test_every_term_has_its_picture(cls):
     X = table()
@@ -111,9 +119,9 @@ def test_models_are_found_in_what_is_around_them(around):
 
 
 @pytest.mark.parametrize("confidence", [0.95, 0.5])
-def test_bands_are_as_wide_as_their_confidence_asks(pairs, confidence):
-    display = DPShapeDisplay.from_estimator(pairs, ["number", "town"], confidence=confidence)
-    term, bars = pairs.terms_[0], pairs.terms_[2]
+def test_bands_are_as_wide_as_their_confidence_asks(sure, confidence):
+    display = DPShapeDisplay.from_estimator(sure, ["number", "town"], confidence=confidence)
+    term, bars = sure.terms_[0], sure.terms_[2]
     width = student.ppf(0.5 + 0.5 * confidence, term.n_draws - 1)
     (band,) = display.axes_.ravel()[0].collections
     edges = np.concatenate([path.vertices for path in band.get_paths()])
