@@ -134,9 +134,9 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
     noise_multiplier, event = _calibrated(plan, problem)
     # The key includes the event: equal noise under two multipliers would reveal the sums. The
     # weight bound is left out, as it follows from parameters and from whether weights were given.
-    # Odds were released by noise of another key: of one table they may be several.
-    settings = replace(problem, weight_bound=1.0), solver, *[problem.log_odds] * bool(
-        problem.log_odds)
+    # Odds are part of it, because one table may have several: their own noise has another key.
+    odds = (problem.log_odds,) if problem.log_odds else ()
+    settings = replace(problem, weight_bound=1.0), solver, *odds
     stream = open_stream(noise_seed(random_state),
                          partial(_context, method, settings, rows, event))
     what = f"{plain(solver)}, noise multiplier {noise_multiplier:.6g}"

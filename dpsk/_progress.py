@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
+from dpsk._context import holding
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from typing import Any
 
 __all__ = ["Progress", "opened_progress", "watching", "without_callbacks"]
 
@@ -60,16 +61,9 @@ def opened_progress(name: str, total: int, verbose: int) -> Progress:
     return Progress(name if verbose else None, total, tell)
 
 
-@contextmanager
-def watching(watcher: Callable[..., Any] | None) -> Iterator[None]:
+def watching(watcher: Callable[..., Any] | None) -> AbstractContextManager[None]:
     """Call ``watcher(name, total)()`` for every answer inside the block; None: no watcher."""
-    before = _WATCHER.get()
-    # Set inside the try block, because an interrupt may follow immediately.
-    try:
-        _WATCHER.set(watcher)
-        yield
-    finally:
-        _WATCHER.set(before)
+    return holding(_WATCHER, watcher)
 
 
 def without_callbacks(estimator: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sklearn.base import clone
 
+from dpsk._context import holding
 from dpsk._data.errors import without_warnings
 from dpsk._origin import is_of
 from dpsk._progress import without_callbacks
@@ -69,14 +70,12 @@ def rehearse(estimator: Any, X: Any, y: Any, **fit_params: Any) -> Event | None:
         return None
     # Callbacks are not told of a rehearsal.
     copy = without_callbacks(clone(estimator))
-    before, lasts = _REHEARSING.get(), [True]
-    # Inside, as an interrupt may come once it is set.
+    lasts = [True]
     try:
-        _REHEARSING.set(lasts)
-        without_warnings(copy.fit, X, y, **fit_params)
+        with holding(_REHEARSING, lasts):
+            without_warnings(copy.fit, X, y, **fit_params)
     except _Ready as ready:
         return ready.event
     finally:
         lasts.clear()
-        _REHEARSING.set(before)
     return None

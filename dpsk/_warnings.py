@@ -19,14 +19,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
+
+from dpsk._context import holding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 __all__ = ["apart", "heard", "is_part", "muted", "note_charge", "warn", "whole_fit"]
-
-_Of = TypeVar("_Of")
 
 
 @dataclass(eq=False)
@@ -81,11 +81,8 @@ def warn(message: str, category: type[Warning], stacklevel: int = 2) -> None:
     if fit is not None and fit.is_muted:
         return
     if fit is None or not fit.is_charged:
-        try:
-            _SPEAKS.set(True)
+        with holding(_SPEAKS, True):
             warnings.warn(message, category, stacklevel=stacklevel + 1)
-        finally:
-            _SPEAKS.set(False)
     elif (message, category) not in fit.waiting:
         fit.waiting.append((message, category))
 
@@ -110,7 +107,7 @@ def whole_fit(function: Callable[..., Any]) -> Callable[..., Any]:
         before, outer = dict(vars(self)), _CURRENT.get()
         fit = _Fit(outer) if outer is None else _Fit(outer, outer.is_muted, outer.is_charged)
         try:
-            with _as(_CURRENT, fit):
+            with holding(_CURRENT, fit):
                 found = function(self, *args, **kwargs)
         except BaseException:
             # Restore in one step, because another interrupt may follow.
@@ -129,7 +126,7 @@ def muted() -> Iterator[None]:
     fit = _Fit(_CURRENT.get(), is_muted=True)
     others = _MUTED.setdefault(os.getpid(), set())
     _stand_first()
-    with _as(_CURRENT, fit):
+    with holding(_CURRENT, fit):
         try:
             others.add(fit)
             yield
@@ -142,24 +139,13 @@ def heard() -> Iterator[list[str]]:
     """Collect the texts of other packages' warnings inside, and suppress the warnings."""
     _stand_first()
     texts: list[str] = []
-    with _as(_HEARD, texts):
+    with holding(_HEARD, texts):
         yield texts
 
 
 def apart() -> Any:
     """Treat fits inside as independent of the fit under way."""
-    return _as(_CURRENT, None)
-
-
-@contextmanager
-def _as(variable: ContextVar[_Of], value: _Of) -> Iterator[None]:
-    before = variable.get()
-    # Set inside `try`, because an interrupt may come right after.
-    try:
-        variable.set(value)
-        yield
-    finally:
-        variable.set(before)
+    return holding(_CURRENT, None)
 
 
 def _stand_first() -> None:

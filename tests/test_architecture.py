@@ -35,7 +35,8 @@ _LAYERS = {"_budgeted": 11.5, "_estimator": 2, "_mixins": 2, "_ranged": 2.5, "_s
            "_mechanism": 10.5, "_defaults": 6, "_problem": 7, "_models": 8, "_objective": 8,
            "_data": 9, "_privacy": 11, "_kinds": 11.5, "_parameters": 10, "_whole": 10,
            "_typing": 13, **dict.fromkeys((
-               "_fragments", "_fragments_of_fits", "_tool_fragments"), 12.5), **dict.fromkeys((
+               "_context", "_fragments", "_fragments_of_fits", "_tool_fragments"), 12.5),
+           **dict.fromkeys((
                "_docs", "_output", "_version", "_progress", "_origin", "_delegation",
                "_deprecation", "_drawing", "_warnings", "exceptions"), 12)}
 _ESTIMATORS, _SHARED = 1, {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from dpsk._context import holding
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
+    from contextlib import AbstractContextManager
 
 __all__ = ["stated", "stating"]
 
@@ -16,16 +18,11 @@ _STATED: ContextVar[tuple[tuple[str, ...], tuple[tuple[str, str], ...]]] = Conte
     "what charges state", default=((), ()))
 
 
-@contextmanager
-def stating(*facts: str, instead: Iterable[tuple[str, str]] = ()) -> Iterator[None]:
+def stating(*facts: str,
+            instead: Iterable[tuple[str, str]] = ()) -> AbstractContextManager[None]:
     """Add facts to the charges of this thread, and replace texts by pairs (old, new)."""
-    before = _STATED.get()
-    # Set inside `try`, because an interrupt may come right after.
-    try:
-        _STATED.set(((*before[0], *facts), (*before[1], *instead)))
-        yield
-    finally:
-        _STATED.set(before)
+    before, others = _STATED.get()
+    return holding(_STATED, ((*before, *facts), (*others, *instead)))
 
 
 def stated(public: Iterable[str]) -> tuple[str, ...]:

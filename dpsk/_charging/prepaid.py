@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from dpsk._charging.board import file_of_this_process
+from dpsk._context import holding
 from dpsk.exceptions import BudgetExceededError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from typing import Any
 
     from dpsk._charging.account import Account
@@ -155,16 +156,9 @@ def current() -> Prepaid | None:
     return _CURRENT.get()
 
 
-@contextmanager
-def paying(prepaid: Prepaid | None) -> Iterator[None]:
+def paying(prepaid: Prepaid | None) -> AbstractContextManager[None]:
     """Let `prepaid` pay for this thread's fits whose estimator carries no payment.
 
     None charges each fit as usual.
     """
-    before = _CURRENT.get()
-    # Set inside `try`, because an interrupt may come right after.
-    try:
-        _CURRENT.set(prepaid)
-        yield
-    finally:
-        _CURRENT.set(before)
+    return holding(_CURRENT, prepaid)

@@ -118,8 +118,8 @@ def _sums(rows: RowSource, n_parts: int, low: FloatArray, high: FloatArray, scal
           unit: float) -> FloatArray:
     """Return sums in whole units."""
     found = np.zeros((n_parts, len(low)))
-    for block, codes, step in _blocks(rows):
-        found += _added(np.clip(block, low, high) / scale, codes, n_parts, step, unit)
+    for block, codes, groups in _blocks(rows):
+        found += _added(np.clip(block, low, high) / scale, codes, n_parts, groups, unit)
     return found
 
 
@@ -127,10 +127,10 @@ def _moments(rows: RowSource, n_parts: int, low: FloatArray, high: FloatArray,
              units: tuple[float, ...]) -> FloatArray:
     """Return counts, sums and sums of squares in whole units."""
     found = np.zeros((len(units), n_parts, len(low)))
-    for block, codes, step in _blocks(rows):
+    for block, codes, groups in _blocks(rows):
         present, z = in_range(block, low, high)
         for own, each, unit in zip(found, (present.astype(float), z, z**2), units, strict=False):
-            own += _added(each, codes, n_parts, step, unit)
+            own += _added(each, codes, n_parts, groups, unit)
     return found
 
 
