@@ -149,7 +149,13 @@ class PartedRows(RowSource):
         return replace(self, kept=self._changed("clipped_by", model))
 
     def mapped(self, row_map: Any) -> RowSource:
-        return replace(self, kept=self._changed("mapped", row_map), n_features=row_map.width,
+        return self._with_map("mapped", row_map)
+
+    def viewed(self, row_map: Any) -> RowSource:
+        return self._with_map("viewed", row_map)
+
+    def _with_map(self, method: str, row_map: Any) -> RowSource:
+        return replace(self, kept=self._changed(method, row_map), n_features=row_map.width,
                        dtype=np.dtype(row_map.dtype), is_sparse=False)
 
     def _alike(self, function: Callable[..., Any], *args: Any) -> list[Callable[..., Any]]:

@@ -388,11 +388,23 @@ class ViewedRows(Rows):
             self.row_map.dense(X[rows], out[rows])
         return Block(out, y, weights)
 
-    def _refused(self, _: Any) -> Any:
-        raise NotImplementedError("Rows that are not held are read in sums alone.")
+    def subset(self, indices: IntArray) -> RowSource:
+        return super().subset(indices).mapped(self.row_map)
 
-    subset: ClassVar[Any] = _refused
-    mapped: ClassVar[Any] = _refused
-    viewed: ClassVar[Any] = _refused
-    clipped_by: ClassVar[Any] = _refused
-    with_features: ClassVar[Any] = _refused
+    def mapped(self, row_map: Any) -> RowSource:
+        return self._unmapped().mapped(self.row_map).mapped(row_map)
+
+    def viewed(self, row_map: Any) -> RowSource:
+        return self.mapped(row_map)
+
+    def clipped_by(self, model: Any) -> RowSource:
+        if not model.clips_entries:
+            return self
+        return self._unmapped().mapped(self.row_map).clipped_by(model)
+
+    def with_features(self, X: Any) -> RowSource:
+        return self._unmapped().with_features(X)
+
+    def _unmapped(self) -> Rows:
+        return Rows(self.X, self.y, self.weights, self.weight_bound, groups=self.groups,
+                    holdout=self.holdout)

@@ -15,6 +15,8 @@ __all__ = [
     "ABOUT_MEAN_SHARES",
     "ABOUT_MEAN_TAIL",
     "AMPLE_SIGNAL",
+    "CENTERING_ROUNDS",
+    "CENTERING_SHARE",
     "CENTER_SHARES",
     "CENTER_SIGNAL",
     "CLEARANCE",
@@ -52,6 +54,10 @@ __all__ = [
     "PURE_QUANTILE_SHARES",
     "QUANTILE_SHARES",
     "RANGE_TAILS",
+    "ROW_MEAN_NOISES",
+    "ROW_MEAN_SHARES",
+    "ROW_NORM_SHARES",
+    "ROW_NORM_TAILS",
     "SCORE_FLOOR",
     "SHARES_SIGNAL",
     "SLOPES_SHARE",
@@ -152,6 +158,13 @@ TARGET_REACH = 0.001
 #: one quantile (usual, largest), and the clearance, low as a point too far out does little harm.
 TIGHTER_SIGNAL, TIGHTER_TAILS, TIGHTER_OFF = 400.0, (0.05, 0.15), (0.25, 0.25)
 TIGHTER_SHARES, TIGHTER_CLEARANCE = (0.05, 0.2), 8.0
+#: Rows of a linear model are centered in rounds: the largest number of rounds and their share of
+#: mu^2 together; the least and largest share of the mean of a round; the norm of its noise over
+#: the bound on rows, as wanted and at most; and, for that bound, the usual and the largest share
+#: of mu^2, and the least and largest share of rows beyond it.
+CENTERING_ROUNDS, CENTERING_SHARE = 4, 0.03
+ROW_MEAN_SHARES, ROW_MEAN_NOISES = (0.002, 0.03), (0.25, 0.5)
+ROW_NORM_SHARES, ROW_NORM_TAILS = (0.003, 0.05), (0.1, 0.5)
 #: Share of rows beyond a bound on norms, times the signal, where only scores matter.
 NARROW_SIGNAL = 10.0
 #: Gaussian samplers: least and largest share of the mean of rows; the ``n mu`` over the square

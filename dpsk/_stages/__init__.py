@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpsk._stages.bounds import NormBound, TargetBounds
+from dpsk._stages.centered_norm import CenteredNorm
 from dpsk._stages.centering import Centering
 from dpsk._stages.class_balance import ClassBalance
 from dpsk._stages.counting import Counting
@@ -24,7 +25,7 @@ ROW_STAGES = {
     "whitening": Whitening,
 }
 
-__all__ = ["ROW_STAGES", "Centering", "ClassBalance", "Counting", "FewRows", "IntoSet",
-           "NetworkWhitening", "NoFeatures", "NormBound", "ScoreCurvature", "Shrinkage",
+__all__ = ["ROW_STAGES", "CenteredNorm", "Centering", "ClassBalance", "Counting", "FewRows",
+           "IntoSet", "NetworkWhitening", "NoFeatures", "NormBound", "ScoreCurvature", "Shrinkage",
            "Standardizing", "TargetBounds", "TargetMean", "TargetScaling", "TemperatureScaling",
            "UnitNorm", "UsualTemperature", "Whitening"]

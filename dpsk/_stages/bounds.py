@@ -83,6 +83,8 @@ class NormBound(Stage):
 
     attribute = "data_norm_"
     takes_groups: ClassVar[bool] = True
+    #: The released center of the rows; None where they are bounded about 0.
+    center: Any = None
 
     def __init__(self, model, row_stage=None):
         self._model, self._n_features, self._row_stage = model, model.n_features, row_stage
@@ -107,7 +109,10 @@ class NormBound(Stage):
                        penalty=problem.penalty.in_unit(self.value)), rows
 
     def undo(self, model: Any, theta: FloatArray) -> FloatArray:
-        """Return parameters, or a preconditioner, for the original rows; an intercept stays."""
+        return self.in_own_unit(theta)
+
+    def in_own_unit(self, theta: FloatArray) -> FloatArray:
+        """Return parameters, or a preconditioner, for rows in their own unit."""
         result = np.array(theta)
         result[:self._n_features] /= self.value
         return result

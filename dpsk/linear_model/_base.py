@@ -16,7 +16,7 @@ from dpsk._data.validation import FLOATS, check_prediction_rows, check_public_ro
 from dpsk._defaults.auto import auto_solver
 from dpsk._defaults.losses import loss_defaults
 from dpsk._estimator import DPEstimator
-from dpsk._models import LinearModel, ShortRows
+from dpsk._models import AboutCenter, LinearModel, ShortRows
 from dpsk._objective.penalties import CONSTRAINTS, NO_PENALTY, PENALTIES, ConstraintSet
 from dpsk._objective.requirements import check_requirements
 from dpsk._parameters import (
@@ -29,7 +29,14 @@ from dpsk._parameters import (
 )
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Problem
-from dpsk._stages import ROW_STAGES, NoFeatures, NormBound, Shrinkage, Whitening
+from dpsk._stages import (
+    ROW_STAGES,
+    CenteredNorm,
+    NoFeatures,
+    NormBound,
+    Shrinkage,
+    Whitening,
+)
 from dpsk._stages.bounds import can_learn, norm_rule
 from dpsk._warnings import warn
 from dpsk.exceptions import PrivacyWarning
@@ -157,7 +164,9 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
             learns, stage = False, NoFeatures(model, rows.dtype)
             name = self._solver_of_constant(name, facts, rows)
             solver = self._build_solver(name)
-        bound = [NormBound(model, stage)] if learns else []
+        centers = learns and not self._of_shares and CenteredNorm.worthwhile(facts, rows)
+        kind = CenteredNorm if centers else NormBound
+        bound = [kind(model, stage)] if learns else []
         problem = facts if stage is None else stage.prepared(facts)
         free = problem.model.fit_intercept and not solver.penalizes_intercept
         problem = replace(problem, penalty=penalty(int(free) + loss.n_extra))
@@ -171,7 +180,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
             public=[f"{self._units_fact(rows)}, feature names, types of numbers and table",
                     "all parameters", *self._radius_facts(facts),
                     *self._shown_facts(rows, learns or target_stages), *public],
-            released=["coef_", "intercept_", *released,
+            released=["coef_", "intercept_", *(["center_"] if centers else []), *released,
                       *([] if stage is None else ["preconditioner_scales_"])])
         if constraint is not None:
             # Rounding errors of large coefficients may leave a small set.
@@ -180,7 +189,8 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         self.preconditioner_ = None if stage is None else stage.value
         self.preconditioner_scales_ = None if stage is None else stage.scales
         if learns and stage is not None:
-            self.preconditioner_ = bound[0].undo(model, stage.value).astype(rows.dtype)
+            self.preconditioner_ = bound[0].in_own_unit(stage.value).astype(rows.dtype)
+        self.center_ = bound[0].center if learns else None
         if not learns:
             self.data_norm_ = model.data_norm
         self._keep_facts(facts, name, solver, stage, free_weights)
@@ -190,6 +200,8 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         elif learns and self._row_map is None and self._reach:
             longest = self._reach * self.data_norm_
             self._row_map = ShortRows(replace(model, data_norm=longest), whitened=False)
+        if self._row_map is not None and self.center_ is not None:
+            self._row_map = AboutCenter(self._row_map, self.center_)
         theta = theta.astype(rows.dtype)
         if not self.fit_intercept:
             return theta, np.zeros(model.shape[1:], dtype=rows.dtype)[()], rest

@@ -1,0 +1,139 @@
+"""A learned bound on the norms of rows less their released mean."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from dpsk._defaults.budgets import (
+    CENTERING_ROUNDS,
+    CENTERING_SHARE,
+    ROW_MEAN_NOISES,
+    ROW_MEAN_SHARES,
+    ROW_NORM_SHARES,
+    ROW_NORM_TAILS,
+    mu_of_share,
+)
+from dpsk._models import LinearModel
+from dpsk._models.ranges import RangedRows
+from dpsk._privacy.certificate import Enforced
+from dpsk._privacy.events import Composed, Gaussian
+from dpsk._stages.bounds import NormBound, norm_rule, quantile_rule, released_norm
+from dpsk._stages.centering import shrunk
+from dpsk._statistics.moments import noisy_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dpsk._data.source import RowSource
+    from dpsk._mechanism.session import Session
+    from dpsk._privacy.elementary import Event
+    from dpsk._problem import Problem
+    from dpsk._typing import FloatArray
+
+__all__ = ["CenteredNorm"]
+
+#: Larger entries are clipped: their squares, and sums of these, would overflow.
+_LARGEST = {np.dtype(np.float32): 1e30, np.dtype(np.float64): 1e150}
+
+
+class CenteredNorm(NormBound):
+    """Subtract a noisy mean from rows, and then bound their norms like `NormBound`.
+
+    A bound about 0 is as large as rows are far from 0, and so is the noise on their second moment.
+    About their mean it is as large as rows vary. The intercept takes the center up, so a model
+    needs one.
+
+    The noise on the mean is a fraction of the bound on rows, so a single mean leaves rows far from
+    0 at that fraction of their distance. Each of a few rounds bounds the norms of the rows left by
+    the last one, and adds their noisy mean to the center. The distance falls geometrically, at
+    less cost than by one accurate mean.
+
+    Attributes
+    ----------
+    center : ndarray of shape (n_features,)
+        The sum of the released means, in the dtype of the rows; None before the release.
+    """
+
+    takes_groups: ClassVar[bool] = True
+
+    @classmethod
+    def worthwhile(cls, problem: Problem, rows: RowSource) -> bool:
+        """Return whether a mean is accurate enough and its cost small, from public facts.
+
+        Rows of a sparse table stay as they are, since centered rows would be dense.
+        """
+        if rows.is_sparse or not problem.model.fit_intercept or problem.delta == 0:
+            return False
+        try:
+            _round_rule(problem)
+            _, tail = norm_rule(problem, problem.model)
+        except ValueError:
+            return False
+        noise = _noise_norm(problem) / math.sqrt(_mean_share(problem))
+        return tail is not None and noise <= ROW_MEAN_NOISES[1]
+
+    def event(self, problem: Problem) -> Event:
+        """Return the event of the releases; raise ValueError with too few rows."""
+        one = _round_rule(problem)[0], Gaussian(_mean_mu(problem))
+        return Composed((*one * _n_rounds(problem), super().event(problem)))
+
+    def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
+        norms = Enforced("center_norms", self._norms, "released", "l2 norms of one row of features "
+                         "as it enters each noisy mean, less the means before it; longer rows "
+                         "are scaled down")
+        return [norms, *(replace(bound, how=bound.how.replace(
+            "one row of features", "one row of features less the released center"))
+            for bound in super().enforced_bounds(problem))]
+
+    def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
+        """Return the problem of centered rows in the new unit, and these rows."""
+        self.center, self._norms, given = np.zeros(rows.n_features, rows.dtype), [], rows
+        for _ in range(_n_rounds(problem)):
+            norm = released_norm(rows, _round_rule(problem), session)
+            within = LinearModel(rows.n_features, None, False, norm)
+            mean, noise_std = noisy_mean(within, rows, _mean_mu(problem), session)
+            self.center += shrunk(mean, noise_std, norm).astype(rows.dtype)
+            self._norms.append(norm)
+            rows = self._centered(given)
+        holdout = None if given.holdout is None else self._centered(given.holdout)
+        return super().release(problem, replace(rows, holdout=holdout), session)
+
+    def undo(self, model: Any, theta: FloatArray) -> FloatArray:
+        result = super().undo(model, theta)
+        result[-1] -= self.center @ result[:-1]
+        return result
+
+    def _centered(self, rows):
+        return rows.viewed(RangedRows(self.center.copy(), None, None, rows.dtype,
+                                      _LARGEST[rows.dtype]))
+
+
+def _noise_norm(problem):
+    """Return the norm of the noise on a mean that gets all of mu^2, over the bound on rows."""
+    return 2.0 * math.sqrt(problem.model.n_features) / (problem.n_samples * problem.mu)
+
+
+def _mean_share(problem):
+    """Return the share of mu^2 of one mean: less, the more rows there are."""
+    least, most = ROW_MEAN_SHARES
+    return min(most, max(least, (_noise_norm(problem) / ROW_MEAN_NOISES[0])**2))
+
+
+def _mean_mu(problem):
+    return mu_of_share(problem, _mean_share(problem))
+
+
+def _n_rounds(problem):
+    """Return the number of rounds: more, the cheaper one is."""
+    one = _mean_share(problem) + ROW_NORM_SHARES[0]
+    return max(1, min(CENTERING_ROUNDS, int(CENTERING_SHARE / one)))
+
+
+def _round_rule(problem):
+    """Return event and tail of the norm bound of a round; raise ValueError with too few rows."""
+    return quantile_rule("data_norm", problem, ROW_NORM_TAILS, ROW_NORM_SHARES)
