@@ -197,7 +197,10 @@ intercept_ : float
 intercept_|classes : ndarray of shape (1,), or (n_classes,) of several
     The constants; 0 without one.
 data_norm_ : float
-    The bound on norms of rows that was used in training, declared or learned.
+    The bound on norms of rows that was used in training, declared or learned; that of rows less
+    `center_` where they were centered.
+center_|linear : ndarray of shape (n_features,) or None
+    The released mean of rows, already part of `intercept_`. None where rows were not centered.
 data_norm_|network : float or None
     The bound that rows are scaled down to, in training and in prediction; None: they enter as
     they are.
@@ -209,7 +212,8 @@ preconditioner_ : ndarray or None
 preconditioner_scales_ : (float, float) or None
     The usual norm u of a whitened row, and f, which was added for stability. Let S be
     ``u * preconditioner_``, with rows of features times `data_norm_`. Then
-    ``inv(S @ S) - f I`` is the released second moment of ``(x / data_norm_, 1)``.
+    ``inv(S @ S) - f I`` is the released second moment of ``(x / data_norm_, 1)``, where x is a
+    row less `center_`.
 coefs_ : list of ndarray of float32, shapes (inputs, outputs)
     The weights of every layer.
 intercepts_ : list of ndarray of float32, shapes (outputs,)
@@ -332,8 +336,8 @@ privacy_ : Certificate
 
     Attributes
     ----------
-    %(coef_)s %(intercept_)s %(data_norm_)s %(target_bounds_)s %(preconditioner_)s
-    %(preconditioner_scales_)s
+    %(coef_)s %(intercept_)s %(center__linear)s %(data_norm_)s %(target_bounds_)s
+    %(preconditioner_)s %(preconditioner_scales_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises)s

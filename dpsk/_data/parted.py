@@ -14,7 +14,8 @@ import numpy as np
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import ThreadpoolController
 
-from dpsk._data.source import Rows, RowSource, added
+from dpsk._data.held import added
+from dpsk._data.source import Rows, RowSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from scipy import sparse
 
 from dpsk._data.blocks import block_length, csr_rows, row_blocks
 from dpsk._data.groups import Groups
+from dpsk._data.held import Held, added
 from dpsk._data.norms import row_norms
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from dpsk._typing import AnyArray, Features, FloatArray, IntArray
 
-__all__ = ["Block", "Held", "LocalRows", "RowSource", "Rows", "added"]
+__all__ = ["Block", "LocalRows", "RowSource", "Rows"]
 
 
 class Block(NamedTuple):
@@ -193,41 +194,6 @@ class RowSource(ABC):
         row_map : object with width, dtype and dense(X, out)
             Maps a block of features X to `out`, which has `width` columns.
         """
-
-
-class Held:
-    """Object made of the rows of one place.
-
-    Parameters
-    ----------
-    made : object
-    """
-
-    def __init__(self, made: Any) -> None:
-        self._made = made
-
-    def added(self, method: Any, *args: Any, rows: Any = None) -> Any:
-        """Return the sum over places of the results of a method.
-
-        `rows` are indices of rows, passed as the last argument of the method; None means all rows.
-        """
-        chosen = () if rows is None else (rows,)
-        return getattr(self._made, method)(*args, *chosen)
-
-    def rows(self, method: Any, *args: Any, width: Any) -> Any:
-        """Return a source of the rows that a method returns, with `width` columns."""
-        return getattr(self._made, method)(*args)
-
-
-def added(answers: list[FloatArray | IntArray | tuple[FloatArray, ...]]) -> Any:
-    """Return the sum of arrays, or the elementwise sum of tuples of arrays."""
-    total, *others = answers
-    for answer in others:
-        if isinstance(total, tuple):
-            total = tuple(map(np.add, total, answer))
-        else:
-            total = total + answer
-    return total
 
 
 class LocalRows(RowSource):

@@ -15,11 +15,16 @@ if TYPE_CHECKING:
 
     from dpsk._typing import Features, FloatArray
 
-__all__ = ["AboutCenter"]
+__all__ = ["about_center"]
+
+
+def about_center(row_map: Any, center: np.ndarray | None) -> Any:
+    """Return a map of prediction for rows before centering; without either, what was given."""
+    return row_map if row_map is None or center is None else _AboutCenter(row_map, center)
 
 
 @dataclass(frozen=True, eq=False)
-class AboutCenter:
+class _AboutCenter:
     """Raw predictions by a map of rows less a released center.
 
     Parameters

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dpsk._stages.bounds import NormBound, TargetBounds
-from dpsk._stages.centered_norm import CenteredNorm
 from dpsk._stages.centering import Centering
 from dpsk._stages.class_balance import ClassBalance
 from dpsk._stages.counting import Counting
 from dpsk._stages.into_set import IntoSet
 from dpsk._stages.network_whitening import NetworkWhitening
 from dpsk._stages.no_features import NoFeatures
+from dpsk._stages.row_centering import RowCentering
 from dpsk._stages.score_curvature import ScoreCurvature
 from dpsk._stages.shrinkage import Shrinkage
 from dpsk._stages.standardizing import Standardizing
@@ -25,7 +25,7 @@ ROW_STAGES = {
     "whitening": Whitening,
 }
 
-__all__ = ["ROW_STAGES", "CenteredNorm", "Centering", "ClassBalance", "Counting", "FewRows",
-           "IntoSet", "NetworkWhitening", "NoFeatures", "NormBound", "ScoreCurvature", "Shrinkage",
-           "Standardizing", "TargetBounds", "TargetMean", "TargetScaling", "TemperatureScaling",
-           "UnitNorm", "UsualTemperature", "Whitening"]
+__all__ = ["ROW_STAGES", "Centering", "ClassBalance", "Counting", "FewRows", "IntoSet",
+           "NetworkWhitening", "NoFeatures", "NormBound", "RowCentering", "ScoreCurvature",
+           "Shrinkage", "Standardizing", "TargetBounds", "TargetMean", "TargetScaling",
+           "TemperatureScaling", "UnitNorm", "UsualTemperature", "Whitening"]

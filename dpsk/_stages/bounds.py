@@ -83,8 +83,6 @@ class NormBound(Stage):
 
     attribute = "data_norm_"
     takes_groups: ClassVar[bool] = True
-    #: The released center of the rows; None where they are bounded about 0.
-    center: Any = None
 
     def __init__(self, model, row_stage=None):
         self._model, self._n_features, self._row_stage = model, model.n_features, row_stage
@@ -109,10 +107,7 @@ class NormBound(Stage):
                        penalty=problem.penalty.in_unit(self.value)), rows
 
     def undo(self, model: Any, theta: FloatArray) -> FloatArray:
-        return self.in_own_unit(theta)
-
-    def in_own_unit(self, theta: FloatArray) -> FloatArray:
-        """Return parameters, or a preconditioner, for rows in their own unit."""
+        """Return parameters, or a preconditioner, for the original rows; an intercept stays."""
         result = np.array(theta)
         result[:self._n_features] /= self.value
         return result

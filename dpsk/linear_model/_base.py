@@ -16,7 +16,7 @@ from dpsk._data.validation import FLOATS, check_prediction_rows, check_public_ro
 from dpsk._defaults.auto import auto_solver
 from dpsk._defaults.losses import loss_defaults
 from dpsk._estimator import DPEstimator
-from dpsk._models import AboutCenter, LinearModel, ShortRows
+from dpsk._models import LinearModel, ShortRows, about_center
 from dpsk._objective.penalties import CONSTRAINTS, NO_PENALTY, PENALTIES, ConstraintSet
 from dpsk._objective.requirements import check_requirements
 from dpsk._parameters import (
@@ -29,14 +29,7 @@ from dpsk._parameters import (
 )
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Problem
-from dpsk._stages import (
-    ROW_STAGES,
-    CenteredNorm,
-    NoFeatures,
-    NormBound,
-    Shrinkage,
-    Whitening,
-)
+from dpsk._stages import ROW_STAGES, NoFeatures, NormBound, RowCentering, Shrinkage, Whitening
 from dpsk._stages.bounds import can_learn, norm_rule
 from dpsk._warnings import warn
 from dpsk.exceptions import PrivacyWarning
@@ -156,23 +149,19 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
                 else "derived", "greater weights, times those of classes, are lowered to it")]
         stage = self._row_stage(rows.dtype, facts, solver)
         unknown = not (learns or self._norm_is_known(facts))
-        if unknown:
-            left_out = self._needs_length(facts, solver, rows)
-        else:
-            left_out = stage is None and self._carries_no_slope(facts)
-        if left_out:
+        if self._needs_length(facts, solver, rows) if unknown else (
+                stage is None and self._carries_no_slope(facts)):
             learns, stage = False, NoFeatures(model, rows.dtype)
             name = self._solver_of_constant(name, facts, rows)
             solver = self._build_solver(name)
-        centers = learns and not self._of_shares and CenteredNorm.worthwhile(facts, rows)
-        kind = CenteredNorm if centers else NormBound
-        bound = [kind(model, stage)] if learns else []
+        bound = [NormBound(model, stage)] if learns else []
+        center = RowCentering.stages(facts, rows) if learns and not self._of_shares else []
         problem = facts if stage is None else stage.prepared(facts)
-        free = problem.model.fit_intercept and not solver.penalizes_intercept
-        problem = replace(problem, penalty=penalty(int(free) + loss.n_extra))
+        free = int(problem.model.fit_intercept and not solver.penalizes_intercept)
+        problem = replace(problem, penalty=penalty(free + loss.n_extra))
         theta, rest = self._solve(
             problem, name, rows,
-            stages=[*bound, *target_stages, *([] if stage is None else [stage]), *stages,
+            stages=[*center, *bound, *target_stages, *([] if stage is None else [stage]), *stages,
                     *self._last_stages(stage, constraint)],
             enforced=[*self._row_bounds(model.data_norm, learns,
                                         "" if stage is None else stage.words),
@@ -180,7 +169,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
             public=[f"{self._units_fact(rows)}, feature names, types of numbers and table",
                     "all parameters", *self._radius_facts(facts),
                     *self._shown_facts(rows, learns or target_stages), *public],
-            released=["coef_", "intercept_", *(["center_"] if centers else []), *released,
+            released=["coef_", "intercept_", *released,
                       *([] if stage is None else ["preconditioner_scales_"])])
         if constraint is not None:
             # Rounding errors of large coefficients may leave a small set.
@@ -189,19 +178,18 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         self.preconditioner_ = None if stage is None else stage.value
         self.preconditioner_scales_ = None if stage is None else stage.scales
         if learns and stage is not None:
-            self.preconditioner_ = bound[0].in_own_unit(stage.value).astype(rows.dtype)
-        self.center_ = bound[0].center if learns else None
+            self.preconditioner_ = bound[0].undo(model, stage.value).astype(rows.dtype)
+        self.center_ = center[0].value if center else None
         if not learns:
             self.data_norm_ = model.data_norm
         self._keep_facts(facts, name, solver, stage, free_weights)
-        self._row_map = None if stage is None else stage.row_map
-        if unknown and self._row_map is None and self._homogeneous:
-            self._row_map = ShortRows(model, whitened=stage is not None)
-        elif learns and self._row_map is None and self._reach:
+        row_map = None if stage is None else stage.row_map
+        if unknown and row_map is None and self._homogeneous:
+            row_map = ShortRows(model, whitened=stage is not None)
+        elif learns and row_map is None and self._reach:
             longest = self._reach * self.data_norm_
-            self._row_map = ShortRows(replace(model, data_norm=longest), whitened=False)
-        if self._row_map is not None and self.center_ is not None:
-            self._row_map = AboutCenter(self._row_map, self.center_)
+            row_map = ShortRows(replace(model, data_norm=longest), whitened=False)
+        self._row_map = about_center(row_map, self.center_)
         theta = theta.astype(rows.dtype)
         if not self.fit_intercept:
             return theta, np.zeros(model.shape[1:], dtype=rows.dtype)[()], rest
@@ -272,9 +260,9 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         The decision uses public facts only. The bound is not learned where the privacy cost of
         the solver depends on the penalty, whose unit would then be unknown.
         """
+        words = {}
         if self._norm_is_known(problem):
             return False
-        words = {}
         if self._homogeneous:
             words["effect"] = "longer rows are scaled down to it, in prediction too"
         elif self._needs_length(problem, solver, rows):

@@ -87,7 +87,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         Both only for a linear score.
     %(coefs_)s %(intercepts_)s %(center_)s
         These three only for a network.
-    %(data_norm_)s
+    %(center__linear)s %(data_norm_)s
     %(preconditioner_)s
     %(preconditioner_scales_)s
     offset_ : float

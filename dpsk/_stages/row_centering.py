@@ -1,10 +1,10 @@
-"""A learned bound on the norms of rows less their released mean."""
+"""Centering of the rows of a linear model at released means."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
@@ -21,7 +21,8 @@ from dpsk._models import LinearModel
 from dpsk._models.ranges import RangedRows
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.events import Composed, Gaussian
-from dpsk._stages.bounds import NormBound, norm_rule, quantile_rule, released_norm
+from dpsk._stages.base import Stage
+from dpsk._stages.bounds import norm_rule, quantile_rule, released_norm
 from dpsk._stages.centering import shrunk
 from dpsk._statistics.moments import noisy_mean
 
@@ -35,81 +36,76 @@ if TYPE_CHECKING:
     from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
-__all__ = ["CenteredNorm"]
+__all__ = ["RowCentering"]
 
 #: Larger entries are clipped: their squares, and sums of these, would overflow.
 _LARGEST = {np.dtype(np.float32): 1e30, np.dtype(np.float64): 1e150}
 
 
-class CenteredNorm(NormBound):
-    """Subtract a noisy mean from rows, and then bound their norms like `NormBound`.
+class RowCentering(Stage):
+    """Subtract a released center from the rows of a linear model.
 
-    A bound about 0 is as large as rows are far from 0, and so is the noise on their second moment.
-    About their mean it is as large as rows vary. The intercept takes the center up, so a model
-    needs one.
+    A bound on norms about 0 is as large as rows are far from 0, and so is the noise on their
+    second moment. About their mean it is as large as rows vary. The intercept takes the center up,
+    so a model needs one.
 
-    The noise on the mean is a fraction of the bound on rows, so a single mean leaves rows far from
-    0 at that fraction of their distance. Each of a few rounds bounds the norms of the rows left by
+    The noise on a mean is a fraction of the bound on rows, so a single mean leaves rows far from 0
+    at that fraction of their distance. Each of a few rounds bounds the norms of the rows left by
     the last one, and adds their noisy mean to the center. The distance falls geometrically, at
     less cost than by one accurate mean.
-
-    Attributes
-    ----------
-    center : ndarray of shape (n_features,)
-        The sum of the released means, in the dtype of the rows; None before the release.
     """
 
+    attribute: ClassVar[str | None] = "center_"
     takes_groups: ClassVar[bool] = True
 
     @classmethod
-    def worthwhile(cls, problem: Problem, rows: RowSource) -> bool:
-        """Return whether a mean is accurate enough and its cost small, from public facts.
+    def stages(cls, problem: Problem, rows: RowSource) -> list[RowCentering]:
+        """Return a list of one such stage if it is worth its cost, else of none.
 
-        Rows of a sparse table stay as they are, since centered rows would be dense.
+        It is if a mean is accurate enough and a norm bound can be learned, by public facts. Rows
+        of a sparse table stay as they are, since centered rows would be dense.
         """
         if rows.is_sparse or not problem.model.fit_intercept or problem.delta == 0:
-            return False
+            return []
         try:
             _round_rule(problem)
             _, tail = norm_rule(problem, problem.model)
         except ValueError:
-            return False
+            return []
         noise = _noise_norm(problem) / math.sqrt(_mean_share(problem))
-        return tail is not None and noise <= ROW_MEAN_NOISES[1]
+        return [cls()] if tail is not None and noise <= ROW_MEAN_NOISES[1] else []
 
     def event(self, problem: Problem) -> Event:
-        """Return the event of the releases; raise ValueError with too few rows."""
+        """Return the event of all rounds."""
         one = _round_rule(problem)[0], Gaussian(_mean_mu(problem))
-        return Composed((*one * _n_rounds(problem), super().event(problem)))
+        return Composed(one * _n_rounds(problem))
 
     def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
-        norms = Enforced("center_norms", self._norms, "released", "l2 norms of one row of features "
-                         "as it enters each noisy mean, less the means before it; longer rows "
-                         "are scaled down")
-        return [norms, *(replace(bound, how=bound.how.replace(
-            "one row of features", "one row of features less the released center"))
-            for bound in super().enforced_bounds(problem))]
+        return [Enforced("center_norms", self._norms, "released", "l2 norm of one row as it "
+                         "enters each mean, less the means before; longer rows are scaled down. "
+                         "In training their sum, center_, is subtracted from rows before "
+                         "data_norm applies")]
 
     def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
-        """Return the problem of centered rows in the new unit, and these rows."""
-        self.center, self._norms, given = np.zeros(rows.n_features, rows.dtype), [], rows
+        """Return the problem and the centered rows."""
+        self.value, self._norms, given = np.zeros(rows.n_features, rows.dtype), [], rows
         for _ in range(_n_rounds(problem)):
             norm = released_norm(rows, _round_rule(problem), session)
             within = LinearModel(rows.n_features, None, False, norm)
             mean, noise_std = noisy_mean(within, rows, _mean_mu(problem), session)
-            self.center += shrunk(mean, noise_std, norm).astype(rows.dtype)
+            self.value += shrunk(mean, noise_std, norm).astype(rows.dtype)
             self._norms.append(norm)
             rows = self._centered(given)
         holdout = None if given.holdout is None else self._centered(given.holdout)
-        return super().release(problem, replace(rows, holdout=holdout), session)
+        return problem, replace(cast("Any", rows), holdout=holdout)
 
     def undo(self, model: Any, theta: FloatArray) -> FloatArray:
-        result = super().undo(model, theta)
-        result[-1] -= self.center @ result[:-1]
+        result = theta.copy()
+        result[-1] -= self.value @ result[:-1]
         return result
 
     def _centered(self, rows):
-        return rows.viewed(RangedRows(self.center.copy(), None, None, rows.dtype,
+        return rows.viewed(RangedRows(self.value.copy(), None, None, rows.dtype,
                                       _LARGEST[rows.dtype]))
 
 
