@@ -56,8 +56,7 @@ __all__ = [
     "RANGE_TAILS",
     "ROW_MEAN_NOISES",
     "ROW_MEAN_SHARES",
-    "ROW_NORM_SHARES",
-    "ROW_NORM_TAILS",
+    "ROW_NORM_SHARE",
     "SCORE_FLOOR",
     "SHARES_SIGNAL",
     "SLOPES_SHARE",
@@ -158,13 +157,11 @@ TARGET_REACH = 0.001
 #: one quantile (usual, largest), and the clearance, low as a point too far out does little harm.
 TIGHTER_SIGNAL, TIGHTER_TAILS, TIGHTER_OFF = 400.0, (0.05, 0.15), (0.25, 0.25)
 TIGHTER_SHARES, TIGHTER_CLEARANCE = (0.05, 0.2), 8.0
-#: Rows of a linear model are centered in rounds: the largest number of rounds and their share of
-#: mu^2 together; the least and largest share of the mean of a round; the norm of its noise over
-#: the bound on rows, as wanted and at most; and, for that bound, the usual and the largest share
-#: of mu^2, and the least and largest share of rows beyond it.
-CENTERING_ROUNDS, CENTERING_SHARE = 4, 0.03
-ROW_MEAN_SHARES, ROW_MEAN_NOISES = (0.002, 0.03), (0.25, 0.5)
-ROW_NORM_SHARES, ROW_NORM_TAILS = (0.003, 0.05), (0.1, 0.5)
+#: Rows of a linear model are centered in rounds: the largest number of rounds; their largest share
+#: of mu^2 together; the least and largest share of the mean of a round; the norm of its noise over
+#: the bound on rows, as wanted and at most; and the least share of that bound.
+CENTERING_ROUNDS, CENTERING_SHARE = 4, 0.05
+ROW_MEAN_SHARES, ROW_MEAN_NOISES, ROW_NORM_SHARE = (0.002, 0.03), (0.25, 0.5), 0.001
 #: Share of rows beyond a bound on norms, times the signal, where only scores matter.
 NARROW_SIGNAL = 10.0
 #: Gaussian samplers: least and largest share of the mean of rows; the ``n mu`` over the square

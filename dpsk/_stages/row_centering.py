@@ -11,20 +11,24 @@ import numpy as np
 from dpsk._defaults.budgets import (
     CENTERING_ROUNDS,
     CENTERING_SHARE,
+    NORM_OCTAVES,
+    OCTAVES_CLEARANCE,
     ROW_MEAN_NOISES,
     ROW_MEAN_SHARES,
-    ROW_NORM_SHARES,
-    ROW_NORM_TAILS,
+    ROW_NORM_SHARE,
     mu_of_share,
 )
 from dpsk._models import LinearModel
 from dpsk._models.ranges import RangedRows
 from dpsk._privacy.certificate import Enforced
+from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.events import Composed, Gaussian
+from dpsk._privacy.plans import choice_event
 from dpsk._stages.base import Stage
-from dpsk._stages.bounds import norm_rule, quantile_rule, released_norm
+from dpsk._stages.bounds import SHORT, released_norm
 from dpsk._stages.centering import shrunk
 from dpsk._statistics.moments import noisy_mean
+from dpsk._statistics.quantiles import N_OCTAVES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,22 +66,17 @@ class RowCentering(Stage):
     def stages(cls, problem: Problem, rows: RowSource) -> list[RowCentering]:
         """Return a list of one such stage if it is worth its cost, else of none.
 
-        It is if a mean is accurate enough and a norm bound can be learned, by public facts. Rows
-        of a sparse table stay as they are, since centered rows would be dense.
+        It is if a mean is accurate enough and a round is cheap enough, by public facts. Rows of a
+        sparse table stay as they are, since centered rows would be dense.
         """
         if rows.is_sparse or not problem.model.fit_intercept or problem.delta == 0:
             return []
-        try:
-            _round_rule(problem)
-            _, tail = norm_rule(problem, problem.model)
-        except ValueError:
-            return []
         noise = _noise_norm(problem) / math.sqrt(_mean_share(problem))
-        return [cls()] if tail is not None and noise <= ROW_MEAN_NOISES[1] else []
+        return [cls()] if _n_rounds(problem) and noise <= ROW_MEAN_NOISES[1] else []
 
     def event(self, problem: Problem) -> Event:
         """Return the event of all rounds."""
-        one = _round_rule(problem)[0], Gaussian(_mean_mu(problem))
+        one = _norm_event(problem), Gaussian(_mean_mu(problem))
         return Composed(one * _n_rounds(problem))
 
     def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
@@ -90,7 +89,9 @@ class RowCentering(Stage):
         """Return the problem and the centered rows."""
         self.value, self._norms, given = np.zeros(rows.n_features, rows.dtype), [], rows
         for _ in range(_n_rounds(problem)):
-            norm = released_norm(rows, _round_rule(problem), session)
+            rule = _norm_event(problem), None
+            # The noise on a mean grows with the bound, so zero rows count as short.
+            norm = released_norm(rows, rule, session, SHORT)
             within = LinearModel(rows.n_features, None, False, norm)
             mean, noise_std = noisy_mean(within, rows, _mean_mu(problem), session)
             self.value += shrunk(mean, noise_std, norm).astype(rows.dtype)
@@ -124,12 +125,16 @@ def _mean_mu(problem):
     return mu_of_share(problem, _mean_share(problem))
 
 
+def _norm_event(problem):
+    """Return the event of the octave of most norms, at which empty octaves are unlikely."""
+    clear = 2.0 * (OCTAVES_CLEARANCE + math.log(N_OCTAVES)) / (
+        NORM_OCTAVES[1] * problem.n_samples)
+    least = bounded_range_epsilon(mu_of_share(problem, ROW_NORM_SHARE))
+    return choice_event(max(clear, least), pure=False)
+
+
 def _n_rounds(problem):
-    """Return the number of rounds: more, the cheaper one is."""
-    one = _mean_share(problem) + ROW_NORM_SHARES[0]
-    return max(1, min(CENTERING_ROUNDS, int(CENTERING_SHARE / one)))
-
-
-def _round_rule(problem):
-    """Return event and tail of the norm bound of a round; raise ValueError with too few rows."""
-    return quantile_rule("data_norm", problem, ROW_NORM_TAILS, ROW_NORM_SHARES)
+    """Return the number of rounds: more, the cheaper one is; 0 if one is too expensive."""
+    norm = _norm_event(problem)
+    one = _mean_share(problem) + (norm.mu / problem.mu)**2
+    return min(CENTERING_ROUNDS, int(CENTERING_SHARE / one))

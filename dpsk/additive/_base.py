@@ -36,7 +36,8 @@ from dpsk._statistics.pairs import clipped_residuals, noisy_pairs
 from dpsk._steps import Steps
 from dpsk.additive._noise import ShapeNoise, centered_values
 from dpsk.additive._terms import importances, terms
-from dpsk.linear_model._noise import feature_moment, without_unseen
+from dpsk.linear_model._noise import without_unseen
+from dpsk.linear_model._synthetic import feature_moment
 from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, CodePlan
 
 if TYPE_CHECKING:

@@ -18,13 +18,8 @@ from dpsk._models.monotone import monotone_curves
 from dpsk._models.table_code import LinearSplineBasis
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk.additive._terms import centering, level_shares
-from dpsk.linear_model._noise import (
-    feature_moment,
-    sized_replays,
-    stand_in,
-    why_replays_differ,
-    why_unknown,
-)
+from dpsk.linear_model._noise import sized_replays, stand_in, why_replays_differ, why_unknown
+from dpsk.linear_model._synthetic import feature_moment
 
 if TYPE_CHECKING:
     from typing import Any

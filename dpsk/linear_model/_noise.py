@@ -35,8 +35,9 @@ from dpsk._privacy.noise.public import PublicDraws
 from dpsk._progress import without_callbacks
 from dpsk.linear_model._synthetic import (
     MOST_HIDDEN,
+    center_of,
+    feature_moment,
     partial_categories,
-    released_moment,
     shown_moment,
     synthetic_rows,
     synthetic_targets,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
     from dpsk._typing import FloatArray
 
-__all__ = ["NoiseFacts", "centered_over_classes", "feature_moment", "noise_by_replays", "replays",
+__all__ = ["NoiseFacts", "centered_over_classes", "noise_by_replays", "replays",
            "sized_replays", "stand_in", "why_replays_differ", "why_unknown", "without_unseen"]
 
 #: Least number of rows of a table that replaces a larger one, in all and for each column.
@@ -153,7 +154,7 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] 
     n_rows, epsilon = stand_in(facts, model.n_features_in_)
     whole = whole_categories(model)
     moment, hidden = shown_moment(model, whole)
-    means = moment[:-1, -1] * float(model.data_norm_)
+    means = moment[:-1, -1] * float(model.data_norm_) + center_of(model)
     categories = [(group, means[group] / means[group].sum()) for group in whole]
     partial = partial_categories(model, whole)
     moment, are_unsure = with_rests(model, moment, partial)
@@ -346,13 +347,6 @@ def _paid_beforehand(replay: Any) -> Iterator[None]:
         yield
     finally:
         prepaid.close()
-
-
-def feature_moment(model: Any) -> FloatArray:
-    """Return the released second moment of features and the constant, with its noise."""
-    vectors, squares = released_moment(model)
-    units = np.append(np.full(len(vectors) - 1, float(model.data_norm_)), 1.0)
-    return units[:, None] * ((vectors * squares) @ vectors.T) * units
 
 
 def without_unseen(model: Any, code: Any) -> FloatArray:

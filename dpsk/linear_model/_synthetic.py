@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dpsk._typing import FloatArray
 
-__all__ = ["MOST_HIDDEN", "partial_categories", "released_moment", "shown_moment",
+__all__ = ["MOST_HIDDEN", "center_of", "feature_moment", "partial_categories", "shown_moment",
            "synthetic_rows", "synthetic_targets", "whole_categories", "with_rests"]
 
 #: Largest share of a coefficient in hidden directions for which its noise is known.
@@ -60,6 +60,26 @@ def released_moment(model: Any) -> tuple[FloatArray, FloatArray]:
     return vectors, (usual * np.maximum(sizes, np.finfo(float).tiny)) ** -2.0 - floor
 
 
+def center_of(model: Any) -> FloatArray:
+    """Return the released center of a model's rows; 0 where they were not centered."""
+    if model.center_ is None:
+        return np.zeros(model.n_features_in_)
+    return np.asarray(model.center_, np.float64)
+
+
+def feature_moment(model: Any) -> FloatArray:
+    """Return the released second moment of features and the constant, with its noise."""
+    vectors, squares = released_moment(model)
+    units = np.append(np.full(len(vectors) - 1, float(model.data_norm_)), 1.0)
+    found = units[:, None] * ((vectors * squares) @ vectors.T) * units
+    if model.center_ is None:
+        return found
+    # The moment is that of rows less the center, each with its constant.
+    back = np.eye(len(found))
+    back[:-1, -1] = center_of(model)
+    return back @ found @ back.T
+
+
 def whole_categories(model: Any) -> list[Any]:
     """Return the column positions of each category whose levels all have indicators.
 
@@ -70,8 +90,8 @@ def whole_categories(model: Any) -> list[Any]:
     vectors, squares = released_moment(model)
     p, unit, facts = len(vectors) - 1, float(model.data_norm_), model._noise_facts
     hidden = vectors[:, _hidden(squares, _deviations(model, vectors))]
-    moment, shadow = (vectors * squares) @ vectors.T, hidden @ hidden.T
-    means, products = moment[:p, -1] * unit, moment[:p, :p] * unit**2
+    moment, shadow = feature_moment(model), hidden @ hidden.T
+    means, products = moment[:p, -1], moment[:p, :p]
     stds = facts.mean_std * unit, facts.square_std * unit**2
     found, left = [], np.flatnonzero(np.full(p, model.fit_intercept))
     while left.size:
@@ -79,7 +99,7 @@ def whole_categories(model: Any) -> list[Any]:
         alike = off <= _ALIKE * np.linalg.norm(shadow[left[0]])
         alike[0] = True
         group, left = left[alike], left[~alike]
-        direction = _direction(group, p, unit)
+        direction = _direction(model, group)
         missing, noise = moment[-1, -1] - means[group].sum(), stds[0] * math.sqrt(len(group))
         odds = math.exp(-0.5 * (missing / noise)**2) / (
             math.sqrt(2.0 * math.pi) * noise * len(group))
@@ -98,12 +118,11 @@ def partial_categories(model: Any, whole: list[Any]) -> list[tuple[Any, Any]]:
     indicators have correlations ``-r_i r_j``, with ``r_i^2 = s_i / (1 - s_i)`` for shares s_i.
     Columns are left out where noise could hide that they are not indicators.
     """
-    vectors, squares = released_moment(model)
-    p, unit, facts = len(vectors) - 1, float(model.data_norm_), model._noise_facts
+    p, unit, facts = model.n_features_in_, float(model.data_norm_), model._noise_facts
     if not model.fit_intercept:
         return []
-    moment = (vectors * squares) @ vectors.T
-    means, products = moment[:p, -1] * unit, moment[:p, :p] * unit**2
+    moment = feature_moment(model)
+    means, products = moment[:p, -1], moment[:p, :p]
     stds = facts.mean_std * unit, facts.square_std * unit**2
     off, variances = _OFF * math.hypot(*stds), np.diag(products) - means**2
     free = np.ones(p, bool)
@@ -186,10 +205,10 @@ def _shares_by_correlations(correlations, off):
     return None if misfit.any() or shares.sum() > 1.0 else shares
 
 
-def _direction(group, p, unit):
+def _direction(model, group):
     """Return the direction of zero variance of all indicators of a category."""
-    direction = np.zeros(p + 1)
-    direction[group], direction[-1] = unit, -1.0
+    direction = np.zeros(model.n_features_in_ + 1)
+    direction[group], direction[-1] = model.data_norm_, center_of(model)[group].sum() - 1.0
     return direction / np.linalg.norm(direction)
 
 
@@ -211,8 +230,7 @@ def shown_moment(model: Any, categories: list[Any]) -> tuple[FloatArray, FloatAr
     """
     vectors, squares = released_moment(model)
     if categories:
-        basis = null_space(np.array([_direction(group, len(vectors) - 1, float(model.data_norm_))
-                                     for group in categories]))
+        basis = null_space(np.array([_direction(model, group) for group in categories]))
         squares, turns = np.linalg.eigh((basis.T @ vectors * squares) @ (vectors.T @ basis))
         vectors = basis @ turns
     deviations = _deviations(model, vectors)
@@ -236,10 +254,11 @@ def shown_moment(model: Any, categories: list[Any]) -> tuple[FloatArray, FloatAr
 
 def _in_unit(model):
     """Return coefficients for rows divided by their bound, with the intercept last."""
-    coef = np.atleast_2d(model.coef_).astype(np.float64) * float(model.data_norm_)
+    coef = np.atleast_2d(model.coef_).astype(np.float64)
     if not model.fit_intercept:
-        return coef
-    return np.column_stack([coef, np.broadcast_to(np.ravel(model.intercept_), len(coef))])
+        return coef * float(model.data_norm_)
+    return np.column_stack([coef * float(model.data_norm_),
+                            np.ravel(model.intercept_) + coef @ center_of(model)])
 
 
 def synthetic_rows(model: Any, moment: FloatArray, categories: list[Any], n_rows: int,
@@ -281,7 +300,8 @@ def synthetic_rows(model: Any, moment: FloatArray, categories: list[Any], n_rows
         rows[:, group] = (np.eye(len(group) + 1)[places, :-1] - shares) / spreads @ (
             turns / np.sqrt(np.maximum(sizes, _LEAST_VARIANCE))) @ turns.T
     rows = rows @ ((directions * roots) @ directions.T * stds)
-    return ((rows + mean) * float(model.data_norm_)).astype(model.coef_.dtype)
+    rows = (rows + mean) * float(model.data_norm_) + center_of(model)
+    return rows.astype(model.coef_.dtype)
 
 
 def _deviations(model, vectors):
@@ -331,7 +351,8 @@ def _sized(predictions, size):
 
 def _kept_lengths(model, X):
     """Return the factors by which training scales down rows, and so their scores."""
-    return 1.0 / np.maximum(np.linalg.norm(X, axis=1) / float(model.data_norm_), 1.0)
+    norms = np.linalg.norm(X - center_of(model), axis=1)
+    return 1.0 / np.maximum(norms / float(model.data_norm_), 1.0)
 
 
 def _synthetic_labels(model, X, draws, size):
