@@ -160,8 +160,8 @@ TIGHTER_SHARES, TIGHTER_CLEARANCE = (0.05, 0.2), 8.0
 #: Rows of a linear model are centered in rounds: the largest number of rounds; their largest share
 #: of mu^2 together; the least and largest share of the mean of a round; the norm of its noise over
 #: the bound on rows, as wanted and at most; and the least share of that bound.
-CENTERING_ROUNDS, CENTERING_SHARE = 4, 0.05
-ROW_MEAN_SHARES, ROW_MEAN_NOISES, ROW_NORM_SHARE = (0.002, 0.03), (0.25, 0.5), 0.001
+CENTERING_ROUNDS, CENTERING_SHARE = 4, 0.03
+ROW_MEAN_SHARES, ROW_MEAN_NOISES, ROW_NORM_SHARE = (0.002, 0.025), (0.25, 0.5), 0.001
 #: Share of rows beyond a bound on norms, times the signal, where only scores matter.
 NARROW_SIGNAL = 10.0
 #: Gaussian samplers: least and largest share of the mean of rows; the ``n mu`` over the square

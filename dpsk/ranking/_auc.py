@@ -85,9 +85,12 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
     ----------
     %(coef__classes)s %(intercept__classes)s
         Both only for a linear score.
-    %(coefs_)s %(intercepts_)s %(center_)s
-        These three only for a network.
-    %(center__linear)s %(data_norm_)s
+    %(coefs_)s %(intercepts_)s
+        Both only for a network.
+    center_ : ndarray of shape (n_features,) or None
+        The released mean of rows, already part of the intercepts. None where rows were not
+        centered.
+    %(data_norm_)s
     %(preconditioner_)s
     %(preconditioner_scales_)s
     offset_ : float
@@ -206,7 +209,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
                             lambda shares: float(shares[1]))
         counts = loss.minimax and ratio is None
         other: tuple[str, ...]
-        fit, other = self._fit_linear_score, ("coefs_", "intercepts_", "center_")
+        fit, other = self._fit_linear_score, ("coefs_", "intercepts_")
         if self._layer_sizes():
             fit, other = self._fit_network, ("coef_", "intercept_")
         rest = fit(rows.with_targets(methodcaller("astype", np.int8)), loss,

@@ -16,17 +16,24 @@ from scipy.stats import chi2
 from test_fits import DELTA, RUNS, normal_threshold
 
 from dpsk import DPLinearRegression, DPLogisticRegression, DPMLPClassifier
+from dpsk._data.source import Rows
+from dpsk._mechanism.session import Session
+from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import samplers
+from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._queries.least_squares import LeastSquaresOracle
 from dpsk._stages import (
+    RowCentering,
     Shrinkage,
     centering,
     network_whitening,
+    row_centering,
     temperature_scaling,
     whitening,
 )
 from dpsk._stages.whitening import moment_budget
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
+from tests.registry import make_problem
 
 MU = gaussian_mu(EPSILON, DELTA)
 #: What a whitened fit spends on the moment by its public rule; the steps get the rest.
@@ -84,9 +91,14 @@ def released(monkeypatch):
     record(network_whitening, "noisy_second_moment")
     record(LeastSquaresOracle, "moments")
     record(centering, "noisy_mean", lambda answer: answer[0])
+    record(row_centering, "noisy_mean", lambda answer: answer[0])
     monkeypatch.setattr(temperature_scaling, "best_factor", recorded_factor)
     monkeypatch.setattr(temperature_scaling, "SLOPES_SHARE", SLOPES_SHARE)
     monkeypatch.setattr(centering, "MEAN_SHARE", MEAN_SHARE)
+    # One mean of rows of norm 1: its bound is a choice, which is audited as such.
+    monkeypatch.setattr(row_centering, "ROW_MEAN_SHARES", (MEAN_SHARE, MEAN_SHARE))
+    monkeypatch.setattr(row_centering, "_n_rounds", lambda problem: 1)
+    monkeypatch.setattr(row_centering, "released_norm", lambda *given: 1.0)
     monkeypatch.setattr(network_whitening, "NETWORK_MOMENT_SHARE", MEAN_SHARE)
     return answers
 
@@ -189,6 +201,19 @@ def centered():
         solver="gd", clip_norm=CLIP, max_iter=1, learning_rate=STEP, classes=[0, 1])
 
 
+class RowsCentered:
+    """The stage that centers rows, as an estimator."""
+
+    solver = "gd"
+
+    def fit(self, X, y):
+        problem = make_problem(n_samples=N, n_features=2, epsilon=EPSILON, delta=DELTA)
+        stage = RowCentering()
+        session = Session(EntropyStream(), Ledger(stage.event(problem)))
+        stage.release(problem, Rows(X, y), session)
+        return self
+
+
 def mean_ratio(model, released, case):
     sums = [X.sum(axis=0) for X, _ in (case.rows, case.neighbor)]
     return ratio(N * released[0], *sums, 2.0 / MU_MEAN) / case.shift
@@ -234,6 +259,8 @@ CASES = {
                    slopes_ratio, MU_SLOPES, MU_SLOPES, runs=1500),
     "mean": Case(centered, (single((1, 0)), LABELS), (single((-1, 0)), LABELS), mean_ratio,
                  MU_MEAN, MU_MEAN, runs=1500),
+    "row_mean": Case(RowsCentered, (single((1, 0)), LABELS), (single((-1, 0)), LABELS),
+                     mean_ratio, MU_MEAN, MU_MEAN, runs=1500),
     # What the constant costs is not seen in the block of the features.
     "network_moment": Case(whitened_network, (single((1, 0)), LABELS), (single((0, 1)), LABELS),
                            network_moment_ratio, MU_MEAN / 1.25, MU_MEAN, runs=4000),
@@ -299,7 +326,7 @@ def squared_lengths(name, released, fits):
             total += (np.square(matrix).sum() + np.square(vector).sum()) / JOINT_STD**2
         elif name == "slopes":
             total += np.square(N * released[0]).sum() / slopes_clip_and_std(released)[1]**2
-        elif name == "mean":
+        elif name in ("mean", "row_mean"):
             total += np.square(N * released[0]).sum() / (2.0 / MU_MEAN)**2
         elif name == "network_moment":
             total += np.square(N * released[0][:2, :2]).sum() / NETWORK_MOMENT_STD**2
@@ -308,7 +335,8 @@ def squared_lengths(name, released, fits):
         if name == "whole":
             total += np.square(theta_of(model)).sum() / THETA_STD**2
     # There are four slopes; a symmetric matrix of size 2 has three coordinates.
-    degrees = {"mean": 2, "moment": 3, "network_moment": 3, "slopes": 4, "whole": 5, "joint": 5}
+    degrees = {"mean": 2, "row_mean": 2, "moment": 3, "network_moment": 3, "slopes": 4,
+               "whole": 5, "joint": 5}
     return total, chi2(fits * degrees[name])
 
 

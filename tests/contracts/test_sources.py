@@ -324,6 +324,12 @@ def test_rows_that_are_not_held_are_those_that_are(dtype):
     parts = [part.take(slice(0, len(part))).X for part in viewed.split(3)]
     np.testing.assert_array_equal(np.concatenate(parts), held.X)
     np.testing.assert_array_equal(X, given.X)
-    for method in ("subset", "mapped", "viewed", "clipped_by", "with_features"):
-        with pytest.raises(NotImplementedError, match="sums alone"):
-            getattr(viewed, method)(None)
+    for method, value in (("mapped", row_map), ("viewed", row_map), ("with_features", X[:, :1])):
+        one, other = (getattr(rows, method)(value) for rows in (viewed, given.mapped(row_map)))
+        np.testing.assert_array_equal(one.take(slice(0, 500)).X, other.take(slice(0, 500)).X)
+        assert one.groups is given.groups and one.weights is given.weights
+    alone = Rows(X, y).viewed(row_map).subset(np.array([3, 499]))
+    np.testing.assert_array_equal(alone.X, held.X[[3, 499]])
+    narrow = LinearModel(3, None, True, 0.5, 0.1)
+    np.testing.assert_array_equal(viewed.clipped_by(narrow).X, held.clipped_by(narrow).X)
+    assert viewed.clipped_by(LinearModel(3, None, True, 0.5)) is viewed

@@ -53,7 +53,8 @@ def test_a_later_fit_without_a_mean_forgets_the_earlier_one(cls):
     assert model.set_params(precondition=False).fit(X, y).center_ is None
     if cls is DPAUCMaximizer:
         model.set_params(hidden_layer_sizes=(), precondition="auto").fit(X, y)
-        assert not hasattr(model, "center_")
+        assert not hasattr(model, "coefs_")
+        assert model.center_ is None
 
 
 @every_network

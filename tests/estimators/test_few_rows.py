@@ -388,8 +388,10 @@ def test_counts_of_rows_beyond_a_learned_norm_do_not_explode():
     y = np.random.default_rng(0).poisson(y)
     model = DPPoissonRegressor(1.0, random_state=NoiseSeed(0)).fit(X[:2000], y[:2000])
     assert model.score(X[2000:], y[2000:]) > 0.2
-    # Rows of half the bound are as they were.
-    short = 0.5 * model.data_norm_ * X[:5] / np.linalg.norm(X[:5], axis=1)[:, None]
+    # Rows at half the bound from the center are as they were.
+    away = X[:5] - model.center_
+    short = model.center_ + 0.5 * model.data_norm_ * away / np.linalg.norm(
+        away, axis=1)[:, None]
     means = np.exp(short @ model.coef_ + model.intercept_)
     np.testing.assert_allclose(model.predict(short), np.clip(means, *model.target_bounds_))
     np.testing.assert_allclose(model.predict(sparse.csr_array(9 * X)), model.predict(9 * X))

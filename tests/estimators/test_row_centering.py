@@ -1,0 +1,104 @@
+"""Linear models center rows at released means, so that features may lie far from 0."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from dpsk import DPLinearRegression, DPLogisticRegression, DPPoissonRegressor, accounting
+from dpsk.linear_model._base import LinearEstimator
+from dpsk.testing import NoiseSeed
+from tests.registry import ESTIMATORS
+
+#: Estimators of coefficients and an intercept for rows that they bound themselves.
+LINEAR = [cls for cls in ESTIMATORS.values()
+          if issubclass(cls, LinearEstimator) and "fit_intercept" in cls().get_params()]
+every_linear = pytest.mark.parametrize("cls", LINEAR)
+
+
+def rows(offset, n=4000):
+    """Return rows of unit variance about an offset, and scores and their signs."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 5))
+    score = X @ [1.0, -1.0, 0.5, 0.0, 0.0]
+    return X + offset, score, (score + 0.5 * rng.normal(size=n) > 0.0).astype(int)
+
+
+def fitted(cls, X, y, **params):
+    given = {"max_iter": None} if "max_iter" in cls().get_params() else {}
+    return cls(epsilon=2.0, random_state=NoiseSeed(0), **given, **params).fit(X, y)
+
+
+def test_the_linear_estimators_are_found():
+    assert {DPLinearRegression, DPLogisticRegression, DPPoissonRegressor} < set(LINEAR)
+
+
+@every_linear
+@pytest.mark.parametrize("offset", [30.0, np.array([0.0, 0.0, 0.0, 0.0, 300.0])],
+                         ids=["all columns", "one column"])
+def test_scores_do_not_depend_on_how_far_features_are_from_0(cls, offset):
+    """Correlations with the true score were down to .2."""
+    X, score, y = rows(offset)
+    model = fitted(cls, X, y)
+    found = X @ np.ravel(model.coef_)
+    assert np.corrcoef(found, score)[0, 1] > 0.9
+    np.testing.assert_allclose(model.center_, X.mean(axis=0), atol=1.0)
+    assert model.data_norm_ < 10.0
+
+
+@pytest.mark.parametrize("X", [rows(30.0)[0], rows(30.0)[0].astype(np.float32)],
+                         ids=["double", "single"])
+def test_coefficients_and_intercept_are_for_rows_as_they_are(X):
+    model = fitted(DPLogisticRegression, X, rows(30.0)[2])
+    assert model.coef_.dtype == model.intercept_.dtype == model.center_.dtype == X.dtype
+    np.testing.assert_allclose(model.decision_function(X),
+                               X @ model.coef_[0] + model.intercept_, rtol=1e-3, atol=1e-3)
+    assert abs(model.decision_function(X).mean()) < 2.0
+
+
+@pytest.mark.parametrize("cls, params", [
+    (DPLogisticRegression, {"precondition": "unit_norm"}), (DPPoissonRegressor, {})])
+def test_maps_of_prediction_are_about_the_center(cls, params):
+    X, score, y = rows(30.0)
+    model = fitted(cls, X, y, **params)
+    found = model.decision_function(X) if params else np.log(model.predict(X))
+    assert np.corrcoef(found, score)[0, 1] > 0.8
+    of_sparse = model.predict(sparse.csr_array(X))
+    np.testing.assert_allclose(of_sparse, model.predict(X))
+    # Scores do not grow on the ray from the center through a row.
+    away = model.center_ + 100.0 * (X - model.center_)
+    of_away = model.decision_function(away) if params else np.log(model.predict(away))
+    assert np.ptp(of_away) < 2.0 * np.ptp(found)
+
+
+def test_rounds_are_charged_and_stated():
+    X, _, y = rows(30.0)
+    model = fitted(DPLogisticRegression, X, y)
+    assert accounting.delta(model.privacy_.event, 2.0) <= model.privacy_.delta
+    assert "center_" in model.privacy_.released
+    (norms,) = (line for line in model.privacy_.enforced if line.name == "center_norms")
+    assert norms.origin == "released" and len(norms.value) == 4
+    # Every round leaves rows nearer to 0.
+    assert norms.value[0] > 60.0 > 10.0 > norms.value[-1]
+
+
+@pytest.mark.parametrize("X, params", [
+    (sparse.csr_array(rows(30.0)[0]), {}), (rows(30.0)[0], {"data_norm": 80.0}),
+    (rows(30.0)[0], {"fit_intercept": False}), (rows(30.0)[0][:60], {})],
+    ids=["sparse", "declared", "no intercept", "few rows"])
+def test_other_rows_are_not_centered(X, params):
+    y = rows(30.0)[2][:X.shape[0]]
+    model = fitted(DPLogisticRegression, rows(30.0)[0], rows(30.0)[2])
+    assert model.center_ is not None
+    with pytest.warns() if X.shape[0] == 60 else pytest.MonkeyPatch.context():
+        model.set_params(**params).fit(X, y)
+    assert model.center_ is None
+    assert "center_" not in model.privacy_.released
+
+
+@pytest.mark.parametrize("value", [1e300, -1.7e308, 5e-324])
+def test_extreme_rows_leave_finite_models(value):
+    X, _, y = rows(30.0)
+    X[0], X[1, 2] = value, -value
+    model = fitted(DPLogisticRegression, X, y)
+    assert np.isfinite(model.coef_).all() and np.isfinite(model.intercept_).all()
+    assert model.score(X[2:], y[2:]) > 0.8
