@@ -170,7 +170,8 @@ def fit_private(method, problem, name, given, rows, stages, *, random_state, ver
         enforced=(*enforced, *_gradient_bounds(method, given, solver), *solver.enforced_bounds(),
                   *(line for stage in stages for line in stage.enforced_bounds(problem))),
         public=(*public, *solver.public_facts(problem)),
-        released=(*released, *(stage.attribute for stage in stages if stage.attribute)),
+        released=dict.fromkeys(
+            (*released, *(stage.attribute for stage in stages if stage.attribute))),
         arithmetic=oracle.arithmetic, relation=_relation_of(rows.groups is not None))
     return Fitted(theta, rest, result.n_iter, certificate)
 

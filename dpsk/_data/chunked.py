@@ -226,11 +226,6 @@ class ChunkedRows(LocalRows):
             part = np.arange(part.start, min(part.stop, self.n))
         return self._block(self._gathered(part), part)
 
-    def beside(self, part):
-        # Do not read the features.
-        _, y, weights = self._block(None, part)
-        return y, weights
-
     def norms(self, part):
         return super().norms(part) if self.known_norms is None else self.known_norms[part]
 

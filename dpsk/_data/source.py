@@ -146,6 +146,10 @@ class RowSource(ABC):
         block = self.take(part)
         return block.y, block.weights
 
+    def write(self, part: Any, out: FloatArray) -> None:
+        """Write the dense rows of a slice to `out`, float64."""
+        out[...] = self.take(part).X
+
     def norms(self, part: Any) -> FloatArray:
         """Return the l2 norms of the rows of a slice."""
         return row_norms(self.take(part).X)
@@ -225,6 +229,11 @@ class LocalRows(RowSource):
 
     def with_weight_bound(self, bound: float) -> RowSource:
         return replace(cast("Any", self), weight_bound=bound)
+
+    def beside(self, part: Any) -> tuple[AnyArray, FloatArray | None]:
+        # Do not read the features.
+        _, y, weights = self._block(None, part)
+        return y, weights
 
     def _block(self, X: Any, part: Any) -> Block:
         """Return features with the targets and weights of the same part of the rows.
@@ -354,11 +363,22 @@ class ViewedRows(Rows):
             self.row_map.dense(X[rows], out[rows])
         return Block(out, y, weights)
 
+    def write(self, part: Any, out: FloatArray) -> None:
+        if out.dtype != self.dtype:
+            super().write(part, out)
+            return
+        # Mapped in place, because a new block of memory takes as long as the map.
+        for rows in row_blocks(len(out), self.row_map.width):
+            self.row_map.dense(self.X[part][rows], out[rows])
+
     def subset(self, indices: IntArray) -> RowSource:
         return super().subset(indices).mapped(self.row_map)
 
     def mapped(self, row_map: Any) -> RowSource:
-        return self._unmapped().mapped(self.row_map).mapped(row_map)
+        out = np.empty((self.n, row_map.width), row_map.dtype)
+        for part in row_blocks(self.n, max(self.n_features, row_map.width)):
+            row_map.dense(self.take(part).X, out[part])
+        return replace(self._unmapped(), X=out, owned=out.dtype == np.float64)
 
     def viewed(self, row_map: Any) -> RowSource:
         return self.mapped(row_map)

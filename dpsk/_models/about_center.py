@@ -1,8 +1,9 @@
-"""A map of prediction that is applied to rows less a center, as it was in training."""
+"""Rows less a released center, in training and in prediction."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,51 @@ if TYPE_CHECKING:
 
     from dpsk._typing import Features, FloatArray
 
-__all__ = ["about_center"]
+__all__ = ["LessCenter", "about_center"]
+
+
+#: Entries in one loop of a subtraction.
+_LOOP = 1 << 10
+
+
+@dataclass(frozen=True, eq=False)
+class LessCenter:
+    """Map rows to rows less a center, each by itself, so neighboring tables stay neighbors.
+
+    A learned norm is at most 2^40, and so a center is far too small for finite rows to overflow.
+
+    Parameters
+    ----------
+    center : ndarray of shape (n_features,)
+        In the dtype of the rows.
+    """
+
+    center: np.ndarray
+
+    @property
+    def width(self) -> int:
+        """int : number of columns."""
+        return len(self.center)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """dtype : dtype of the mapped rows."""
+        return self.center.dtype
+
+    def dense(self, X: Features, out: FloatArray) -> None:
+        """Write the rows of a block to `out`."""
+        whole = 0
+        if X.flags.c_contiguous and out.flags.c_contiguous:
+            # NumPy loops over the last axis, so several short rows are taken as one.
+            several = len(self._repeated) // self.width
+            whole = len(X) // several * several
+            shape = (-1, len(self._repeated))
+            np.subtract(X[:whole].reshape(shape), self._repeated, out=out[:whole].reshape(shape))
+        np.subtract(X[whole:], self.center, out=out[whole:])
+
+    @cached_property
+    def _repeated(self) -> FloatArray:
+        return np.tile(self.center, max(1, _LOOP // self.width))
 
 
 def about_center(row_map: Any, center: np.ndarray | None) -> Any:

@@ -32,15 +32,12 @@ class RangedRows:
         Ends of the ranges; None: entries stay on their own scale.
     dtype : dtype
         Dtype of mapped rows.
-    largest : float
-        Without ranges, larger entries are clipped to it.
     """
 
     center: np.ndarray
     low: np.ndarray | None
     high: np.ndarray | None
     dtype: np.dtype
-    largest: float = _LARGEST
 
     @property
     def width(self) -> int:
@@ -55,7 +52,7 @@ class RangedRows:
     def dense(self, X: Features, out: FloatArray) -> None:
         """Write the rows of a block to `out`."""
         if self.low is None:
-            np.clip(X, -self.largest, self.largest, out=out, casting="same_kind")
+            np.clip(X, -_LARGEST, _LARGEST, out=out)
             np.subtract(out, self.center, out=out, casting="same_kind")
             return
         middle, half = self._scale()

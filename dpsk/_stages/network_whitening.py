@@ -24,6 +24,7 @@ from dpsk._problem import Geometry
 from dpsk._stages.base import Stage
 from dpsk._stages.bounds import NormBound, norm_rule
 from dpsk._stages.centering import center_norm
+from dpsk._stages.row_centering import RowCentering
 from dpsk._stages.thresholding import thresholded
 from dpsk._stages.whitening import InverseRoot, ampleness
 from dpsk._statistics.moments import noisy_second_moment, second_moment_noise
@@ -65,10 +66,11 @@ class NetworkWhitening(Stage):
                                  unit=float(data_norm) if self._declared else 1.0)
 
     @classmethod
-    def stages(cls, problem: Problem, data_norm: float | None, grouped: bool) -> list[Any]:
-        """Return the stages of one fit: the moment, after a learnt bound on rows if needed.
+    def stages(cls, problem: Problem, data_norm: float | None, given: RowSource) -> list[Any]:
+        """Return the stages of one fit to the `given` rows, from public facts.
 
-        The bound is not learnt from rows that are `grouped`.
+        The moment comes last, after a center and a learnt bound on rows if needed. They are not
+        learnt from rows in groups.
         """
         n_features = problem.model.n_features
         if data_norm is not None:
@@ -76,14 +78,14 @@ class NetworkWhitening(Stage):
         rows = LinearModel(n_features, None, True, 1.0)
         # Without a learnt bound, use that of `Centering`.
         plain = [cls(n_features, center_norm(n_features, None))]
-        if grouped:
+        if given.groups is not None:
             return plain
         try:
             norm_rule(problem, rows)
         except ValueError:
             return plain
         stage = cls(n_features)
-        return [MomentNorm(rows, stage), stage]
+        return [*RowCentering.stages(problem, given), MomentNorm(rows, stage), stage]
 
     @staticmethod
     def prepared(problem: Problem) -> Problem:

@@ -1,4 +1,4 @@
-"""Centering of the rows of a linear model at released means."""
+"""Centering of rows at released means, in rounds."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from dpsk._defaults.budgets import (
     ROW_NORM_SHARE,
     mu_of_share,
 )
-from dpsk._models import LinearModel
-from dpsk._models.ranges import RangedRows
+from dpsk._models import MLP, LessCenter, LinearModel
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.events import Composed, Gaussian
@@ -42,16 +41,13 @@ if TYPE_CHECKING:
 
 __all__ = ["RowCentering"]
 
-#: Larger entries are clipped: their squares, and sums of these, would overflow.
-_LARGEST = {np.dtype(np.float32): 1e30, np.dtype(np.float64): 1e150}
-
 
 class RowCentering(Stage):
-    """Subtract a released center from the rows of a linear model.
+    """Subtract a released center from the rows of a linear model or of a network.
 
     A bound on norms about 0 is as large as rows are far from 0, and so is the noise on their
-    second moment. About their mean it is as large as rows vary. The intercept takes the center up,
-    so a model needs one.
+    second moment. About their mean it is as large as rows vary. The intercept, or the biases of
+    the first layer, take the center up.
 
     The noise on a mean is a fraction of the bound on rows, so a single mean leaves rows far from 0
     at that fraction of their distance. Each of a few rounds bounds the norms of the rows left by
@@ -69,7 +65,7 @@ class RowCentering(Stage):
         It is if a mean is accurate enough and a round is cheap enough, by public facts. Rows of a
         sparse table stay as they are, since centered rows would be dense.
         """
-        if rows.is_sparse or not problem.model.fit_intercept or problem.delta == 0:
+        if rows.is_sparse or problem.delta == 0:
             return []
         noise = _noise_norm(problem) / math.sqrt(_mean_share(problem))
         return [cls()] if _n_rounds(problem) and noise <= ROW_MEAN_NOISES[1] else []
@@ -101,13 +97,14 @@ class RowCentering(Stage):
         return problem, replace(cast("Any", rows), holdout=holdout)
 
     def undo(self, model: Any, theta: FloatArray) -> FloatArray:
+        if isinstance(model, MLP):
+            return model.shifted(theta, self.value)
         result = theta.copy()
         result[-1] -= self.value @ result[:-1]
         return result
 
     def _centered(self, rows):
-        return rows.viewed(RangedRows(self.value.copy(), None, None, rows.dtype,
-                                      _LARGEST[rows.dtype]))
+        return rows.viewed(LessCenter(self.value.copy()))
 
 
 def _noise_norm(problem):

@@ -24,7 +24,7 @@ import numpy as np
 
 from dpsk._data.blocks import block_length
 from dpsk._data.parted import on_threads
-from dpsk._data.source import Block, ViewedRows
+from dpsk._data.source import Block, RowSource, ViewedRows
 from dpsk._mechanism.sensitivity import Sensitivity
 from dpsk._models.clipping import shortened
 from dpsk._privacy.events import gaussian
@@ -94,6 +94,10 @@ class NearestRows(ViewedRows):
         super().__post_init__()
         object.__setattr__(self, "n_features", self.points.shape[1])
         object.__setattr__(self, "dtype", np.dtype(np.float64))
+
+    # The targets and the rows are those of `take`.
+    beside = RowSource.beside
+    write = RowSource.write
 
     def take(self, part: Any) -> Block:
         X, _, weights = super().take(part)

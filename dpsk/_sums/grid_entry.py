@@ -73,10 +73,9 @@ class GridEntry(FloatEntry):
     def _part(self, block: Any) -> Part:
         """Return the truncated rows of a block; the next block may overwrite them."""
         scale, limits = self._scale[block], self._limits[block]
-        if self._cache is None:
-            X, y, weights = self.rows.take(block)
-            return Part(self._cut(X, block), y, scale, limits, weights)
         y, weights = self.rows.beside(block)
+        if self._cache is None:
+            return Part(self._cut(block), y, scale, limits, weights)
         X = self._cache[block.start]
         if self._parts is not None:
             # The part is kept, so convert its scales and limits once.
@@ -210,7 +209,7 @@ class GridEntry(FloatEntry):
         shares = np.where(late, self._factors(shares), shares)
         self._late[part] = np.where(late, shares, 1.0)
         self._first[part.start] = Shares(X, np.where(late, 1.0, shares))
-        rows = self._cut(X, part)
+        rows = self._cut(part, X)
         dtype = self._kept_dtype()
         if dtype is not None:
             if self._cache is None:
@@ -240,12 +239,22 @@ class GridEntry(FloatEntry):
         fits = self._are_made or (dtype is not None and n_entries * dtype.itemsize <= room)
         return dtype if fits else None
 
-    def _cut(self, X: Features, part: Any) -> Any:
-        """Return the truncated rows of a slice; overwrites the dense rows returned before."""
-        if self._buffer is None and not self.rows.is_sparse:
+    def _cut(self, part: Any, X: Features = None) -> Any:
+        """Return the truncated rows of a slice; overwrites the dense rows returned before.
+
+        X holds the rows of the slice where they have been read already.
+        """
+        if self.rows.is_sparse:
+            X = self.rows.take(part).X if X is None else X
+            return whole_units(X, self._usual, self._first[part.start])
+        if self._buffer is None:
             self._buffer = np.empty((min(self._block, len(self.rows)), self.rows.n_features))
-        out = None if self._buffer is None else self._buffer[:X.shape[0]]
-        return whole_units(X, self._usual, self._first[part.start], out)
+        out = self._buffer[:part.stop - part.start]
+        if X is None:
+            self.rows.write(part, out)
+        else:
+            out[...] = X
+        return whole_units(out, self._usual, self._first[part.start], out)
 
     def _truncated(self, point: AnyArray, radius: float) -> FloatArray:
         length = math.sqrt(np.vdot(point, point)) * radius / _LEAST_LATE

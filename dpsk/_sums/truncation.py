@@ -63,7 +63,7 @@ def whole_units(X: Features, factor: Any, shares: Shares, out: FloatArray | None
     shares : Shares
         The additional factors of the same block.
     out : ndarray of shape (n, p) or None
-        Output array for dense rows.
+        Output array for dense rows; it may be X itself.
     """
     # Rows that overflow have an additional factor, so they are overwritten.
     with np.errstate(over="ignore"):
@@ -72,7 +72,8 @@ def whole_units(X: Features, factor: Any, shares: Shares, out: FloatArray | None
             return csr_of(np.trunc(entries, out=entries), X.indices, X.indptr, X.shape[1])
         # Two passes are faster than one that converts in small chunks.
         out = np.empty(X.shape) if out is None else out
-        out[...] = X
+        if out is not X:
+            out[...] = X
         if shares.whole is not None:
             out *= (factor * shares.whole)[:, None]
         else:

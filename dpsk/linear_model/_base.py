@@ -155,7 +155,8 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
             name = self._solver_of_constant(name, facts, rows)
             solver = self._build_solver(name)
         bound = [NormBound(model, stage)] if learns else []
-        center = RowCentering.stages(facts, rows) if learns and not self._of_shares else []
+        center = RowCentering.stages(facts, rows) if (
+            learns and self.fit_intercept and not self._of_shares) else []
         problem = facts if stage is None else stage.prepared(facts)
         free = int(problem.model.fit_intercept and not solver.penalizes_intercept)
         problem = replace(problem, penalty=penalty(free + loss.n_extra))
@@ -345,7 +346,6 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
     def _row_stage(self, dtype, problem, solver):
         """Return the stage that maps the rows in this fit, from public facts, or None."""
         wanted = self.precondition
-        # With epsilon=inf no moment is released, so rows are not mapped.
         if not (wanted and problem.is_private):
             return None
         stage = ROW_STAGES.get(wanted, Whitening)

@@ -57,7 +57,7 @@ class NetworkFit(DPEstimator):
         whitens = self._whitens_rows(problem)
         if whitens:
             problem = NetworkWhitening.prepared(problem)
-            maps = NetworkWhitening.stages(problem, self.data_norm, rows.groups is not None)
+            maps = NetworkWhitening.stages(problem, self.data_norm, rows)
             released = [*released, "center_", "linear_coef_"]
         elif self._whitens and self.precondition == "auto" and Standardizing.pays(problem):
             maps = [Standardizing()]
@@ -70,8 +70,12 @@ class NetworkFit(DPEstimator):
                     f"{self._units_fact(rows)}, feature names, types of numbers and table",
                     *public],
             released=["coefs_", "intercepts_", *released])
-        if whitens or not maps:
-            self.center_ = maps[-1].center if whitens else None
+        if whitens:
+            # A center may be released in rounds before the moment gives one.
+            before = [one.value for one in maps if one.attribute == "center_"]
+            self.center_ = sum(before, maps[-1].center)
+        elif not maps:
+            self.center_ = None
         if self._whitens:
             linear = problem.model.linear(theta)
             self.linear_coef_ = None if linear is None else linear.astype(np.float32)

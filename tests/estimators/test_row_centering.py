@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dpsk import DPLinearRegression, DPLogisticRegression, DPPoissonRegressor, accounting
-from dpsk.linear_model._base import LinearEstimator
+from dpsk import (
+    DPLogisticRegression,
+    DPMLPClassifier,
+    DPMLPRegressor,
+    DPPoissonRegressor,
+    accounting,
+)
 from dpsk.testing import NoiseSeed
-from tests.registry import ESTIMATORS
+from tests.registry import LINEAR
 
-#: Estimators of coefficients and an intercept for rows that they bound themselves.
-LINEAR = [cls for cls in ESTIMATORS.values()
-          if issubclass(cls, LinearEstimator) and "fit_intercept" in cls().get_params()]
-every_linear = pytest.mark.parametrize("cls", LINEAR)
+every_linear = pytest.mark.parametrize("cls", LINEAR.values())
 
 
 def rows(offset, n=4000):
@@ -26,10 +28,6 @@ def rows(offset, n=4000):
 def fitted(cls, X, y, **params):
     given = {"max_iter": None} if "max_iter" in cls().get_params() else {}
     return cls(epsilon=2.0, random_state=NoiseSeed(0), **given, **params).fit(X, y)
-
-
-def test_the_linear_estimators_are_found():
-    assert {DPLinearRegression, DPLogisticRegression, DPPoissonRegressor} < set(LINEAR)
 
 
 @every_linear
@@ -68,6 +66,17 @@ def test_maps_of_prediction_are_about_the_center(cls, params):
     away = model.center_ + 100.0 * (X - model.center_)
     of_away = model.decision_function(away) if params else np.log(model.predict(away))
     assert np.ptp(of_away) < 2.0 * np.ptp(found)
+
+
+@pytest.mark.parametrize("cls", [DPMLPClassifier, DPMLPRegressor])
+def test_networks_see_rows_about_the_center(cls):
+    """At an offset of 100 deviations, scores were those of a constant."""
+    X, score, y = rows(100.0)
+    target = {"target_bounds": (-6.0, 6.0)} if cls is DPMLPRegressor else {}
+    model = fitted(cls, X, score if target else y, **target)
+    assert model.score(X, score if target else y) > 0.75
+    np.testing.assert_allclose(model.center_, X.mean(axis=0), atol=1.0)
+    assert list(model.privacy_.released).count("center_") == 1
 
 
 def test_rounds_are_charged_and_stated():
