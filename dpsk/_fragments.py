@@ -10,11 +10,11 @@ epsilon : float
     Privacy budget; smaller is more private. ``inf`` adds no noise, so the fit is not
     private, and a `dpsk.exceptions.PrivacyWarning` says so; see ``docs/epsilon_inf.md``.
 delta : float or None
-    Roughly the probability that the bound by epsilon fails. None: ``1 / n**2``. A
+    How far a probability may exceed the bound by epsilon. None: ``1 / n**2``. A
     `dpsk.exceptions.PrivacyWarning` says if it is weak, above 1e-3 or 1/n. 0: a guarantee by
     epsilon alone (pure DP).
 delta|gaussian : float or None
-    Roughly the probability that the bound by epsilon fails, > 0. None: ``1 / n**2``. A
+    How far a probability may exceed the bound by epsilon, > 0. None: ``1 / n**2``. A
     `dpsk.exceptions.PrivacyWarning` says if it is weak, above 1e-3 or 1/n.
 fit_prior : bool
     Whether probabilities of the classes come from released counts; False: they are even.
@@ -113,15 +113,15 @@ precondition : {"auto", True, False}
     Whether to whiten features in training: to make them uncorrelated and of equal size by a
     noisy second moment (covariance), for .12 of the budget mu^2. A row moves results by at
     most mu standard deviations of their noise: .19 at epsilon 1 and delta 2.5e-9.
-    "auto": if delta > 0, with at most 2000 features and fewer than n mu - 1, and without a
-    penalty or with an l2 penalty and "gd" or "sgd".
+    "auto": if delta > 0, there are at most 2000 features and fewer than n mu - 1, and the
+    penalty is none, or l2 with "gd" or "sgd".
     The penalty applies to the coefficients of the original features.
 precondition|scores : {"auto", True, False, "unit_norm"}
     Whether to whiten features in training: to make them uncorrelated and of equal size by a
     noisy second moment (covariance), for .12 of the budget mu^2. A row moves results by at
     most mu standard deviations of their noise: .19 at epsilon 1 and delta 2.5e-9.
-    "auto": if delta > 0, with at most 2000 features and fewer than n mu - 1, and without a
-    penalty or with an l2 penalty and "gd" or "sgd".
+    "auto": if delta > 0, there are at most 2000 features and fewer than n mu - 1, and the
+    penalty is none, or l2 with "gd" or "sgd".
     The penalty applies to the coefficients of the original features.
     "unit_norm": whitened rows are scaled to one norm, in prediction too; see Notes.
 precondition|network : {"auto", "whitening", True, False}
@@ -142,10 +142,11 @@ max_iter, learning_rate, batch_size, clip_norm : number or None
 data_norm : "auto", None or float
     Largest l2 norm (length) of a row; longer rows are scaled down to it in training. None: it is
     learned, as a noisy quantile of the norms, for a fiftieth to a tenth of the budget, with few
-    rows up to .3; a ValueError if rows are too few. "auto": learned if rows suffice and
-    either there is no penalty or the solver is "gd", "sgd", "sgda" or
-    "sufficient_statistics". Otherwise it is 1, and classifiers scale rows in prediction too;
-    regressors with too few rows fit a constant. A `dpsk.exceptions.PrivacyWarning` says so.
+    rows up to .3; a ValueError if rows are too few. With an intercept, dense rows are centered
+    before, at a noisy mean, for at most .03 of the budget. "auto": learned if rows suffice and
+    either there is no penalty or the solver takes any unit, as "gd" and "sgd" do. Otherwise it is
+    1, and classifiers scale rows in prediction too; regressors with too few rows fit a constant.
+    A `dpsk.exceptions.PrivacyWarning` says so.
 data_norm|network : float or None
     Rows of greater l2 norm are scaled down to it, in training and in prediction. None:
     rows enter as they are, but where they are few; see Notes.
@@ -211,7 +212,7 @@ preconditioner_ : ndarray or None
     intercept; n_features without intercept. None if rows were not whitened.
 preconditioner_scales_ : (float, float) or None
     The usual norm u of a whitened row, and f, which was added for stability. Let S be
-    ``u * preconditioner_``, with rows of features times `data_norm_`. Then
+    ``u * preconditioner_``, its rows of features multiplied by `data_norm_`. Then
     ``inv(S @ S) - f I`` is the released second moment of ``(x / data_norm_, 1)``, where x is a
     row less `center_`.
 coefs_ : list of ndarray of float32, shapes (inputs, outputs)

@@ -142,7 +142,7 @@ class AdditiveModel(DPEstimator):
         self.privacy_ = steps.certificate(
             f"knots, then {model.privacy_.solver}",
             enforced=[Enforced("column_norm", 1.0, "derived", "l2 norm of a row's features that "
-                               "are made of any one column or pair of columns")],
+                               "come from one column or pair of columns")],
             public=[*facts, *(each for each in model.privacy_.public[2:] if each not in facts)],
             released=["terms_", *self._released])
         # The linear model, kept to estimate noise, states the privacy cost of the whole fit.

@@ -58,8 +58,8 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
     temperature_ : float or None
         The private number that scores were divided by. None if no budget was used for it.
     score_curvature_ : float or None
-        Second derivative of the loss in c, where all scores are c times as large, divided by
-        the scores' variance, from one release of the solver; `summary()` uses it. None if rows
+        Second derivative of the loss in a common factor of all scores, divided by the variance
+        of the scores, from one release of the solver; `summary()` uses it. None if rows
         were not whitened, or there is no such release.
     %(class_shares_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
