@@ -324,7 +324,8 @@ class Certificate(ReadsJson):
         lines += [
             ("taken as public", ", ".join(facts_of(self))),
             *(("assumed", line) for line in self.assumed),
-            ("depends on rows", ", ".join(self.released) + "; others only through these and public facts"),
+            ("depends on rows",
+             ", ".join(self.released) + "; others only through these and public facts"),
             ("noise source", self.noise_source),
             ("arithmetic", ARITHMETIC[self.arithmetic]),
             ("versions", ", ".join(f"{name} {version}" for name, version in self.versions)),
