@@ -99,8 +99,9 @@ def test_a_charge_covers_the_certificate_of_every_estimator(name):
 def test_a_budget_states_that_no_release_repeats_a_row_as_bags_of_pipelines_do():
     mapped = make_dp_pipeline(FunctionTransformer(partial(np.multiply, 0.5)), LINEAR, epsilon=0.5,
                               delta=1e-6)
-    with PrivacyBudget(9.0, 0.1) as budget, mock.patch.object(
-            DPLogisticRegression, "fit", autospec=True, side_effect=DPLogisticRegression.fit) as fit:
+    watched = mock.patch.object(DPLogisticRegression, "fit", autospec=True,
+                                side_effect=DPLogisticRegression.fit)
+    with PrivacyBudget(9.0, 0.1) as budget, watched as fit:
         BaggingClassifier(mapped, 1, random_state=0).fit(NUMBERS, Y)
     assert len(np.unique(fit.call_args.args[1][:, 0])) < 0.7 * len(NUMBERS)
     assert "each once in a release" in budget.certificate().assumed[0]
