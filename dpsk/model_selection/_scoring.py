@@ -247,7 +247,7 @@ def _is_private(scoring):
     # A partial of a function has it in `func`.
     function = getattr(function, "func", function)
     owner = function if isinstance(function, FunctionType) else type(function)
-    return owner.__module__.partition(".")[0] == "dpsk"
+    return str(owner.__module__).partition(".")[0] == "dpsk"
 
 
 def _settings(scorer):
