@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import html
 import os
 import shutil
 import tempfile
@@ -17,7 +16,7 @@ from dpsk._charging import Account, enter, leave
 from dpsk._parameters import MOST_EPSILON, check_choice, check_real
 from dpsk._privacy.budget_certificate import BudgetCertificate
 from dpsk._privacy.certificate import library_versions
-from dpsk._privacy.certificate_fields import SAME_GROUPS
+from dpsk._privacy.certificate_fields import SAME_GROUPS, escaped, printable
 from dpsk._privacy.charges import today
 from dpsk._privacy.events import written
 from dpsk._privacy.filters import KINDS, open_filter
@@ -245,16 +244,16 @@ class PrivacyBudget:
         return repr(self._account)
 
     def __str__(self) -> str:
-        return "\n".join([self._title(), *(f"  {name}: {text}"
-                                           for name, text in self._lines(self.charges))])
+        return "\n".join(map(printable, [self._title(), *(
+            f"  {name}: {text}" for name, text in self._lines(self.charges))]))
 
     def _repr_html_(self) -> str:
         charges = self.charges
-        rows = "".join(f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-                       f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
+        rows = "".join(f"<tr><th style='text-align:left'>{escaped(name)}</th>"
+                       f"<td style='text-align:left'>{escaped(text)}</td></tr>"
                        for name, text in self._lines(charges))
         share = 100.0 * self._share(charges)
-        return (f"<table><caption>{html.escape(self._title())}<br><progress max='100' "
+        return (f"<table><caption>{escaped(self._title())}<br><progress max='100' "
                 f"value='{share:.1f}'></progress> {share:.1f} % spent</caption>"
                 f"<tbody>{rows}</tbody></table>")
 

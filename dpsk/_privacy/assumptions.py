@@ -18,7 +18,8 @@ _ALONE = "nothing else was computed from these rows: exact scores"
 _SEED = "nobody knows or guesses the seed"
 _ROUNDING = "rounding of numbers in floating point does not weaken the noise"
 _ALWAYS = (
-    "all releases come from the same rows, as a budget is for one data set",
+    "all releases come from the same rows, each once in a release and as it is, as a budget is "
+    "for one data set",
     f"{_CHOSEN}, except at results that were released inside of the budget",
     f"{_ALONE}, fits by other packages and fits outside of the budget are not counted",
     "nobody copied the ledger to spend the budget twice")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html
 import math
 import shlex
 from functools import lru_cache
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dpsk._privacy import accountant
 from dpsk._privacy.assumptions import facts_of_charges
-from dpsk._privacy.certificate_fields import rounded_up
+from dpsk._privacy.certificate_fields import escaped, rounded_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -64,8 +63,8 @@ def page(certificate: Any, ledger: str) -> str:
     body = "\n".join(f"<h2>{name}</h2>\n{text}" for name, text in sections)
     return (f"<!doctype html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n"
             f"<meta name='viewport' content='width=device-width'>\n"
-            f"<title>{html.escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-            f"<h1>{html.escape(title)}</h1>\n<p class='key'>{certificate.date}</p>\n"
+            f"<title>{escaped(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+            f"<h1>{escaped(title)}</h1>\n<p class='key'>{certificate.date}</p>\n"
             f"{body}\n</body>\n</html>\n")
 
 
@@ -135,10 +134,10 @@ def _chart(certificate: Any) -> str:
                 parts.append(_bar(start, top, share, colors[charge.name], label))
             start += share
         parts.append(_bar(start, top, max(0.0, 1.0 - start), _LEFT, f"left: {1.0 - start:.1%}"))
-        parts.append(f"<text x='0' y='{top - 6}'>{html.escape(_WORDS[unit])}: {start:.1%} used"
+        parts.append(f"<text x='0' y='{top - 6}'>{escaped(_WORDS[unit])}: {start:.1%} used"
                      "</text>")
     keys = "".join(f"<tr><td style='width:1em;background:{colors[name]}'></td><td>"
-                   f"{html.escape(name)}</td></tr>" for name in names)
+                   f"{escaped(name)}</td></tr>" for name in names)
     height = len(units) * _ROW
     return (f"<svg viewBox='0 0 {_WIDTH} {height}' role='img' aria-label='Use of the budget'>"
             f"{''.join(parts)}</svg>\n<table>{keys}<tr><td style='width:1em;background:{_LEFT}'>"
@@ -148,13 +147,13 @@ def _chart(certificate: Any) -> str:
 def _bar(start: float, top: int, share: float, color: str, label: str) -> str:
     return (f"<rect x='{start * _WIDTH:.2f}' y='{top}' width='{share * _WIDTH:.2f}' "
             f"height='{_BAR}' fill='{color}' stroke='#fff' stroke-width='.5'>"
-            f"<title>{html.escape(label)}</title></rect>")
+            f"<title>{escaped(label)}</title></rect>")
 
 
 def _table(certificate: Any) -> str:
     rows = "".join(
-        f"<tr><td class='number'>{place}</td><td>{html.escape(charge.name)}</td>"
-        f"<td>{html.escape(charge.date or UNKNOWN_DAY)}</td><td class='number'>"
+        f"<tr><td class='number'>{place}</td><td>{escaped(charge.name)}</td>"
+        f"<td>{escaped(charge.date or UNKNOWN_DAY)}</td><td class='number'>"
         f"{rounded_up(_alone(charge.event, certificate.delta), 3)}</td>"
         f"<td class='number'>{share:.1%}</td></tr>" for place, (charge, share) in enumerate(
             zip(certificate.charges, shares(certificate), strict=True), 1))
@@ -181,9 +180,9 @@ def _check(certificate: Any, ledger: str) -> str:
     steps = [
         "<a download='certificate.json' href='data:application/json;base64," + text +
         "'>Save the certificate</a> as <code>certificate.json</code>.",
-        f"Ask for the ledger of the budget, the file <code>{html.escape(ledger)}</code>. The "
+        f"Ask for the ledger of the budget, the file <code>{escaped(ledger)}</code>. The "
         "program wrote a line in it before each result was computed.",
-        "Run <pre>python -m dpsk.verify certificate.json " + html.escape(shlex.quote(ledger)) +
+        "Run <pre>python -m dpsk.verify certificate.json " + escaped(shlex.quote(ledger)) +
         "</pre> It "
         "computes all costs again, compares every release with the ledger, and says whether "
         "results were computed since. It needs no data.",
@@ -192,12 +191,12 @@ def _check(certificate: Any, ledger: str) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in certificate.versions)
     return (f"<ol>{''.join(f'<li>{step}</li>' for step in steps)}</ol>\n"
             f"<p class='key'>Ledger: {len(certificate.charges) + 1} lines, checksum "
-            f"<code>{certificate.checksum}</code>. Made by {html.escape(versions)}.</p>")
+            f"<code>{certificate.checksum}</code>. Made by {escaped(versions)}.</p>")
 
 
 def _paragraphs(texts: Iterable[str]) -> str:
-    return "\n".join(f"<p>{html.escape(text)}</p>" for text in texts)
+    return "\n".join(f"<p>{escaped(text)}</p>" for text in texts)
 
 
 def _list(texts: Sequence[str]) -> str:
-    return "<ul>" + "".join(f"<li>{html.escape(text)}</li>" for text in texts) + "</ul>\n"
+    return "<ul>" + "".join(f"<li>{escaped(text)}</li>" for text in texts) + "</ul>\n"

@@ -30,6 +30,7 @@ __all__ = [
     "Enforced",
     "ReadsJson",
     "check_accounting",
+    "escaped",
     "facts_of_wholes",
     "from_text",
     "html_table",
@@ -258,12 +259,17 @@ def printable(text: str) -> str:
         each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
+def escaped(text: str) -> str:
+    """Return text for HTML, without unprintable characters, which may turn the order of others."""
+    return html.escape(printable(text))
+
+
 def html_table(title: str, lines: Iterable[tuple[str, str]]) -> str:
     """Return an HTML table of names and texts, for notebooks."""
-    rows = "".join(f"<tr><th style='text-align:left;vertical-align:top'>{html.escape(name)}"
-                   f"</th><td style='text-align:left'>{html.escape(text)}</td></tr>"
+    rows = "".join(f"<tr><th style='text-align:left;vertical-align:top'>{escaped(name)}"
+                   f"</th><td style='text-align:left'>{escaped(text)}</td></tr>"
                    for name, text in lines)
-    return f"<table><caption>{html.escape(title)}</caption><tbody>{rows}</tbody></table>"
+    return f"<table><caption>{escaped(title)}</caption><tbody>{rows}</tbody></table>"
 
 
 def rounded_up(number: float, digits: int) -> str:

@@ -36,6 +36,9 @@ DISJOINT = ("that no row here trained the model that is evaluated, or that its f
             "too, in the same budget or by adding the certificates: not checked")
 APART = ("that no group here has a row that trained the model that is evaluated, or that its fit "
          "is counted too, in the same budget or by adding the certificates: not checked")
+#: A model may hold steps of other packages, or predict from ranks or means of all rows.
+_ROW_BY_ROW = ("that the prediction of a row follows from that row and the model, and from no "
+               "other row")
 #: Number of draws of the known noise, for standard errors within 1/40; the least number, for
 #: large tables, whose metrics sum many cells; and the most normals. Half of the draws are the
 #: negatives of the others, so that linear functions of the noise have mean 0.
@@ -68,8 +71,9 @@ def table_method(cls, *settings):
 def public_facts(budget, *facts):
     """Return the public facts of an evaluation: its size, `facts` and assumptions."""
     if budget.grouped:
-        return ["number of groups of rows, and not that of rows", *facts, "all parameters", APART]
-    return ["number of rows", *facts, "all parameters", DISJOINT]
+        return ["number of groups of rows, and not that of rows", *facts, "all parameters", APART,
+                _ROW_BY_ROW]
+    return ["number of rows", *facts, "all parameters", DISJOINT, _ROW_BY_ROW]
 
 
 def table_release(method, name, budget, columns, codes, sizes, *, groups=None, random_state,

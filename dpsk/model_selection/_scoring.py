@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass
+from types import FunctionType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -186,6 +187,10 @@ def _chosen(scoring, score_bound, estimator, several=False):
     if not (is_classifier(estimator) or is_regressor(estimator)):
         raise ValueError(f"estimator={type(estimator).__name__}: neither classifier nor "
                          "regressor, so there is no score for it; use one of these.")
+    if _is_private(scoring):
+        raise ValueError(f"scoring of type {type(scoring).__name__}: is a private score, whose "
+                         "calls would each be charged; a search adds its own noise, so give the "
+                         "name of a score, such as 'accuracy', or a scorer without noise.")
     offered = _OF_CLASSES if is_classifier(estimator) else _OF_NUMBERS
     name = offered[0] if scoring is None else _named(scoring, offered)
     if not isinstance(name, str) and callable(name) and isinstance(score_bound, (tuple, list)):
@@ -234,6 +239,15 @@ def _named(scoring, offered):
         if type(scoring) is type(known) and _settings(scoring) == _settings(known):
             return name
     return scoring
+
+
+def _is_private(scoring):
+    """Return whether a scorer is of this package, or calls a function of it."""
+    function = getattr(scoring, "_score_func", scoring)
+    # A partial of a function has it in `func`.
+    function = getattr(function, "func", function)
+    owner = function if isinstance(function, FunctionType) else type(function)
+    return str(owner.__module__).partition(".")[0] == "dpsk"
 
 
 def _settings(scorer):

@@ -16,7 +16,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from dpsk._budgeted import asked
-from dpsk._charging import in_secret
+from dpsk._charging import in_secret, paying
 from dpsk._data.errors import quietly, without_warnings
 from dpsk._parameters import check_integer, check_real
 from dpsk._privacy.certificate_fields import HANDED_OVER
@@ -181,9 +181,12 @@ class BaseSearch(HoldoutModel):
             train, held = parts
             made = self._trained(plan, session.admission, after, train, [
                 model for _, (_, model) in runs])
+            # Charges for fits that a scorer makes would reveal the number too.
+            nothing = session.admission.pays_for(lambda event: False)
             for (asks, (drawn, _)), models in zip(runs, made, strict=True):
-                score, model, place, means = without_warnings(
-                    scored, models, plan, scorers, after, asks, held)
+                with paying(nothing):
+                    score, model, place, means = without_warnings(
+                        scored, models, plan, scorers, after, asks, held)
                 # Ties are broken at random, so that the order of runs does not decide.
                 rank = score, asks.index(_TIES)
                 # A run that has lost is dropped at once.

@@ -129,6 +129,8 @@ def test_the_certificate_is_that_of_one_gaussian_release_at_the_budget(make):
     assert delta(certificate, 0.7) <= 1e-4
     assert delta(compose(certificate), 0.7) == pytest.approx(delta(Gaussian(mu), 0.7), rel=1e-6)
     assert "not checked" in str(certificate)
+    # Where a model centers the rows it predicts, one row moves the predictions of all.
+    assert any("from no other row" in line for line in certificate.assumed)
     assert type(certificate).from_json(certificate.to_json()) == certificate
 
 

@@ -1,8 +1,13 @@
 """What a budget is charged for a fit is no less than what its certificate states."""
 
+from functools import partial
+from unittest import mock
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import BaggingClassifier
+from sklearn.preprocessing import FunctionTransformer
 
 from dpsk import (
     DPPCA,
@@ -89,3 +94,14 @@ def test_a_charge_covers_the_certificate_of_every_estimator(name):
     cls = ALL_ESTIMATORS[name]
     fitted = make_estimator(cls, plain_solver(cls), max_iter=3)
     assert covers(*charged_and_stated(fitted, *training_rows(fitted)))
+
+
+def test_a_budget_states_that_no_release_repeats_a_row_as_bags_of_pipelines_do():
+    mapped = make_dp_pipeline(FunctionTransformer(partial(np.multiply, 0.5)), LINEAR, epsilon=0.5,
+                              delta=1e-6)
+    watched = mock.patch.object(DPLogisticRegression, "fit", autospec=True,
+                                side_effect=DPLogisticRegression.fit)
+    with PrivacyBudget(9.0, 0.1) as budget, watched as fit:
+        BaggingClassifier(mapped, 1, random_state=0).fit(NUMBERS, Y)
+    assert len(np.unique(fit.call_args.args[1][:, 0])) < 0.7 * len(NUMBERS)
+    assert "each once in a release" in budget.certificate().assumed[0]

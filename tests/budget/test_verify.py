@@ -168,9 +168,13 @@ def test_a_key_that_is_there_twice_is_refused(made, capsys):
 
 def test_names_print_no_lines_of_their_own(tmp_path, capsys):
     budget = PrivacyBudget(1.0, DELTA, name="x\n  guarantee: (0.1, 0)\x1b[2J\u202e")
-    text = str(budget.certificate())
+    certificate = budget.certificate()
+    text, own = str(certificate), str(budget)
     assert "x\\n  guarantee: (0.1, 0)\\x1b[2J\\u202e" in text
     assert all(line.isprintable() for line in text.splitlines())
+    assert own.splitlines()[0].endswith("for a row") and "\x1b" not in own
+    for page in (budget._repr_html_(), certificate._repr_html_(), certificate.to_html()):
+        assert "\u202e" not in page and "\x1b" not in page
     fitted = type("A\nledger: holds the same", (DPLogisticRegression,), {})(
         epsilon=0.3, delta=1e-6, data_norm=1.0, classes=[0, 1]).fit(np.eye(60), np.arange(60) % 2)
     (tmp_path / "fit.json").write_text(fitted.privacy_.to_json())

@@ -21,7 +21,6 @@ from dpsk import (
 from dpsk._mechanism import session as release
 from dpsk._privacy.noise.streams import KeyedStream
 from dpsk.accounting import Composed, Disclosure, Gaussian
-from dpsk.metrics import get_scorer as dp_scorer
 from dpsk.model_selection import _search
 from dpsk.model_selection._part import Part
 from dpsk.model_selection._plan import search_plan
@@ -317,7 +316,7 @@ def test_scorers_of_scikit_learn_are_taken_by_what_they_are():
     model = DPLogisticRegression()
     assert chosen_scorers(make_scorer(f1_score), None, model)["score"] == LabelScore("f1")
     for other in (make_scorer(f1_score, pos_label=0),
-                  make_scorer(accuracy_score, greater_is_better=False), dp_scorer("dp_f1")):
+                  make_scorer(accuracy_score, greater_is_better=False)):
         with pytest.raises(ValueError, match="one row at a time"):
             chosen_scorers(other, None, model)
     with config_context(enable_metadata_routing=True):

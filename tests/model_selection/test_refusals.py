@@ -2,11 +2,13 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy.stats import loguniform
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 
@@ -28,8 +30,10 @@ from dpsk import (
     make_dp_pipeline,
 )
 from dpsk.accounting import Composed
+from dpsk.metrics import dp_accuracy_score, get_scorer
 from dpsk.testing import NoiseSeed
 from tests.events import GROUP_RELATION
+from tests.instruments import fix_runs
 from tests.model_selection.test_searches import grid, rows
 
 
@@ -55,6 +59,29 @@ def test_a_bound_makes_no_score_known_and_others_are_offered(scoring, estimator,
             ValueError, match=f"its sensitivity\\) is unknown.*{offered}"):
         DPGridSearchCV(estimator, {}, epsilon=1.0, scoring=scoring, score_bound=1.0).fit(*rows())
     assert not budget.charges
+
+
+@pytest.mark.parametrize("scoring", [
+    get_scorer("dp_accuracy"), make_scorer(dp_accuracy_score),
+    make_scorer(partial(dp_accuracy_score, epsilon=0.1)), partial(get_scorer("dp_accuracy"))],
+    ids=["scorer", "function", "partial", "partial scorer"])
+@pytest.mark.parametrize("bound", [None, (0.0, 1.0)])
+def test_a_private_score_is_refused_as_its_charges_would_tell_the_number_of_runs(
+        scoring, bound, silent):
+    with PrivacyBudget(5.0, 1e-3) as budget, pytest.raises(ValueError, match="adds its own noise"):
+        grid().set_params(scoring=scoring, score_bound=bound).fit(*rows())
+    assert not budget.charges
+
+
+@pytest.mark.parametrize("n_runs", [1, 3])
+def test_fits_that_a_scorer_hides_are_charged_to_no_budget(n_runs, monkeypatch):
+    # Of known packages alone, so that nothing shows that it makes releases.
+    hidden = make_scorer(np.vectorize(partial(dp_accuracy_score, labels=[0, 1]),
+                                      signature="(n),(n)->()"))
+    fix_runs(monkeypatch, n_runs)
+    with PrivacyBudget(500.0, 1e-3) as budget:
+        grid().set_params(scoring=hidden, score_bound=(0.0, 1.0)).fit(*rows())
+    assert len(budget.charges) == 1
 
 
 @pytest.mark.parametrize("estimator", [
