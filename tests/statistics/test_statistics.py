@@ -173,9 +173,10 @@ def test_categories_of_a_dtype_are_on_the_certificate_as_public():
 
 
 def test_an_empty_column_is_unknown_and_a_constant_one_is_not():
-    with pytest.warns(PrivacyWarning, match="noise hides how many numbers"):
-        assert np.isnan(dp_mean(np.full(N, np.nan), bounds=BOUNDS,
-                                random_state=NoiseSeed(0)).value)
+    for call in (dp_mean, dp_std, dp_median):
+        found = call(np.full(N, np.nan), bounds=BOUNDS, random_state=NoiseSeed(0))
+        assert np.isnan(found.value) and "noise hides how many" in repr(found)
+        assert found.standard_error == np.inf and found.interval() == found.bounds
     constant = np.full(N, 7.0)
     assert abs(dp_mean(constant, epsilon=8.0, random_state=NoiseSeed(0)) - 7.0) < 0.1
     assert dp_std(constant, epsilon=8.0, bounds=(0, 10)).interval()[0] < 0.5
