@@ -8,21 +8,29 @@ from sklearn.utils.validation import column_or_1d
 from dpsk._data.errors import discreetly
 from dpsk._data.labels import encode_labels
 from dpsk._data.passes import InPasses
+from dpsk._data.structure import check_cells, refuse_masked
 from dpsk._parameters import check_real
 
-__all__ = ["check_floor", "check_lengths", "predicted", "read_labels", "read_numbers",
-           "released_floor", "score_range_of", "scores_of", "threshold_of"]
+__all__ = ["check_floor", "check_lengths", "label_column", "predicted", "read_labels",
+           "read_numbers", "released_floor", "score_range_of", "scores_of", "threshold_of"]
+
+
+def label_column(what, labels):
+    """Return labels as an array of shape (n,), with the errors of `what`."""
+    check_cells(what, labels, is_numeric=False)
+    return discreetly(what, column_or_1d, labels)
 
 
 def read_labels(name, y_true, labels):
     """Return the sorted classes as a tuple and the index of every label among them."""
-    y = discreetly("y_true", column_or_1d, y_true)
+    y = label_column("y_true", y_true)
     classes, codes = encode_labels(y, labels, name, what="y_true", parameter="labels")
     return tuple(classes.tolist()), codes
 
 
 def read_numbers(what, values, *, columns=None):
     """Return numbers as float64, shape (n,), or (n, columns) where they may be so."""
+    check_cells(what, values, is_numeric=True)
     array = discreetly(what, np.asarray, values, np.float64)
     if not (array.ndim == 1 or (columns and array.ndim == 2 and array.shape[1] == columns)):
         wanted = f"(n,) or (n, {columns})" if columns else "(n,)"
@@ -68,6 +76,7 @@ def scores_of(estimator, X, *, grouped=False, pos_label=None):
 
     Decisions are higher for the positive label; probabilities have a column for each.
     """
+    refuse_masked("X", X)
     method = "predict_proba" if score_range_of(estimator) else "decision_function"
     found = discreetly("X", getattr(_placed(estimator, grouped), method), X)
     return -found if found.ndim == 1 and _is_first(estimator, pos_label) else found
@@ -112,6 +121,7 @@ def predicted(estimator, X, *, classifies, grouped=False):
         _check_kind(estimator, is_classifier, "a classifier")
     else:
         _check_kind(estimator, is_regressor, "a regressor")
+    refuse_masked("X", X)
     return discreetly("X", _placed(estimator, grouped).predict, X)
 
 

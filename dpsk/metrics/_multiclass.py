@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from dpsk._data.errors import discreetly, quietly
+from dpsk._data.errors import quietly
 from dpsk._data.groups import groups_of
 from dpsk._data.labels import encode_labels, labels_fact
 from dpsk._docs import documented
@@ -17,6 +17,7 @@ from dpsk.metrics._estimate import Estimate
 from dpsk.metrics._inputs import (
     check_floor,
     check_lengths,
+    label_column,
     predicted,
     read_labels,
     released_floor,
@@ -169,7 +170,7 @@ class MulticlassEvaluation(TableEvaluation):
             of `y_proba` and `log_loss_floor` one is given alone; nothing is drawn then.
         """
         classes, codes = read_labels("MulticlassEvaluation", y_true, labels)
-        guesses = discreetly("y_pred", column_or_1d, y_pred)
+        guesses = label_column("y_pred", y_pred)
         check_lengths(codes, "y_pred", guesses)
         _, places = encode_labels(guesses, np.asarray(classes), "MulticlassEvaluation",
                                   what="y_pred", parameter="labels")

@@ -10,6 +10,7 @@ from dpsk._data.errors import discreetly
 from dpsk._data.groups import Groups, groups_of
 from dpsk._data.polars_frames import is_polars
 from dpsk._data.source import Rows
+from dpsk._data.structure import refuse_masked
 from dpsk._data.tables import Table, read_table
 from dpsk._fit import Method, run_private
 from dpsk._parameters import check_flag
@@ -49,6 +50,7 @@ class Parts:
             if categories is not None:
                 raise ValueError(f"{parameter}: they are of by; give by=, or leave them out.")
             return None
+        refuse_masked("by", by)
         X, _ = _in_columns(by)
         declared = None if categories is None else dict.fromkeys(
             _names(X), as_declared(parameter, categories, list, CATEGORIES))
@@ -200,6 +202,7 @@ def _in_columns(X):
         return X.to_frame(), True
     if is_frame(X) or is_polars(X) or hasattr(X, "__dataframe__"):
         return X, False
+    refuse_masked("X", X)
     if not hasattr(X, "dtype"):
         X = discreetly("X", np.asarray, X, object)
     return (X.reshape(-1, 1), True) if getattr(X, "ndim", 0) == 1 else (X, False)

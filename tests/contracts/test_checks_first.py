@@ -154,19 +154,24 @@ def test_columns_that_a_table_does_not_have_cost_nothing(name, argument):
 
 
 @pytest.mark.covering(most=14)
-@pytest.mark.parametrize("name", [name for name, call in sorted(CALLS.items())
-                                  if call.is_estimator])
+@every_call
 def test_what_is_missing_is_no_number(name):
     """Behind a mask is what somebody has taken out; a date that is missing is a large number."""
     call = CALLS[name]
-    made = call.make()
+    made = call.make() if call.is_estimator else None
     # Some look at no targets.
-    looked_at = {*call.given, "sample_weight"} - {
-        "y" for _ in range(not get_tags(made).target_tags.required)}
+    looked_at = {*call.given, "sample_weight", "groups", "by"} - {
+        "y" for _ in [made] if made and not get_tags(made).target_tags.required}
+    numeric = {"rewards"} | ({"y"} if made and is_regressor(made) else set()) | (
+        {"y_true", "y_pred", "y_score", "y_proba"} if "Regression" in name or "error" in name
+        or "r2" in name else {"y_score", "y_proba"})
     for argument, what, value in bad_values(call):
-        dates = what in ("NaT", "NaT in list") and (argument == "rewards" or is_regressor(made))
-        if argument in looked_at and (what == "masked" or dates):
-            with pytest.raises((TypeError, ValueError), match=r"mask|date|NaN|terminal"):
+        if argument in looked_at and what.startswith("masked"):
+            with pytest.raises((TypeError, AttributeError),
+                               match=r"masked array, whose mask|unexpected keyword"):
+                call.changed(argument, value)()
+        elif argument in looked_at & numeric and what in ("NaT", "NaT in list", "dates"):
+            with pytest.raises((TypeError, ValueError), match=r"date|NaN"):
                 call.changed(argument, value)()
 
 
