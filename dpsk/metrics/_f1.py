@@ -42,8 +42,10 @@ def averaged_f1(evaluated, average="binary", pos_label=None):
         return evaluated.accuracy()
     found = evaluated.f1()
     if place is not None:
-        return Estimate(float(found.value[place]), float(found.standard_error[place]),
-                        found.bounds, errors=tuple(float(each[place]) for each in found.errors))
+        value = float(found.value[place])
+        return Estimate(value, float(found.standard_error[place]), found.bounds,
+                        errors=tuple(float(each[place]) for each in found.errors),
+                        note=found.note if np.isnan(value) else None)
     known, n_labels = found.standard_error <= _KNOWN, len(evaluated.labels)
 
     def shares(counts):
@@ -61,5 +63,6 @@ def averaged_f1(evaluated, average="binary", pos_label=None):
     least = evaluated.noise_scale * n_labels**0.5 / evaluated.n_samples
     reached = weights if average == "macro" else np.maximum(weights, least)
     value, error = evaluated._estimate(of_known)
-    return Estimate(float(np.clip(value + weights @ found.value[~known], 0.0, 1.0)),
-                    float(error + reached @ found.standard_error[~known]), (0.0, 1.0))
+    value = float(np.clip(value + weights @ found.value[~known], 0.0, 1.0))
+    return Estimate(value, float(error + reached @ found.standard_error[~known]), (0.0, 1.0),
+                    note=found.note if np.isnan(value) else None)

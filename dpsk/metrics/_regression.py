@@ -273,7 +273,7 @@ class RegressionEvaluation(ShowsMetrics):
         Returns
         -------
         r2 : Estimate
-            At most 1; NaN, with a `PrivacyWarning`, where noise hides the targets' variance.
+            At most 1; NaN where noise hides the targets' variance.
 
         Raises
         ------

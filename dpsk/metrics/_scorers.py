@@ -141,9 +141,9 @@ def get_scorer(name: str, *, epsilon: float = 1.0, delta: float | None = None,
     *Privacy.* Each call is charged to the budgets that are open, as any evaluation is. A search
     by such scores costs all of its fits and all of its scores.
 
-    *Errors.* Scores lie within the range of their metric, or are NaN with a `PrivacyWarning` where
-    noise hides them. The noise of folds is independent: the mean of K scores has a standard error
-    of ``np.sqrt(np.sum(errors**2)) / K``.
+    *Errors.* Scores lie within the range of their metric, or are NaN where noise hides them. The
+    noise of folds is independent: the mean of K scores has a standard error of
+    ``np.sqrt(np.sum(errors**2)) / K``.
 
     scikit-learn takes names, such as ``scoring="accuracy"``, from a list of its own that cannot
     be added to; pass the scorer.

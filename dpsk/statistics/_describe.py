@@ -260,15 +260,15 @@ def _told(moments, *points):
     found |= {"mean": moments.mean(), "std": moments.std()}
     quartiles = from_points(columns, *points, moments.certificate)
     return {column.name: {
-        **{name: _entry(own, place) for name, own in found.items()},
-        **{name: _entry(quartiles, row, place) for row, name in enumerate(_QUARTILES)}}
+        **{name: _entry(own, (..., place)) for name, own in found.items()},
+        **{name: _entry(quartiles, (..., row, place)) for row, name in enumerate(_QUARTILES)}}
         for place, column in enumerate(columns.table.columns)}
 
 
-def _entry(estimate, *place):
+def _entry(estimate, place):
     """Return some entries of an Estimate of several values, with its note if they need it."""
     def at(values):
-        found = np.broadcast_to(values, np.shape(estimate.value))[(..., *place)]
+        found = np.broadcast_to(values, np.shape(estimate.value))[place]
         return found if np.ndim(found) else float(found)
 
     value, error = at(estimate.value), at(estimate.standard_error)

@@ -64,10 +64,10 @@ def dp_quantile(X: Any, q: Any, **options: Any) -> Estimate:
     columns = Columns.of("dp_quantile", X, options, *_ALSO)
     points = Points(columns.names, tuple(np.atleast_1d(q).tolist()),
                     options.get("population", False), columns.n_parts)
-    found, certificate = columns.released(
+    (found, few, counts), certificate = columns.released(
         "quantiles", CountedPoints(points, tuple(columns.whole.tolist())),
         (columns.rows, columns.edges(), None), enforced=[rank_bound()], settings=points)
-    return from_points(columns, *found, certificate, one=not q.ndim)
+    return from_points(columns, found, few, counts, certificate, one=not q.ndim)
 
 
 def dp_median(X: Any, **options: Any) -> Estimate:

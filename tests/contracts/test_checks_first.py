@@ -321,3 +321,27 @@ def test_a_container_that_is_missing_may_be_set_on_a_step(make, monkeypatch):
     with PrivacyBudget(1e6, 0.9) as budget, pytest.raises(ImportError, match="polars"):
         make().fit(X, X[:, 0] > 0)
     assert budget.charges == []
+
+
+@pytest.mark.covering(most=14)
+@pytest.mark.parametrize("name", [name for name, call in sorted(CALLS.items())
+                                  if not call.is_estimator])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, np.inf])
+def test_a_function_warns_before_it_is_charged_or_in_its_result(name, epsilon):
+    """Where a warning is an error, nothing was charged; what comes later is a note."""
+    call = CALLS[name].changed("epsilon", epsilon)
+    with warnings.catch_warnings(), PrivacyBudget(1e6, 0.999) as budget:
+        warnings.simplefilter("error")
+        for _ in range(9):
+            try:
+                call()
+            except BudgetExceededError:
+                assert epsilon == np.inf
+                break
+            except Warning as error:
+                assert not budget.charges
+                warnings.filterwarnings("ignore", re.sub(r"\d+", r"\\d+", re.escape(str(error))))
+            else:
+                break
+        else:
+            raise AssertionError(f"{name}: warns of more and more")
