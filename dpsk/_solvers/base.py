@@ -155,8 +155,8 @@ class Solver(ABC):
     def noise_gain(self, curvatures: FloatArray) -> FloatArray | None:
         """Return the standard deviation of the result under unit noise, or None.
 
-        Every answer has unit noise, and the objective is quadratic. The result has one entry for each of the `curvatures`, shape
-        (n_directions,). None if it is unknown.
+        Every answer has unit noise, and the objective is quadratic. The result has one entry for
+        each of the `curvatures`, shape (n_directions,). None if it is unknown.
         """
         return None
 
