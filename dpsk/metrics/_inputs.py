@@ -1,4 +1,4 @@
-"""Labels, scores and targets as callers hand them over, with errors that quote none of them."""
+"""Reading of labels, scores and targets, with errors that quote no values."""
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
@@ -29,7 +29,7 @@ def read_labels(name, y_true, labels):
 
 
 def read_numbers(what, values, *, columns=None):
-    """Return numbers as float64, shape (n,), or (n, columns) where they may be so."""
+    """Return numbers as float64, shape (n,), or (n, columns) with `columns`."""
     check_cells(what, values, is_numeric=True)
     array = discreetly(what, np.asarray, values, np.float64)
     if not (array.ndim == 1 or (columns and array.ndim == 2 and array.shape[1] == columns)):
@@ -53,7 +53,7 @@ def check_lengths(y_true, name, values):
 def released_floor(floor, more=""):
     """Return the floor of a log loss that was released, or raise a ValueError.
 
-    `more` is what an evaluation takes for it beside the floor.
+    `more` names the other arguments that an evaluation needs for the log loss.
     """
     if floor is None:
         raise ValueError("log_loss_floor=None: the log loss was not released; evaluate with "
@@ -62,9 +62,10 @@ def released_floor(floor, more=""):
 
 
 def score_range_of(estimator):
-    """Return the range of the scores of a classifier: of probabilities, or None of decisions.
+    """Return the range of a classifier's scores: that of probabilities, or None.
 
-    A classifier with a tuned threshold says which of both it compares.
+    It is None for decision values. A classifier with a tuned threshold says which of the two it
+    compares with the threshold.
     """
     _check_kind(estimator, is_classifier, "a classifier")
     decides = getattr(estimator, "response_method", "auto") == "decision_function"
@@ -72,9 +73,10 @@ def score_range_of(estimator):
 
 
 def scores_of(estimator, X, *, grouped=False, pos_label=None):
-    """Return the scores of rows by a fitted classifier; `grouped`: wherever a row stands.
+    """Return the scores of rows by a fitted classifier.
 
-    Decisions are higher for the positive label; probabilities have a column for each.
+    Decision values are higher for the positive label; probabilities have a column for each label.
+    With `grouped`, the score of a row does not depend on its position.
     """
     refuse_masked("X", X)
     method = "predict_proba" if score_range_of(estimator) else "decision_function"
@@ -83,7 +85,9 @@ def scores_of(estimator, X, *, grouped=False, pos_label=None):
 
 
 def threshold_of(estimator, pos_label=None):
-    """Return from which score on a fitted classifier predicts the positive label; None: unknown.
+    """Return the least score that a classifier predicts as positive, or None.
+
+    It is None if the threshold is unknown.
     """
     model = _deciding(estimator)
     threshold = getattr(model, "best_threshold_", None)
@@ -93,12 +97,12 @@ def threshold_of(estimator, pos_label=None):
         return None
     if threshold is None or not _is_first(estimator, pos_label):
         return threshold
-    # What reaches the threshold is of the second label.
+    # Scores that reach the threshold are predicted as the second label.
     return float(np.nextafter((1.0 if score_range_of(estimator) else 0.0) - threshold, np.inf))
 
 
 def _deciding(estimator):
-    """Return what predicts: of a fitted search its best model, of a pipeline its last step."""
+    """Return the final model inside fitted searches and pipelines."""
     while True:
         if hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
@@ -113,9 +117,9 @@ def _is_first(estimator, pos_label):
 
 
 def predicted(estimator, X, *, classifies, grouped=False):
-    """Return the predictions of a fitted classifier, or regressor, for rows.
+    """Return the predictions of a fitted classifier or regressor for rows.
 
-    With `grouped` none follows from where its row stands.
+    With `grouped`, the prediction for a row does not depend on its position.
     """
     if classifies:
         _check_kind(estimator, is_classifier, "a classifier")
