@@ -1,4 +1,4 @@
-"""Cross-validation with index folds, and the composed cost of its models and evaluation."""
+"""Cross-validation with folds by index, and the cost of models and evaluation."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def _evaluated(estimator, X, y, splits, people, evaluated, folds):
 
 
 def _check_groups(estimator, cv):
-    """Raise a ValueError if folds may split groups, or the estimator protects rows only."""
+    """Raise a ValueError if folds may split groups, or the model protects rows only."""
     if not is_by_index(cv):
         raise ValueError("cv: given splits could separate rows of one group; with groups "
                          "use an int or KFold, which then keep each group together.")
@@ -246,7 +246,7 @@ def _call(fit, X, y, units, people):
 
 
 def _check_fits(estimator, evaluated, splits, X, y, people):
-    """Raise the errors of fits to all rows and to each training part, before any is charged."""
+    """Raise the errors of all fits before the first one is charged."""
     known = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
     if not {"epsilon", "delta"} <= set(known):
         raise TypeError(f"{type(estimator).__name__} has no parameters epsilon and delta, and "

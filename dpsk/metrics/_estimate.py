@@ -226,9 +226,10 @@ def between(value, low, high, bounds, note=None):
 
 
 def enclosing(found, *others, level=0.95):
-    """Return `found` with a 95 % interval that contains the intervals of others at `level`.
+    """Return `found` with an interval that contains the intervals of others.
 
-    It extends to a bound if the 95 % interval of another estimate does.
+    Its 95 % interval contains those of others at `level`. It extends to a bound if the 95 %
+    interval of another estimate does.
     """
     low, high = zip(found.interval(), *(_ends(each, level) for each in others), strict=True)
     return between(found.value, np.min(low, axis=0), np.max(high, axis=0), found.bounds,
@@ -236,13 +237,16 @@ def enclosing(found, *others, level=0.95):
 
 
 def _ends(estimate, level):
-    """Return the ends of the interval at `level`; bounds where the 95 % one reaches them."""
+    """Return the ends of the interval at `level`.
+
+    They are the bounds where the 95 % interval reaches them.
+    """
     return tuple(np.where(np.equal(wide, bound), wide, end) for wide, end, bound in zip(
         estimate.interval(), estimate.interval(level), estimate.bounds, strict=True))
 
 
 def _decimal(value, off):
-    """Return a sum rounded to 14 digits of the larger term, so that rounding errors vanish."""
+    """Return a sum rounded to 14 digits of the larger term, to remove rounding errors."""
     with np.errstate(all="ignore"):
         total = np.add(value, off)
         unit = 10.0 ** (14.0 - np.ceil(np.log10(np.maximum(np.abs(value), np.abs(off)))))
@@ -251,7 +255,7 @@ def _decimal(value, off):
 
 
 def check_level(level):
-    """Return the level of an interval or band as a float; raise a ValueError unless in (0, 1)."""
+    """Return the level of an interval as a float, or raise a ValueError."""
     return check_real("level", level, low=0, high=1, open_low=True, open_high=True,
                       remedy="a number in (0, 1)")
 
@@ -281,7 +285,7 @@ def _scaled(ends, factor):
 
 
 def _sum(one, other, value, signs):
-    """Return the Estimate of a signed sum of two numbers, at least one of them an Estimate."""
+    """Return the Estimate of a signed sum of two numbers or Estimates."""
     known = [each for each in (one, other) if isinstance(each, Estimate)]
     sided = [_sides(each, sign) for each, sign in zip((one, other), signs, strict=True)
              if isinstance(each, Estimate)]

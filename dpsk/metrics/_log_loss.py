@@ -44,7 +44,7 @@ __all__ = ["LogLossEvaluation", "losses_of"]
 
 @dataclass(frozen=True, eq=False)
 class LogLossEvaluation:
-    """Noisy mean of log losses, scaled to [-1, 1]: divided by half the largest, less 1."""
+    """Noisy mean of log losses in [-1, 1]: divided by half the largest, less 1."""
 
     mean: float
     noise_scale: float

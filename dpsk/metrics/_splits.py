@@ -20,7 +20,7 @@ def is_by_index(cv):
 
 
 def _sees_no_row(cv):
-    """Return whether a splitter is of a known class, with none of its methods replaced."""
+    """Return whether a splitter is of a known class, without replaced methods."""
     return (type(cv) in _SPLITTERS and getattr(cv, "cv", KFold) is KFold
             and not any(hasattr(type(cv), name) for name in vars(cv)))
 
