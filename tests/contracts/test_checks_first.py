@@ -153,7 +153,15 @@ def test_columns_that_a_table_does_not_have_cost_nothing(name, argument):
     assert tried(call)[0] is not None or argument.rpartition("__")[2] == "n_components"
 
 
+@pytest.fixture
+def closed():
+    """Close all figures in the end, as drawn ones need matplotlib for that."""
+    yield
+    plt.close("all")
+
+
 @pytest.mark.covering(most=14)
+@pytest.mark.usefixtures("closed")
 @every_call
 def test_what_is_missing_is_no_number(name):
     """Behind a mask is what somebody has taken out; a date that is missing is a large number."""
@@ -327,6 +335,7 @@ def test_a_container_that_is_missing_may_be_set_on_a_step(make, monkeypatch):
 @pytest.mark.parametrize("name", [name for name, call in sorted(CALLS.items())
                                   if not call.is_estimator])
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, np.inf])
+@pytest.mark.usefixtures("closed")
 def test_a_function_warns_before_it_is_charged_or_in_its_result(name, epsilon):
     """Where a warning is an error, nothing was charged; what comes later is a note."""
     call = CALLS[name].changed("epsilon", epsilon)
