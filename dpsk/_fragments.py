@@ -17,92 +17,92 @@ delta|gaussian : float or None
     How far a probability may exceed the bound by epsilon, > 0. None: ``1 / n**2``. A
     `dpsk.exceptions.PrivacyWarning` says if it is weak, above 1e-3 or 1/n.
 fit_prior : bool
-    Whether probabilities of the classes come from released counts; False: they are even.
+    Whether to learn class probabilities from released counts. False: all are equal.
 class_prior : array-like of shape (n_classes,) or None
-    Public probabilities of the classes, in their sorted order. None: as `fit_prior` says.
+    Public class probabilities, in sorted order of the classes. None: as `fit_prior` says.
 class_log_prior_ : ndarray of shape (n_classes,)
-    Logarithms of the probabilities of the classes.
+    Logarithms of the class probabilities.
 class_count_ : ndarray of shape (n_classes,)
-    Noisy counts of the classes, none negative.
+    Noisy, nonnegative counts of the classes.
 feature_range : "auto", None or (low, high)
-    Ranges of the columns. Entries outside are clipped, and columns enter with their range as the
-    unit. A pair, two numbers or two arrays of shape (n_features,), is public and costs nothing.
-    "auto": ranges come from two quantiles a column, chosen under noise: a fiftieth of the budget
-    each and at most a fifth for all, up to a tenth and two fifths where rows are few; where they
-    are too few for that, as None, with a `dpsk.exceptions.PrivacyWarning`. Beyond 64 columns, and
-    beside a number as `data_norm`, which is in the unit of the rows, "auto" is None. None: columns
-    enter as they are, so they should be of like size.
+    Ranges of the columns. Entries outside are clipped, and columns are scaled by their ranges. A
+    pair of numbers, or of arrays of shape (n_features,), is public and costs nothing. "auto":
+    ranges come from two private quantiles per column. Each costs a fiftieth of the budget, all
+    together at most a fifth; with few rows, a tenth and two fifths. If rows are too few for that,
+    "auto" is None, with a `dpsk.exceptions.PrivacyWarning`. It is also None with more than 64
+    columns, or if `data_norm` is a number, which is in the unit of the rows. None: columns are not
+    scaled, so they should be of similar size.
 data_norm|ranged : "auto", None or float
-    Rows farther than it from the released mean are brought that near, in half ranges where there
-    are ranges; without, rows are scaled down to it for the mean as well. None: a fiftieth of the
-    budget each, and up to a tenth, goes to quantiles of the norms; a ValueError where rows are too
-    few for that. "auto": so where rows suffice, else ``sqrt(n_features)`` with ranges, or 1, with
-    a `dpsk.exceptions.PrivacyWarning`.
+    Largest distance of a row from the released mean, in half ranges if there are ranges; farther
+    rows are moved closer. Without ranges, rows are also scaled down to this norm for the mean.
+    None: it is learned from quantiles of the norms, each for a fiftieth to a tenth of the budget;
+    a ValueError if rows are too few. "auto": learned if rows suffice, otherwise
+    ``sqrt(n_features)`` with ranges and 1 without, with a `dpsk.exceptions.PrivacyWarning`.
 target_bounds : "auto", None or (float, float)
-    Public bounds of the targets, which are clipped to them, or how to get some. None: a
-    fiftieth of the budget each, and up to a tenth, goes to two quantiles chosen under noise,
-    where rows are few up to a half to the octaves that most targets lie in; a ValueError
-    where they are too few for that. "auto": so where rows suffice, else a constant, with a
-    `dpsk.exceptions.PrivacyWarning`. Within declared ones closer bounds are learnt for squares
-    and Huber's loss where rows suffice, unless penalties or sets are in their unit.
+    Public bounds of the targets, which are clipped to them. None: bounds are learned from two
+    private quantiles, each for a fiftieth to a tenth of the budget. With few rows, up to half of
+    the budget goes to the octaves that hold most targets. A ValueError if rows are too few.
+    "auto": learned if rows suffice, otherwise a constant, with a
+    `dpsk.exceptions.PrivacyWarning`. Within declared bounds, the squared and Huber losses learn
+    closer ones if rows suffice, unless a penalty or set is in the unit of the bounds.
 target_bounds|network : "auto", None or (float, float)
-    Public bounds of the targets, which are clipped to them, or how to get some, as for
-    `DPLinearRegression`. Within them a noisy mean of targets is released, and within declared ones
-    their median and unit where rows suffice, so that wide bounds cost little.
+    Public bounds of the targets, which are clipped to them; None and "auto" are those of
+    `DPLinearRegression`. The fit releases a noisy mean of targets within the bounds. If they are
+    declared and rows suffice, it releases a median and a unit, too, so wide bounds cost little.
 columns : dict or None
     Public facts on columns, by name or position: a list of categories, a tuple (low, high) of
     bounds, between which knots are learned, or a longer tuple of knots. Frequent categories of
     other string columns are found under noise. None: only dtypes are public, and the categories
     in a pandas categorical dtype.
 columns|numbers : dict or None
-    Public bounds of columns, by name or position, such as ``{"age": (0, 120)}``. Numbers beyond
-    count as these in what is learnt, which lies within.
+    Public bounds of columns, by name or position, such as ``{"age": (0, 120)}``. Learning clips
+    numbers to them, and results lie within them.
 n_knots : "auto" or int
-    Number of knots of a numeric column: 2, 3, 5, 9 and so on, as private medians halve the
+    Number of knots of a numeric column: 2, 3, 5, 9 and so on, because private medians halve the
     intervals. "auto": about ``(n mu / (columns * pairs of classes)) ** (1/3)``. A row moves
     results by at most mu deviations of their noise: .19 at epsilon 1 and delta 2.5e-9.
 max_categories : int or None
-    The largest number of frequent categories of a column to find under noise. None: 24, and the
-    others share 32 public buckets, by a hash. All are hashed where n is too small to find a
-    category that a fiftieth of the rows have. Regressors leave out buckets that seem empty.
+    Largest number of frequent categories of a column to find privately. None: 24, and the others
+    share 32 public hash buckets. All are hashed if n is too small to find a category that a
+    fiftieth of the rows have. Regressors leave out buckets that seem empty.
 missing_indicator : bool or list
-    Columns of numbers with one more feature, 1 where the number is missing; True: all of them.
-    Declared, never told by the rows; knots have weight 0 there, so that norms stay as they are.
-    What is missing among words counts as any other word.
+    Numeric columns with an additional feature that is 1 where the number is missing. True: all
+    numeric columns. This is declared, and not learned from the rows. Knots have weight 0 there, so
+    norms do not change. A missing category counts like any other category.
 columns|knots : dict or None
-    What is public of columns, by name or position: a tuple of two numbers holds the bounds of
-    one, between which knots are found; a longer tuple its knots, which costs nothing.
+    Public facts on columns, by name or position: a tuple (low, high) of bounds, between which
+    knots are learned, or a longer tuple of knots, which costs nothing.
 columns|words : dict or None
-    What is public of columns, by name or position: the list of the categories of one, which
-    costs nothing. Of others frequent categories are found under noise, or hashed. None: nothing
-    is declared but the categories that dtypes of pandas hold.
+    Public categories of columns, by name or position: a list, which costs nothing. In other
+    columns, frequent categories are found privately, or hashed. None: only the categories in
+    pandas dtypes are declared.
 interactions : "auto", int or list of (column, column)
-    Pairs of columns with an interaction: a list of pairs, or the number to choose under noise,
-    from the residuals of a first model, for a fifth of the budget. "auto": n mu / 5000,
+    Pairs of columns with an interaction: a list of pairs, or the number of pairs to choose
+    privately from the residuals of a first model, for a fifth of the budget. "auto": n mu / 5000,
     rounded, from 1 to 4; none if n mu is below 2000 (regressors) or 10,000 (classifiers).
 alpha : float
     Strength of the penalty, which is added to the **mean** loss.
 penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball", "box", "simplex"}
     "l1" and "elasticnet" need ``alpha > 0``. The last four are constraints and ignore `alpha`:
-    the coefficients' norm, or in a "box" the size of each, is at most `radius`; in a "simplex"
-    none is negative and their sum is `radius`. The intercept is neither penalized nor
+    the norm of the coefficients is at most `radius`; in a "box", the size of each one; in a
+    "simplex", they are nonnegative with sum `radius`. The intercept is neither penalized nor
     constrained, except by "accmd", "frank_wolfe", "last_iterate" and the perturbation solvers.
 l1_ratio : float in [0, 1]
     Weight of the l1 part in ``penalty="elasticnet"``.
 radius : float or None
     Size of the constraint set; must be None for other penalties.
 solver|margin : {"auto", %(offered)s}
-    "Solvers" in the documentation describes each. "auto" takes that of the least predicted mean
-    loss, by public numbers. That is "gd"
+    "Solvers" in the documentation describes each. "auto" takes the solver with the least predicted
+    mean loss, by public numbers. It is "gd"
     without a penalty or with a learned `data_norm`. With an l2 penalty and a declared `data_norm`
-    it is "last_iterate" or a perturbation solver, under heavy noise "gd". With a constraint it
-    is "gd", or "frank_wolfe" on an l1 ball. With ``delta=0`` and no constraint it is
+    it is "last_iterate" or a perturbation solver, and "gd" under heavy noise. With a constraint
+    it is "gd", or "frank_wolfe" on an l1 ball. With ``delta=0`` and no constraint it is
     "objective_perturbation", which classifies two classes only.
 solver|squares : {"auto", %(offered)s}
-    "auto" takes "gd"; "sufficient_statistics" where a constant is all that is fitted, or n mu is
-    below 100, rows are not whitened, the penalty is l2 and there are at most 2000 features; at
-    ``delta=0``, "objective_perturbation". Inside a set it takes "gd", or "frank_wolfe" where
-    its predicted risk is less and rows are not whitened.
+    "auto" takes "gd", and "objective_perturbation" at ``delta=0``. It takes
+    "sufficient_statistics" if only a constant is fitted, or if n mu is below 100, rows are not
+    whitened, the penalty is l2 and there are at most 2000 features. With a constraint it takes
+    "gd", or "frank_wolfe" if its predicted risk is less and rows are not whitened.
 solver|lasso : {"auto", %(offered)s}
     "auto" takes "gd" where rows are whitened, else inside the ball whichever of "frank_wolfe"
     and "gd" has the least predicted risk; without a ball, and outside of sets, "gd", or
@@ -125,20 +125,19 @@ precondition|scores : {"auto", True, False, "unit_norm"}
     The penalty applies to the coefficients of the original features.
     "unit_norm": whitened rows are scaled to one norm, in prediction too; see Notes.
 precondition|network : {"auto", "whitening", True, False}
-    True: 3 % of ``mu**2`` goes to a noisy mean of the rows, which is then subtracted from
-    them. For it alone rows are scaled down to `data_norm`, or to ``sqrt(n_features)``, the
-    length of a row of features of size 1. "whitening": a fifth of ``mu**2`` goes to a noisy
-    second moment, and up to a tenth to a bound on rows for it where `data_norm` is None;
-    centered rows are whitened by it, and beside hidden layers enter the output by a linear
-    path as well. "auto": "whitening" for "relu", at most 200 features and where
-    ``n_features + 1 < n mu``; else True where the noise on the mean is small beside the bound.
-    With ``epsilon=inf`` "auto" standardizes at most 200 features.
+    True: rows are centered by a noisy mean, for 3 % of ``mu**2``. For this mean only, rows are
+    scaled down to `data_norm`, or to ``sqrt(n_features)``, the length of a row of features of
+    size 1. "whitening": centered rows are whitened by a noisy second moment, for a fifth of
+    ``mu**2``, and up to a tenth for a bound on rows if `data_norm` is None. Besides the hidden
+    layers, a linear path then leads to the output. "auto": "whitening" for "relu" with at most 200
+    features and ``n_features + 1 < n mu``; otherwise True if the noise on the mean is small
+    compared with the bound. With ``epsilon=inf``, "auto" standardizes at most 200 features.
 hidden_layer_sizes : int or sequence of int
     Numbers of units of the hidden layers; ``()`` for none of them.
 activation : {"relu", "tanh"}
-    Of the hidden layers.
+    Activation of the hidden layers.
 max_iter, learning_rate, batch_size, clip_norm : number or None
-    None: set by a rule that uses public numbers only; see the page of the solver.
+    None: a rule sets it from public numbers; see the page of the solver.
 data_norm : "auto", None or float
     Largest l2 norm (length) of a row; longer rows are scaled down to it in training. None: it is
     learned, as a noisy quantile of the norms, for a fiftieth to a tenth of the budget, with few
@@ -148,8 +147,8 @@ data_norm : "auto", None or float
     1, and classifiers scale rows in prediction too; regressors with too few rows fit a constant.
     A `dpsk.exceptions.PrivacyWarning` says so.
 data_norm|network : float or None
-    Rows of greater l2 norm are scaled down to it, in training and in prediction. None:
-    rows enter as they are, but where they are few; see Notes.
+    Largest l2 norm of a row; longer rows are scaled down to it, in training and in prediction.
+    None: rows are not scaled, unless they are few; see Notes.
 data_norm_inf : float or None
     Entries of the scaled rows are clipped to this size in training. "accmd" and "frank_wolfe" gain
     from a small bound. None: `data_norm`.
@@ -162,8 +161,8 @@ class_weight|balanced : dict, "balanced" or None
     were equally frequent. Private class counts for that take ``1 / (1 + 2 sqrt(p))`` of the
     budget (mu^2), at most a tenth, with p the number of parameters of a score.
 classes : array-like or None
-    The label set, public. None: the labels that occur in `y`, which are then *taken as
-    public*, as the certificate says.
+    Public label set. None: the labels that occur in `y`, which are then *taken as public*, as
+    the certificate says.
 solver_options : dict or None
     Further options of the solver by name, such as ``{"iterate": "last"}`` for "gd"; see "Solvers"
     in the documentation for the options of each.
@@ -171,8 +170,8 @@ solver_options|network : dict or None
     Further options of the solver by name: for "sgd" ``momentum``, ``decay``, ``adaptive`` (Adam on
     noised gradients) and ``iterate``; see "Solvers" in the documentation for those of each.
 random_state|sampler : int, NoiseSeed or None
-    None or an int: the noise is fresh in every fit, and rows that are drawn are ruled by the seed
-    of `sample`. A `dpsk.testing.NoiseSeed` repeats the noise, for tests: not private for anyone
+    None or an int: the noise is fresh in every fit, and the seed of `sample` fixes the synthetic
+    rows. A `dpsk.testing.NoiseSeed` repeats the noise, for tests: not private for anyone
     who knows the seed.
 random_state : int, NoiseSeed or None
     None or an int sets public randomness only (initial weights, random rounds, splits); the
@@ -186,27 +185,27 @@ terms_ : list of Term
     mean. `std` is their standard error due to noise, NaN where it is unknown; `interval` gives
     confidence bands.
 feature_importances_|additive : ndarray of shape (n_features,)
-    Share of the variance of predictions that each column explains; pairs count half for either.
+    Share of the variance of predictions that each column explains. A pair counts half for each of
+    its columns.
 term_coef_ : ndarray of shape (1, n_values), (n_classes, n_values), or (n_values,)
-    The values of all terms, one after another.
+    Values of all terms, one after another.
 coef_ : ndarray of shape (n_features,)
     Coefficients of the original features.
 coef_|classes : ndarray of shape (1, n_features), or (n_classes, n_features) of several
     Coefficients of the original features.
 intercept_ : float
-    The constant; 0 without one.
+    Intercept; 0 without one.
 intercept_|classes : ndarray of shape (1,), or (n_classes,) of several
-    The constants; 0 without one.
+    Intercepts; 0 without one.
 data_norm_ : float
-    The bound on norms of rows that was used in training, declared or learned; that of rows less
-    `center_` where they were centered.
+    Bound on norms of rows that was used in training, declared or learned: of rows less `center_`,
+    if they were centered.
 center_|linear : ndarray of shape (n_features,) or None
-    The released mean of rows, already part of `intercept_`. None where rows were not centered.
+    Released mean of rows, already part of `intercept_`. None if rows were not centered.
 data_norm_|network : float or None
-    The bound that rows are scaled down to, in training and in prediction; None: they enter as
-    they are.
+    Norm that rows are scaled down to, in training and in prediction. None: rows are not scaled.
 target_bounds_ : (float, float)
-    The bounds of targets that held in training, as declared or as released.
+    Bounds of targets that were used in training, declared or learned.
 preconditioner_ : ndarray or None
     The private whitening matrix P of shape (n_features + 1, n_features + 1), its last row for the
     intercept; n_features without intercept. None if rows were not whitened.
@@ -216,36 +215,35 @@ preconditioner_scales_ : (float, float) or None
     ``inv(S @ S) - f I`` is the released second moment of ``(x / data_norm_, 1)``, where x is a
     row less `center_`.
 coefs_ : list of ndarray of float32, shapes (inputs, outputs)
-    The weights of every layer.
+    Weights of every layer.
 intercepts_ : list of ndarray of float32, shapes (outputs,)
-    The biases of every layer.
+    Biases of every layer.
 center_ : ndarray of float32, shape (n_features_in_,), or None
-    The released mean of rows, already part of `intercepts_`. None where rows were not
-    centered.
+    Released mean of rows, already part of `intercepts_`. None if rows were not centered.
 preconditioner_|network : ndarray of float32, shape (n_features_in_, n_features_in_), or None
-    The released matrix P of rows ``(x - center_) P``, already part of the layers. None where
+    Released matrix P of whitened rows ``(x - center_) P``, already part of the layers. None if
     rows were not whitened.
 linear_coef_ : ndarray of float32, shape (n_features_in_, n_outputs_), or None
-    Weights of the linear path: ``X @ linear_coef_`` is added to what the layers predict. None
-    where there is none.
+    Weights of the linear path: ``X @ linear_coef_`` is added to the output of the layers. None
+    without such a path.
 n_layers_ : int
-    Number of layers, that of the rows included.
+    Number of layers, including the input layer.
 n_outputs_ : int
-    Number of raw predictions of a row: 1 for regression and for two classes.
+    Number of raw predictions per row: 1 for regression and for two classes.
 out_activation_ : str
-    What turns raw predictions into probabilities, "logistic" for two classes and "softmax"
-    for more; "identity" for regression.
+    Function that maps raw predictions to probabilities: "logistic" for two classes, "softmax" for
+    more, "identity" for regression.
 classes_ : ndarray of shape (n_classes,)
-    The labels, sorted.
+    Sorted labels.
 n_iter_ : int
     Number of optimizer steps: planned, or drawn at random by some solvers.
     At ``epsilon=inf`` with "auto", the number of steps made.
 n_features_in_ : int
     Number of features seen in `fit`.
 feature_names_in_ : ndarray of shape (n_features_in_,)
-    Names of the features seen in `fit`, where all are strings.
+    Names of the features seen in `fit`, if all are strings.
 privacy_ : Certificate
-    The guarantee, and everything it rests on.
+    The guarantee, and all that it rests on.
 |raises
     Raises
     ------
@@ -263,7 +261,7 @@ privacy_ : Certificate
     Raises
     ------
     ValueError
-        For a parameter out of range, a column that is not of numbers, or infinite ones; always
+        For a parameter out of range, a column that is not numeric, or infinite numbers; always
         before any noise is drawn.
 |raises_columns
     Raises
@@ -274,11 +272,11 @@ privacy_ : Certificate
         any noise is drawn.
 |ranged
     center_ : ndarray of shape (n_features_in_,)
-        The mean of all rows, as far as noise lets it be told.
+        Noisy mean of all rows.
     data_norm_ : float
-        The bound on rows less it that held, as declared or as released.
+        Bound on centered rows that was used, declared or learned.
     feature_range_ : ndarray of shape (2, n_features_in_), or None
-        Lower and upper ends of the ranges, as declared or as released; None without.
+        Lower and upper ends of the ranges, declared or learned; None without ranges.
 |raises_moments
     Raises
     ------
@@ -287,18 +285,18 @@ privacy_ : Certificate
         inferred, or rows that are not finite; always before any noise is drawn.
 |privacy_moments
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, its label
-    included, the fitted attributes are (epsilon, delta)-differentially private. Released: bounds
-    that are learnt, the noisy mean of the rows, and noisy counts, sums and second moments of the
+    included, the fitted attributes are (epsilon, delta)-differentially private. Released: learned
+    bounds, the noisy mean of the rows, and noisy counts, sums and second moments of the
     classes, which together are one release. The number of rows and features, the set of labels and
     all parameters are public.
 
-    Means and variances are those of rows within their bounds. A learnt bound leaves more rows
-    beyond it the fewer they are: these keep their direction from the mean, not their distance.
+    Means and variances are those of rows within their bounds. With fewer rows, more of them lie
+    beyond a learned bound: these keep their direction from the mean, but not their distance.
 |privacy_counts
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, its label
-    included, the fitted attributes are (epsilon, delta)-differentially private. Released: bounds
-    that are learnt, and noisy counts of the classes and of what their rows hold, which together
-    are one release. The number of rows and features, the set of labels and all parameters are
+    included, the fitted attributes are (epsilon, delta)-differentially private. Released: learned
+    bounds, and noisy counts of the classes and of the entries of their rows, which together are
+    one release. The number of rows and features, the set of labels and all parameters are
     public.
 |privacy
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, probabilities
@@ -309,10 +307,10 @@ privacy_ : Certificate
     public.
 |privacy_network
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-differentially private. Released: a noisy mean of the rows
-    where it is subtracted, or a bound that is learnt and a noisy second moment where rows are
-    whitened, noisy sums of clipped gradients, and what follows from them. The number of rows and
-    features, the set of labels, all parameters and the random weights at the start are public.
+    attributes are (epsilon, delta)-differentially private. Released: a noisy mean if rows are
+    centered; a learned bound and a noisy second moment if rows are whitened; noisy sums of clipped
+    gradients, and whatever is computed from them. The number of rows and
+    features, the set of labels, all parameters and the initial random weights are public.
 |privacy_additive
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, probabilities
     of the fitted attributes differ by at most a factor exp(epsilon), plus delta. Released: knots
@@ -349,7 +347,7 @@ privacy_ : Certificate
     %(linear)s
 |least_squares
     %(epsilon)s %(delta)s %(target_bounds)s %(alpha)s
-        It is on the scale of targets mapped to [-1, 1].
+        It applies to targets scaled to [-1, 1].
     %(penalty)s %(l1_ratio)s %(radius)s %(solver_squares)s %(precondition)s %(max_iter)s
         The squared loss does not bound the gradient, so ``clip_norm=inf`` is refused.
     %(regressor)s

@@ -26,7 +26,7 @@ from dpsk._context import holding
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["apart", "heard", "is_part", "muted", "note_charge", "warn", "whole_fit"]
+__all__ = ["apart", "heard", "is_part", "muted", "note_charge", "noted", "warn", "whole_fit"]
 
 
 @dataclass(eq=False)
@@ -36,6 +36,8 @@ class _Fit:
     outer: _Fit | None = None
     is_muted: bool = False
     is_charged: bool = False
+    #: False for other work, whose result takes its warnings as notes.
+    is_fit: bool = True
     waiting: list[tuple[str, type[Warning]]] = field(default_factory=list)
 
 
@@ -96,8 +98,11 @@ def note_charge() -> None:
 
 def is_part() -> bool:
     """Return whether the fit under way is a part of another fit."""
-    fit = _CURRENT.get()
-    return fit is not None and fit.outer is not None
+    fit, count = _CURRENT.get(), 0
+    while fit is not None:
+        count += fit.is_fit
+        fit = fit.outer
+    return count > 1
 
 
 def whole_fit(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -132,6 +137,19 @@ def muted() -> Iterator[None]:
             yield
         finally:
             others.discard(fit)
+
+
+@contextmanager
+def noted() -> Iterator[list[tuple[str, type[Warning]]]]:
+    """Issue warnings before the first charge inside, and collect those after it.
+
+    A function has no object that keeps what was paid for, as an estimator does. So its result
+    takes late warnings as notes.
+    """
+    outer = _CURRENT.get()
+    fit = _Fit(outer, outer is not None and outer.is_muted, is_fit=False)
+    with holding(_CURRENT, fit):
+        yield fit.waiting
 
 
 @contextmanager

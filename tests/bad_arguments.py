@@ -253,7 +253,8 @@ _BAD_ROWS = {
     "mixed": pd.DataFrame({"a": X[:, 0], "b": LABELS.astype(str), "c": X[:, 2]}),
     "categories": pd.DataFrame({"a": X[:, 0], "b": pd.Categorical(LABELS), "c": X[:, 2]}),
     "gaps": pd.DataFrame({"a": X[:, 0], "b": [None, *X[1:, 1]], "c": X[:, 2]}),
-    "masked": np.ma.array(X, mask=X > 1.0),
+    "masked": np.ma.array(X, mask=X > 1.0), "masked nowhere": np.ma.array(X),
+    "masked rows": [np.ma.array(row, mask=row > 1.0) for row in X],
     "late nan": np.vstack([X[:-1], [np.nan] * N_COLUMNS]),
     "dates in frame": pd.DataFrame({"a": X[:, 0], "b": X[:, 1].astype("M8[s]"), "c": X[:, 2]}),
 }
@@ -269,7 +270,9 @@ _BAD_TARGETS = {
     "fractions": lambda y: y + 0.5, "mixed": lambda y: np.array([*y[1:].tolist(), "x"], object),
     "missing": lambda y: np.array([*y[1:].tolist(), None], object), "late": lambda y: np.append(
         y[:-1], 7), "scalar": lambda y: 1.0, "series": pd.Series, "list": lambda y: y.tolist(),
-    "masked": lambda y: np.ma.array(y, mask=np.arange(len(y)) == 3), "NaT": lambda y: np.where(
+    "masked": lambda y: np.ma.array(y, mask=np.arange(len(y)) == 3),
+    "masked nowhere": np.ma.array, "masked entry": lambda y: [*y[1:].tolist(), np.ma.masked],
+    "NaT": lambda y: np.where(
         np.arange(len(y)) == 3, np.datetime64("NaT"), y.astype("M8[s]")),
     "NaT in list": lambda y: [np.datetime64("NaT"), *y[1:].astype("M8[s]")],
     "lonely": lambda y: np.where(np.arange(len(y)) == 5, 1, 0)}
@@ -277,6 +280,7 @@ _BAD_WEIGHTS = {
     "right": WEIGHTS, "shorter": WEIGHTS[:-1], "nan": np.where(GROUPS, WEIGHTS, np.nan),
     "inf": np.where(GROUPS, WEIGHTS, np.inf), "negative": -WEIGHTS, "zeros": 0.0 * WEIGHTS,
     "masked": np.ma.array(WEIGHTS, mask=WEIGHTS > np.median(WEIGHTS)),
+    "masked nowhere": np.ma.array(WEIGHTS),
     "one huge": np.where(np.arange(N_ROWS), WEIGHTS, 1e39), "huge": np.full(N_ROWS, 1e39),
     "half of the range": np.full(N_ROWS, 3e38), "tiny": np.full(N_ROWS, 1e-46),
     "subnormal": np.full(N_ROWS, 1e-310), "enormous": np.full(N_ROWS, 1e308),
@@ -284,7 +288,8 @@ _BAD_WEIGHTS = {
     "scalar": 2.0, "text": "balanced", "object": WEIGHTS.astype(object), "float32":
         WEIGHTS.astype("f4"), "one row": np.eye(N_ROWS)[0]}
 _BAD_GROUPS = {
-    "right": GROUPS, "shorter": GROUPS[:-1], "one": np.zeros(N_ROWS, int), "nan": np.where(
+    "right": GROUPS, "shorter": GROUPS[:-1], "masked": np.ma.array(GROUPS, mask=LABELS > 0),
+    "masked nowhere": np.ma.array(GROUPS), "one": np.zeros(N_ROWS, int), "nan": np.where(
         GROUPS, GROUPS, np.nan), "None": np.array([None, *GROUPS[1:]], object), "2-D":
         GROUPS[:, None], "words": GROUPS.astype(str), "fractions": GROUPS + 0.5, "two":
         LABELS, "text": "patient", "dates": GROUPS.astype("M8[s]"), "complex":
@@ -296,7 +301,7 @@ _ANYTHING = {repr(value): value for value in (
     [[0, 1]], [0, 1], [5, 6], [0.5], (3,), b"bytes")}
 _ANYTHING["object()"], _ANYTHING["array"], _ANYTHING["type"] = object(), X[:2], int
 _TABLES = {**dict.fromkeys(("X", "x", "states", "next_states", "public_X"), _BAD_ROWS),
-           **dict.fromkeys(("groups",), _BAD_GROUPS),
+           **dict.fromkeys(("groups", "by"), _BAD_GROUPS),
            **dict.fromkeys(("sample_weight",), _BAD_WEIGHTS)}
 _TARGET_NAMES = ("y", "rewards", "public_y", "y_true", "y_pred", "y_score", "y_proba", "terminal")
 

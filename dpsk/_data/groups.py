@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from dpsk._data.errors import discreetly
+from dpsk._data.structure import refuse_masked
 from dpsk._privacy.noise.public import public_uniforms
 
 __all__ = ["Groups", "group_codes", "groups_of", "one_a_row", "units_of"]
@@ -123,9 +124,8 @@ def group_codes(labels, n_samples, unit="rows"):
     """
     if labels is None:
         return None
-    masked = bool(np.any(np.ma.getmask(labels)))
     labels = _uncast(labels, one_a_row("groups", labels, n_samples, unit))
-    if masked or not _tell_groups_apart(labels):
+    if not _tell_groups_apart(labels):
         raise ValueError("groups contains NaN or infinity, or what is no number and no word; give "
                          f"those {unit} a group of their own.")
     distinct, codes = discreetly("groups", _distinct, labels)
@@ -137,6 +137,7 @@ def group_codes(labels, n_samples, unit="rows"):
 
 def one_a_row(name, values, n_samples, unit="rows"):
     """Return an array with one entry per row, or raise a ValueError."""
+    refuse_masked(name, values)
     values = discreetly(name, np.asarray, values)
     if values.shape != (n_samples,):
         raise ValueError(f"{name} of shape {values.shape}: must be one entry for each of the "

@@ -10,7 +10,7 @@ from sklearn.utils import check_X_y
 from dpsk._data.chunked import ChunkedRows, HeldChunks, ReadChunks, checksum
 from dpsk._data.errors import discreetly
 from dpsk._data.norms import row_norms
-from dpsk._data.structure import check_target_cells
+from dpsk._data.structure import check_cells
 from dpsk._data.validation import check_block, check_part
 from dpsk._data.weights import check_weights
 
@@ -62,7 +62,7 @@ def check_targets(name, y, n_samples, target_checks):
     if y is None:
         raise ValueError(f"This {name} estimator requires y to be passed, but the target y is "
                          "None.")
-    check_target_cells(y, target_checks.get("y_numeric", False))
+    check_cells("y", y, target_checks.get("y_numeric", False))
     # A constant column takes the place of the features, which are validated separately.
     column = np.broadcast_to(np.int8(0), (n_samples, 1))
     checks = {"ensure_min_samples": 2, **target_checks}

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
     from dpsk._typing import AnyArray, FloatArray, IntArray
 
-__all__ = ["check_structure", "check_target_cells", "refuse_masked", "without_duplicates"]
+__all__ = ["check_cells", "check_structure", "refuse_masked", "without_duplicates"]
 
 
 def check_structure(what: str, X: Any) -> None:
     """Raise a ValueError for a sparse matrix with indices outside of its shape.
 
-    Compiled code would follow such indices into foreign memory. Masked entries are refused too;
+    Compiled code would follow such indices into foreign memory. Masked arrays are refused too;
     other checks are left to other functions. `what` is the name of the matrix in the error, which
     carries no data value.
     """
@@ -39,21 +39,23 @@ def check_structure(what: str, X: Any) -> None:
 
 
 def refuse_masked(what: str, values: Any) -> None:
-    """Raise a ValueError if entries are masked, because the mask would be ignored."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise ValueError(f"{what} is a masked array, whose mask would be lost; leave out rows "
-                         "with masked entries, or mark what is missing as NaN, such as by "
-                         "'.astype(float).filled(np.nan)'.")
+    """Raise a TypeError for a masked array, or a list of some, whose mask would be lost."""
+    # By type, and not by the mask: whether an entry is missing is private.
+    each = values if isinstance(values, (list, tuple)) else [values]
+    if any(isinstance(one, np.ma.MaskedArray) for one in each):
+        raise TypeError(f"{what} is a masked array, whose mask would be lost; mark what is "
+                        "missing as NaN, such as by '.astype(float).filled(np.nan)', or leave "
+                        "those rows out and give '.data'.")
 
 
-def check_target_cells(y: Any, is_numeric: bool) -> None:
-    """Raise a ValueError if targets are masked, or dates where numbers are needed."""
-    refuse_masked("y", y)
-    first = y[0] if isinstance(y, (list, tuple)) and y else y
+def check_cells(what: str, values: Any, is_numeric: bool) -> None:
+    """Raise an error for a masked array, or for dates where numbers are needed."""
+    refuse_masked(what, values)
+    first = values[0] if isinstance(values, (list, tuple)) and values else values
     dtype = getattr(first, "dtype", None)
     if is_numeric and getattr(dtype, "kind", "O") in "mM":
-        raise ValueError(f"y is of {dtype}, and not of numbers; convert it, such as to days since "
-                         "a public date, and leave out rows without one.")
+        raise ValueError(f"{what} is of {dtype}, and not of numbers; convert it, such as to days "
+                         "since a public date, and leave out rows without one.")
 
 
 def without_duplicates(X: Any) -> Any:

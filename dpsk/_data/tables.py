@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 from dpsk._data.columns import described, is_frame, refuse_dates, refuse_twins
 from dpsk._data.errors import discreetly, without_warnings
 from dpsk._data.polars_frames import PolarsFrame, is_polars
+from dpsk._data.structure import refuse_masked
 from dpsk._data.validation import is_dask, refuse_source
 
 __all__ = ["Buckets", "Table", "read_next_table", "read_table"]
@@ -166,9 +167,7 @@ def _as_rows(estimator, X, reset):
         raise TypeError(f"X is a sparse matrix; {name} takes tables of columns. Use "
                         "'.toarray()', or give sparse rows to a linear model.")
     refuse_source("X", X)
-    if isinstance(X, np.ma.MaskedArray):
-        raise TypeError("X is a masked array, whose mask would be lost; mark what is missing as "
-                        "NaN, such as by 'X.astype(float).filled(np.nan)'.")
+    refuse_masked("X", X)
     if is_dask(X) and is_frame(X):
         raise TypeError(f"X is not in memory; {name} takes a DataFrame of pandas, or an array. "
                         "Use '.compute()', or give it to a linear model.")

@@ -8,8 +8,8 @@ from sklearn.utils.validation import _num_samples, validate_data
 from dpsk._data.columns import refuse_dates, refuse_twins
 from dpsk._data.errors import discreetly
 from dpsk._data.structure import (
+    check_cells,
     check_structure,
-    check_target_cells,
     refuse_masked,
     without_duplicates,
 )
@@ -126,7 +126,7 @@ def _validated(what, estimator, X, *y, **checks):
     check_structure(rows, X)
     refuse_dates(X)
     for each in y:
-        check_target_cells(each, checks.get("y_numeric", False))
+        check_cells("y", each, checks.get("y_numeric", False))
     try:
         with config_context(array_api_dispatch=False):
             return discreetly(what, validate_data, estimator, X, *y, **checks)

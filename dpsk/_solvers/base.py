@@ -153,10 +153,10 @@ class Solver(ABC):
         """Run from the public start `theta` and return a Result."""
 
     def noise_gain(self, curvatures: FloatArray) -> FloatArray | None:
-        """Return the standard deviation of the result for unit noise on every answer, or None.
+        """Return the standard deviation of the result under unit noise, or None.
 
-        The objective is quadratic. The result has one entry for each of the `curvatures`, shape
-        (n_directions,). None if it is unknown.
+        Every answer has unit noise, and the objective is quadratic. The result has one entry for
+        each of the `curvatures`, shape (n_directions,). None if it is unknown.
         """
         return None
 

@@ -37,7 +37,7 @@ def first_kept(n_steps: int, iterate: str) -> int:
 
 
 class Momentum:
-    """The exponential mean of gradients, ``v = m v + (1 - m) g``, with `momentum` m in [0, 1)."""
+    """Exponential mean of gradients, ``v = m v + (1 - m) g``; m in [0, 1)."""
 
     def __init__(self, momentum):
         self._momentum, self._mean = momentum, None
@@ -77,10 +77,11 @@ def falling_step(first: float, t: int, n_steps: int) -> float:
 
 def train(oracle: Any, penalty: Penalty, theta: FloatArray, *, step: float, n_steps: int,
           iterate: str, momentum: float, decay: bool, adaptive: bool) -> Result:
-    """Take noisy proximal steps with momentum or Adam from a public start; return a Result.
+    """Take noisy proximal steps from a public start, and return a Result.
 
-    With `decay`, steps fall linearly, to ``step / n_steps`` for the last one. With `adaptive`,
-    every coordinate's step is divided by the root of its mean squared gradient.
+    Steps may use momentum or Adam. With `decay`, steps fall linearly, to ``step / n_steps`` for
+    the last one. With `adaptive`, every coordinate's step is divided by the root of its mean
+    squared gradient.
     """
     first = first_kept(n_steps, iterate)
     turn = Adaptive(momentum) if adaptive else Momentum(momentum)

@@ -108,25 +108,31 @@ class FrequentCategories(Mechanism):
                        select=frequent)
 
 
-def noisy_counts(rows: RowSource, columns: dict[Any, Any], mu: float,
-                 session: Session) -> dict[int, FloatArray]:
+def noisy_counts(rows: RowSource, columns: dict[Any, Any], mu: float, session: Session, *,
+                 n_parts: int | None = None) -> dict[int, FloatArray]:
     """Return noisy counts of rows by cell in some columns, with noise `count_noise`.
+
+    With `n_parts`, the cells of a column are pairs of a part and a cell. A row is in at most one
+    of them, so replacing it moves at most two counts of a column, however many parts there are.
+    The shares of a group sum to at most 1 over all pairs. So the sensitivity is the same.
 
     Parameters
     ----------
     rows : RowSource
-        In a group, every row counts for its share of the group.
+        In a group, every row counts for its share of the group. With `n_parts`, targets are the
+        indices of the rows' parts, -1 for none.
     columns : dict
         From column indices to public facts: the number of categories, whose positions are in the
         rows, -1 for none; or increasing points that divide numbers into cells.
     mu : float
         Privacy cost of the query.
     session : Session
+    n_parts : int or None
 
     Returns
     -------
     counts : dict of ndarray of float64
-        From column indices to the noisy counts.
+        From column indices to the noisy counts, shape (n_cells,) or (n_parts, n_cells).
     """
     sizes = [cells if isinstance(cells, int) else len(cells) + 1 for cells in columns.values()]
     moved, unit = math.sqrt(2.0 * len(columns)), _UNIT
@@ -134,9 +140,12 @@ def noisy_counts(rows: RowSource, columns: dict[Any, Any], mu: float,
         # Shares move no more than rows (see `tables`), and shares of large groups are small.
         unit = min(unit, 2.0 ** -exact_bits(rows.n_units, moved / mu))
     counts = session(
-        gaussian(mu), lambda batch: rows.added(_counts, list(columns), sizes, columns, unit),
-        Sensitivity(moved, unit=unit))
-    return dict(zip(columns, np.split(counts, np.cumsum(sizes)[:-1]), strict=True))
+        gaussian(mu), lambda batch: rows.added(_counts, list(columns), sizes, columns, unit,
+                                               n_parts), Sensitivity(moved, unit=unit))
+    shape = () if n_parts is None else (n_parts,)
+    ends = np.cumsum(sizes)[:-1] * (n_parts or 1)
+    return {place: own.reshape(*shape, -1) for place, own in
+            zip(columns, np.split(counts, ends), strict=True)}
 
 
 def count_noise(n_columns: int, mu: float) -> float:
@@ -145,8 +154,8 @@ def count_noise(n_columns: int, mu: float) -> float:
 
 
 def _counts(rows: RowSource, places: Sequence[int], sizes: Sequence[int],
-            points: Any = None, unit: float = _UNIT) -> FloatArray:
-    """Return the counts of all categories of all columns, float64."""
+            points: Any = None, unit: float = _UNIT, n_parts: int | None = None) -> FloatArray:
+    """Return the counts of all categories of all columns, part by part, float64."""
     taken = rows.take(slice(0, len(rows)))
     # Sample weights are ignored: without groups, every row counts as one.
     shares = None if rows.groups is None else shares_of(taken, unit)
@@ -156,6 +165,9 @@ def _counts(rows: RowSource, places: Sequence[int], sizes: Sequence[int],
         if points is not None and not isinstance(points[place], int):
             codes = np.where(np.isnan(codes), -1, np.searchsorted(points[place], codes, "right"))
         inside = codes >= 0
+        if n_parts is not None:
+            inside &= taken.y >= 0
+            codes, size = size * taken.y + codes, size * n_parts
         counts.append(np.bincount(codes[inside].astype(np.intp),
                                   None if shares is None else shares[inside], size))
     return np.concatenate(counts).astype(np.float64)

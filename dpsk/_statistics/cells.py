@@ -20,10 +20,29 @@ than u, and in the same direction.
 **Groups.** Rows may be weighted by their shares of their group. Ranks are then sums of weights,
 and the weights of a group sum to w <= 1. A group adds b to the weight below a point and w to the
 total, so ``b - q w`` is in [-q, 1 - q]. Replacing a group or a row moves a score by at most 1.
+
+**Parts of the rows**, such as towns, have a quantile each, and one query selects all of them.
+Their points follow one another, part by part. Let a unit, a row or a group, have the weights w_j
+in the parts, which sum to at most 1, and the weights w'_j once it is replaced. By the previous
+paragraph a score of part j moves by at most
+
+    a_j = max(q w'_j + (1 - q) w_j, (1 - q) w'_j + q w_j) <= 1,
+
+so the privacy loss of its selection lies in an interval of length ``2 a_j / s``, s the noise
+scale. The a_j sum to at most ``A = max(q, 1 - q) * 2``. In pure epsilon the lengths add up, to
+``2 A / s``. In Gaussian mu the squares add up, to ``sum h(2 a_j / s)^2 <= A h(2 / s)^2``, because
+``h(y)^2 / y`` does not decrease: with ``y = 2 L(x)``, ``h(y) = 2 x`` and ``L = log Phi(x) -
+log Phi(-x)``, this says ``x L' <= 2 L``. Both sides are 0 at x = 0, and ``L' - x L'' = L' (1 -
+x (m(x) - m(-x) - x))``, m(x) = phi(x) / Phi(-x), is positive as ``m(x) < x + 1 / x`` (Gordon
+1941). So s is the scale of one selection at ``mu / sqrt(A)``: medians cost no more than one.
+
+**Offsets.** A public number of rows is added to the target of every quantile. All tables have the
+same, so differences of scores stay as they are.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -32,6 +51,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._mechanism.sensitivity import Sensitivity, derived_scale
+from dpsk._privacy.closed_forms import bounded_range_width
+from dpsk._privacy.events import Gaussian
 from dpsk._statistics.decimals import decimal_points, even_points
 
 if TYPE_CHECKING:
@@ -42,9 +63,9 @@ if TYPE_CHECKING:
     from dpsk._mechanism.session import Batch, Session
     from dpsk._privacy.elementary import Elementary
     from dpsk._statistics.decimals import Points
-    from dpsk._typing import FloatArray, IntArray
+    from dpsk._typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["noisy_decimal", "noisy_knots", "rank_noise"]
+__all__ = ["noisy_decimal", "noisy_decimals", "noisy_knots", "rank_noise"]
 
 #: Rows whose numbers are read at once; the largest number of integers that serve as points.
 _PART, _MOST_WHOLE = 1 << 16, 1 << 14
@@ -53,9 +74,9 @@ _PART, _MOST_WHOLE = 1 << 16, 1 << 14
 _MARGIN, _MORE_MARGIN = 1.0 + 2.0**-20, 2.0**-43
 #: The largest increase of one score relative to another, as each moves by at most 1.
 _MOVED = 2.0
-#: Clips the distance of a point from its rank, in scales of the noise. A clipped point has 1e-43
-#: of the probability of a point at its rank, and the rows between them need not be read.
-_FAR = 100.0
+#: Clips the distance of a point from its rank, in rows and scales of the noise. A clipped point
+#: has 1e-43 of the probability of a point at its rank, and rows between them need not be read.
+_NEAR, _FAR = 2.0, 100.0
 
 
 def noisy_knots(rows: RowSource, numbers: Callable[..., FloatArray], levels: int,
@@ -94,48 +115,68 @@ def noisy_knots(rows: RowSource, numbers: Callable[..., FloatArray], levels: int
 
 def noisy_decimal(rows: RowSource, numbers: Callable[..., FloatArray], q: float,
                   event: Elementary, session: Session, upward: bool = True,
-                  bounds: tuple[float, float] | None = None, weighted: bool = False,
-                  whole: bool = False) -> float:
+                  bounds: tuple[float, float] | None = None, weighted: bool = False) -> float:
     """Return a decimal of nine digits near a quantile of numbers of any magnitude.
 
     Parameters and privacy cost are those of `noisy_quantile`. Numbers and points are clipped to
     public `bounds`, if given. Groups are represented by one row each or, if `weighted`, by all
-    rows with their shares. If numbers are `whole` and bounds are close, points are integers.
+    rows with their shares.
+    """
+    (found,) = noisy_decimals(rows, numbers, q, np.zeros(1), event, session, upward, bounds,
+                              weighted=weighted)
+    return float(found)
+
+
+def noisy_decimals(rows: RowSource, numbers: Callable[..., FloatArray], q: float,
+                   offsets: FloatArray, event: Elementary, session: Session, upward: bool = True,
+                   bounds: tuple[float, float] | None = None, *, weighted: bool = True,
+                   whole: bool = False, parted: bool = False) -> FloatArray:
+    """Return a decimal near a quantile for every part of the rows.
+
+    Parameters are those of `noisy_decimal`. The target of a quantile is at `offsets`, an array
+    with an entry for each part, from its rank. The targets of rows are their parts, -1 for none,
+    if the rows are `parted`; otherwise all rows are in one part. If numbers are `whole` and
+    bounds are close, points are integers.
     """
     if not upward:
-        return -noisy_decimal(rows, lambda *part: -numbers(*part), 1.0 - q, event, session,
-                              bounds=None if bounds is None else (-bounds[1], -bounds[0]),
-                              weighted=weighted, whole=whole)
-    if bounds is None:
-        choices = _Choices(rows, numbers, event, session, q, weighted)
-        (place,) = choices.quantiles([(0, len(choices.points) - 1)])
-        return choices.points.point(place)
-    choices = _Choices(rows, lambda *part: np.clip(numbers(*part), *bounds), event, session, q,
-                       weighted)
-    if whole and bounds[1] - bounds[0] < _MOST_WHOLE:
+        return -noisy_decimals(
+            rows, lambda *part: -numbers(*part), 1.0 - q, -offsets, event, session,
+            bounds=None if bounds is None else (-bounds[1], -bounds[0]), weighted=weighted,
+            whole=whole, parted=parted)
+    clipped = numbers if bounds is None else lambda *part: np.clip(numbers(*part), *bounds)
+    choices = _Choices(rows, clipped, event, session, q, weighted, offsets, parted)
+    if whole and bounds is not None and bounds[1] - bounds[0] < _MOST_WHOLE:
         choices.points = even_points(np.arange(np.floor(bounds[0]), np.ceil(bounds[1]) + 1.0))
-    first, last = (int(place) for place in choices.points.places(np.array(bounds)))
-    (place,) = choices.quantiles([(first, last)])
-    return float(np.clip(choices.points.point(place), *bounds))
+    first, last = (0, len(choices.points) - 1) if bounds is None else map(
+        int, choices.points.places(np.array(bounds)))
+    starts = range(0, len(offsets) * choices.points.span, choices.points.span)
+    places = choices.quantiles([(start + first, start + last) for start in starts])
+    found = np.array([choices.points.point(place - start)
+                      for place, start in zip(places, starts, strict=True)])
+    return found if bounds is None else np.clip(found, *bounds)
 
 
 class _Choices:
     """Selections from one column; keeps its sorted places (indices of points).
 
-    Points between two numbers have the same score. In each cell or group, one score represents
+    In every part of the rows, places are `points.span` higher than in the part before. Points
+    between two numbers have the same score. In each cell or group, one score represents
     all of them, increased by the logarithm of their total weight.
     """
 
     def __init__(self, rows: RowSource, numbers: Callable[..., FloatArray], event: Elementary,
-                 session: Session, q: float = 0.5, weighted: bool = False) -> None:
-        self.points, self._q = decimal_points(), q
+                 session: Session, q: float = 0.5, weighted: bool = False,
+                 offsets: FloatArray | None = None, parted: bool = False) -> None:
+        self.points, self._q, self._parted = decimal_points(), q, parted
+        self._offsets = np.zeros(1) if offsets is None else offsets
         self._rows, self._numbers, self._session = rows, numbers, session
         self._event = event
         # Slack for rounding errors of a few units in the last place in logarithms of sums.
         margin = _MARGIN + _MORE_MARGIN * rank_noise(event)
-        self._moved = Sensitivity(_MOVED * margin, "gumbel", unit=0.5, rounded=False)
+        moved = _moved(event, q if parted else None)
+        self._moved = Sensitivity(moved * margin, "gumbel", unit=0.5, rounded=False)
         self._scale = derived_scale(self._event, self._moved.moved, "gumbel")
-        self._reach = 1.0 + _FAR * self._scale
+        self._reach = _NEAR + _FAR * self._scale
         self._places: Any = None
         # Cumulative weights of the sorted rows; None if every row has weight 1.
         self._ranks: Any = None
@@ -148,8 +189,7 @@ class _Choices:
         return [int(ends[0]) - (points[0] > low), int(ends[1]) + (points[1] < high)]
 
     def quantiles(self, slices: Sequence[tuple[int, int]]) -> list[int]:
-        """Return a place near the quantile of every slice; slices include both ends.
-        """
+        """Return a place near the quantile of every slice; slices include both ends."""
         n_each, parts = self.points.n_each, sum(self.points.parts)
         # A slice has the scores of its cells, then zeros whose noise selects within a cell.
         sizes = [high // n_each - low // n_each + 1 + parts for low, high in slices]
@@ -176,20 +216,26 @@ class _Choices:
         self._read()
         begins, ends = np.searchsorted(
             self._places, np.array(slices, dtype=int).reshape(-1, 2) + np.array([0, 1])).T
-        first, last = self._rank(begins), self._rank(ends)
-        ranks = self._up_to(first + self._q * (last - first))
-        firsts = np.array([low for low, _ in slices], dtype=float)
-        return np.where(ranks > begins, np.append(self._places, -1)[ranks - 1], firsts)
+        firsts = np.array([low for low, _ in slices], dtype=int)
+        target = self._target(firsts, self._rank(begins), self._rank(ends))
+        ranks = np.minimum(self._up_to(target), ends)
+        found = np.where(ranks > begins, np.append(self._places, -1)[ranks - 1], firsts)
+        return found.astype(float)
+
+    def _target(self, low: Any, begin: Any, end: Any) -> Any:
+        """Return the target of the slice from `low` on, whose rows have these ranks."""
+        return begin + self._q * (end - begin) + self._offsets[low // self.points.span]
 
     def _read(self) -> None:
         """Sort the places of all numbers that are not missing."""
+        given = self._numbers, self.points, self._parted
         if self._places is None and self._weighted:
-            ((places, shares),) = self._rows.each(_shared, self._numbers, self.points)
+            ((places, shares),) = self._rows.each(_shared, *given)
             order = np.argsort(places, kind="stable")
             self._places = places[order]
             self._ranks = np.append(0.0, np.cumsum(shares[order]))
         elif self._places is None:
-            self._places = np.concatenate(self._rows.each(_placed, self._numbers, self.points))
+            self._places = np.concatenate(self._rows.each(_placed, *given))
             # A stable sort merges sorted parts quickly.
             self._places.sort(kind="stable")
 
@@ -203,24 +249,24 @@ class _Choices:
             return np.searchsorted(self._ranks, rank)
         return np.ceil(rank).astype(int)
 
-    def _near(self, low: int, high: int) -> tuple[float, float, slice]:
-        """Return the first and last rank of a slice, and the rows near its quantile."""
+    def _near(self, low: int, high: int) -> tuple[float, float, float, slice]:
+        """Return the first, the target and the last rank of a slice, and the rows near it."""
         first, last = map(int, np.searchsorted(self._places, [low, high + 1]))
         begin, end = self._rank(first), self._rank(last)
-        middle = begin + self._q * (end - begin)
-        return begin, end, slice(max(first, int(self._up_to(middle - self._reach)) - 1),
-                                 min(last, int(self._up_to(middle + self._reach))))
+        target = self._target(low, begin, end)
+        start, stop = int(self._up_to(target - self._reach)) - 1, self._up_to(target + self._reach)
+        return begin, target, end, slice(max(first, start), max(first, min(last, int(stop))))
 
     def _of_cells(self, low: int, high: int) -> FloatArray:
         """Return the scores of the cells of a slice."""
         width = self.points.n_each
         cells = np.arange(low // width, high // width + 1)
-        begin, end, near = self._near(low, high)
+        begin, target, end, near = self._near(low, high)
         numbers = self._places[near]
         # Score cells in batches of about _PART rows.
         firsts = _distinct(numbers[::_PART] // width)
         # All points below the near numbers have one score; all points above have another.
-        left, right = -np.minimum(self._reach, (end - begin) * np.array([self._q, 1.0 - self._q]))
+        left, right = -np.minimum(self._reach, np.abs([target - begin, end - target]))
         found = np.where(cells < min(firsts, default=0), left, right)
         if self._scale:
             weights = self.points.weights_of(np.maximum(low, cells * width),
@@ -231,7 +277,7 @@ class _Choices:
                                         width, low, high)
             found[names - cells[0]] = own
         if self._scale:
-            found += self._scale * np.log(self.points.cell_weights[cells])
+            found += self._scale * np.log(self.points.cell_weights[cells % len(self.points.first)])
         return found
 
     def _together(self, first: int, last: int, width: int, low: int,
@@ -240,7 +286,7 @@ class _Choices:
 
         The score of a part is ``s log sum w exp(u / s)`` over its points; if s = 0, the best u.
         """
-        begin, end, near = self._near(low, high)
+        begin, target, _, near = self._near(low, high)
         own = slice(*np.searchsorted(self._places, [first, last + 1]))
         places = _distinct(self._places[max(own.start, near.start):min(own.stop, near.stop)])
         edges = np.arange(first // width + 1, last // width + 1) * width
@@ -252,7 +298,7 @@ class _Choices:
         below = self._rank(np.searchsorted(self._places[own], starts) + own.start) - begin
         # A run has no numbers beyond its first point, unless it is far from the quantile.
         up_to = np.append(below[1:], self._rank(own.stop) - begin)
-        rank = self._q * (end - begin)
+        rank = target - begin
         scores = -np.minimum(self._reach, np.maximum(0.0, np.maximum(below - rank, rank - up_to)))
         parts = starts // width
         firsts = np.flatnonzero(np.diff(parts, prepend=-1))
@@ -278,9 +324,22 @@ class _Choices:
         return chosen
 
 
-def rank_noise(event: Elementary) -> float:
-    """Return the scale of the noise on ranks in a selection that costs an event."""
-    return derived_scale(event, _MOVED, "gumbel")
+def rank_noise(event: Elementary, q: float | None = None) -> float:
+    """Return the scale of the noise on ranks in a selection that costs an event.
+
+    `q` is the level of quantiles of parts of the rows, and None for a single selection.
+    """
+    return derived_scale(event, _moved(event, q), "gumbel")
+
+
+def _moved(event: Elementary, q: float | None) -> float:
+    """Return the increase of one score relative to another that sets the scale of the noise."""
+    share = 1.0 if q is None else 2.0 * max(q, 1.0 - q)
+    if isinstance(event, Gaussian) and event.mu > 0.0:
+        # All selections cost at most sqrt(share) times the mu of one whose score moves by 1.
+        return _MOVED * (bounded_range_width(event.mu)
+                         / bounded_range_width(event.mu / math.sqrt(share)))
+    return _MOVED * share
 
 
 def _whole_numbers(places: FloatArray) -> list[int]:
@@ -299,28 +358,41 @@ class _Only:
         return self.best.pop()(noisy)
 
 
-def _placed(rows: RowSource, numbers: Callable[..., FloatArray], points: Points) -> IntArray:
+def _placed(rows: RowSource, numbers: Callable[..., FloatArray], points: Points,
+            parted: bool) -> IntArray:
     """Return the place of every number that is not missing."""
     places = []
     for part in rows.shown(_PART):
-        # Sorted numbers are located several times faster; NaN is sorted last.
-        own = np.sort(numbers(rows, part))
-        places.append(points.places(own[:len(own) - np.count_nonzero(np.isnan(own))]))
+        own = numbers(rows, part)
+        if not parted:
+            # Sorted numbers are located several times faster; NaN is sorted last.
+            own = np.sort(own)
+        places.append(_located(rows, own, points, part, parted)[1])
     return np.concatenate([np.zeros(0, np.int64), *places])
 
 
-def _shared(rows: RowSource, numbers: Callable[..., FloatArray],
-            points: Points) -> tuple[IntArray, FloatArray]:
+def _shared(rows: RowSource, numbers: Callable[..., FloatArray], points: Points,
+            parted: bool) -> tuple[IntArray, FloatArray]:
     """Return the place of every number that is not missing, and the share of its row."""
     # Every sum of shares on this grid is exact.
     unit = 2.0 ** (rows.n_units.bit_length() - 52)
     places, shares = [], []
     for part in rows.blocks(_PART):
-        own = numbers(rows, part)
-        there = ~np.isnan(own)
-        places.append(points.places(own[there]))
+        there, own = _located(rows, numbers(rows, part), points, part, parted)
+        places.append(own)
         shares.append(np.trunc(1.0 / rows.groups.sizes[part][there] / unit) * unit)
     return np.concatenate(places), np.concatenate(shares)
+
+
+def _located(rows: RowSource, own: FloatArray, points: Points, part: Any,
+             parted: bool) -> tuple[BoolArray, IntArray]:
+    """Return which numbers are in a part and not missing, and their places."""
+    there = ~np.isnan(own)
+    if not parted:
+        return there, points.places(own[there])
+    codes = rows.take(part).y
+    there &= codes >= 0
+    return there, points.places(own[there]) + points.span * codes[there].astype(np.int64)
 
 
 def _distinct(ordered: IntArray) -> IntArray:

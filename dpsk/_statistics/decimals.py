@@ -73,6 +73,11 @@ class Points:
         # The last cell has only its first point.
         return (len(self.first) - 1) * self.n_each + 1
 
+    @property
+    def span(self) -> int:
+        """int : distance of a point from the same point for the next part of the rows."""
+        return len(self.first) * self.n_each
+
     @cached_property
     def _up_to(self) -> FloatArray:
         return np.concatenate([[0.0], np.cumsum(self.weights)])

@@ -1,4 +1,4 @@
-"""Private evaluation: one noisy release of the rows that evaluate, and the metrics of it."""
+"""Private evaluation: one noisy release of the evaluated rows, and its metrics."""
 
 from dpsk.metrics._binary import BinaryEvaluation
 from dpsk.metrics._cross_validation import CrossValidation, dp_cross_validate

@@ -1,4 +1,4 @@
-"""The base of pictures of private evaluations: a curve with a band."""
+"""Base of displays of private evaluations: a curve with a band."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = ["BandDisplay", "CurveDisplay"]
 
 @documented
 class BandDisplay(LineDisplay):
-    """A curve of a `BinaryEvaluation` with a band, on axes of its own or on given ones."""
+    """Curve of a `BinaryEvaluation` with a band, on new or given axes."""
 
-    #: Names of the attributes of both axes, and what is written at these.
+    #: Names of the attributes of both axes, and the axis labels.
     _axes: ClassVar[tuple[str, str]]
     _labels: ClassVar[tuple[str, str]]
-    #: What the curve is made by, besides the evaluation, with defaults.
+    #: Further options of the curve, with defaults.
     _curve: ClassVar[dict[str, Any]] = {}
 
     if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class BandDisplay(LineDisplay):
         def plot(self, ax: Any = None, **kwargs: Any) -> Self: ...
 
     def _plot(self, ax, name, reference, reference_kw, despine, style):
-        """Draw the curve, its band, and the line to compare with where it is asked for."""
+        """Draw the curve, its band, and optionally the line to compare with."""
         name, metric = self.name if name is None else name, self._metric()
         label = f"{name} ({metric})" if name and metric else name or metric
         of = "" if self.pos_label is None else f" (positive label: {self.pos_label})"
@@ -77,11 +77,11 @@ class BandDisplay(LineDisplay):
 
     @classmethod
     def _check_range(cls, score_range):
-        """Raise a ValueError where scores of a range cannot be drawn, before they are counted."""
+        """Raise a ValueError, before a release, if a score range cannot be drawn."""
 
     @classmethod
     def _check_all(cls, way, level, ax, name, options):
-        """Raise what a display would of all that it is told, before anything is released."""
+        """Raise the errors of a display for its arguments, before anything is released."""
         known = {each: options[each] for each in options
                  if each in cls._curve or each in signature(cls.plot).parameters}
         cls._check_drawing(way, ax, name, {each: value for each, value in options.items()
@@ -101,20 +101,20 @@ class BandDisplay(LineDisplay):
     @classmethod
     def from_evaluation(cls, evaluation: BinaryEvaluation, *, level: float = 0.95, ax: Any = None,
                         name: str | None = None, **kwargs: Any) -> Self:
-        """Draw an evaluation that was released before, which costs nothing.
+        """Draw an evaluation that was already released, at no cost.
 
         Parameters
         ----------
         evaluation : BinaryEvaluation
-            What was released.
+            Released evaluation.
         %(level_band)s %(ax)s %(name_curve)s
         **kwargs : dict
-            More for `plot`; of a calibration curve also `n_bins` and `strategy`.
+            Arguments of `plot`; for a calibration curve also `n_bins` and `strategy`.
 
         Returns
         -------
         display : object
-            With the axes, the figure, the line and the band.
+            Display with axes, figure, line and band.
         """
         cls._check_all("from_evaluation", level, ax, name, kwargs)
         curve = {each: kwargs.pop(each, default) for each, default in cls._curve.items()}
@@ -130,8 +130,8 @@ class BandDisplay(LineDisplay):
                          evaluation_kw: dict[str, Any] | None = None, **kwargs: Any) -> Self:
         """Spend `epsilon` on a noisy histogram of scores, and draw its curve.
 
-        Each call is a release of its own, charged to the budgets that are open. To draw again,
-        use `plot` of the display, or `from_evaluation` of its `evaluation_`: both are free.
+        Each call is a separate release, charged to the open budgets. To draw again at no cost, use
+        `plot` of the display, or `from_evaluation` of its `evaluation_`.
 
         Parameters
         ----------
@@ -140,14 +140,14 @@ class BandDisplay(LineDisplay):
         %(epsilon_release)s %(delta_release)s %(pos_label_release)s
         %(level_band)s %(ax)s %(name_curve)s
         evaluation_kw : dict or None, default=None
-            More for `BinaryEvaluation.from_predictions`.
+            Further arguments of `BinaryEvaluation.from_predictions`.
         **kwargs : dict
             As for `from_evaluation`.
 
         Returns
         -------
         display : object
-            With what was released in `evaluation_`.
+            Display with the release in `evaluation_`.
         """
         cls._check_all("from_predictions", level, ax, name, kwargs)
         cls._check_range((evaluation_kw or {}).get("score_range", (0.0, 1.0)))
@@ -163,29 +163,29 @@ class BandDisplay(LineDisplay):
                        evaluation_kw: dict[str, Any] | None = None, **kwargs: Any) -> Self:
         """Spend `epsilon` on a histogram of a classifier's scores, and draw its curve.
 
-        Each call is a release of its own, charged to the budgets that are open. To draw again,
-        use `plot` of the display, or `from_evaluation` of its `evaluation_`: both are free.
+        Each call is a separate release, charged to the open budgets. To draw again at no cost, use
+        `plot` of the display, or `from_evaluation` of its `evaluation_`.
 
         Parameters
         ----------
         estimator : classifier
-            Fitted, to other rows.
+            Fitted to other rows.
         X : array-like of shape (n, n_features)
-            Rows, as the classifier takes them.
+            Rows, as the classifier accepts them.
         y : array-like of shape (n,)
             Their labels.
         %(epsilon_release)s %(delta_release)s %(pos_label_release)s
         %(level_band)s %(ax)s %(name_curve)s
             None: the class of the estimator.
         evaluation_kw : dict or None, default=None
-            More for `BinaryEvaluation.from_estimator`.
+            Further arguments of `BinaryEvaluation.from_estimator`.
         **kwargs : dict
             As for `from_evaluation`.
 
         Returns
         -------
         display : object
-            With what was released in `evaluation_`.
+            Display with the release in `evaluation_`.
         """
         cls._check_all("from_estimator", level, ax, name, kwargs)
         cls._check_range(score_range_of(estimator))
@@ -198,28 +198,28 @@ class BandDisplay(LineDisplay):
 
 @documented
 class CurveDisplay(BandDisplay):
-    """A curve that a line of chance is drawn beside where it is asked for."""
+    """Curve with an optional line for scores without information."""
 
     def plot(self, ax: Any = None, *, name: str | None = None, plot_chance_level: bool = False,
              chance_level_kw: dict[str, Any] | None = None, despine: bool = False,
              **kwargs: Any) -> Self:
-        """Draw the curve and its band, as often as you like: nothing is released.
+        """Draw the curve and its band again; nothing is released.
 
         Parameters
         ----------
         %(ax)s %(name)s
         plot_chance_level : bool, default=False
-            Whether to draw what scores without information reach.
+            Whether to draw the curve of scores without information.
         chance_level_kw : dict or None, default=None
-            Of that line, for `Line2D.set`.
+            Properties of that line, for `Line2D.set`.
         despine : bool, default=False
-            Whether to leave out the spines above and on the right.
+            Whether to remove the top and right spines.
         **kwargs : dict
-            Of the curve, for `Line2D.set`.
+            Properties of the curve, for `Line2D.set`.
 
         Returns
         -------
         display : object
-            With the axes, the figure, the line and the band.
+            Display with axes, figure, line and band.
         """
         return self._plot(ax, name, plot_chance_level, chance_level_kw, despine, kwargs)

@@ -1,4 +1,4 @@
-"""Cross-validation with index folds, and the composed cost of its models and evaluation."""
+"""Cross-validation with folds by index, and the cost of models and evaluation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import clone, is_regressor
-from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
 from sklearn.utils import _safe_indexing, indexable
 
 from dpsk._charging import stating
@@ -17,16 +16,14 @@ from dpsk._data.errors import discreetly, quietly
 from dpsk._data.groups import groups_of
 from dpsk._data.labels import label_array, labels_fact
 from dpsk._data.validation import check_in_memory
-from dpsk._parameters import check_integer
+from dpsk._fit import warn_of_weak_budget
 from dpsk._privacy import accountant, certificate_sum
 from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.certificate_fields import HANDED_OVER
-from dpsk._privacy.noise.seeds import public_seed
 from dpsk._rehearsal import rehearse
-from dpsk._warnings import warn
-from dpsk.exceptions import PrivacyWarning
+from dpsk._warnings import noted
 from dpsk.metrics._binary import BinaryEvaluation, check_binary
-from dpsk.metrics._html import ShowsMetrics, told_scores
+from dpsk.metrics._html import ShowsMetrics
 from dpsk.metrics._inputs import (
     predicted,
     read_labels,
@@ -36,6 +33,7 @@ from dpsk.metrics._inputs import (
 )
 from dpsk.metrics._multiclass import MulticlassEvaluation, check_folds
 from dpsk.metrics._regression import RegressionEvaluation, checked_bounds
+from dpsk.metrics._splits import is_by_index, splits_of
 from dpsk.metrics._table import APART, DISJOINT, checked_budget
 
 if TYPE_CHECKING:
@@ -46,10 +44,8 @@ if TYPE_CHECKING:
     from dpsk._privacy.noise.seeds import RandomState
     from dpsk._typing import Table
 
-__all__ = ["CrossValidation", "dp_cross_validate", "is_by_index", "splits_of"]
+__all__ = ["CrossValidation", "dp_cross_validate"]
 
-#: Splitters that read no rows; their subclasses may.
-_SPLITTERS = (KFold, RepeatedKFold, ShuffleSplit)
 #: The fact that replaces `DISJOINT` or `APART` in a budget, and the facts on folds.
 _IN_TRAINING = "rows that are evaluated: trained the models of other folds"
 _BY_INDEX = "which rows are in which fold: by index, without a look at rows"
@@ -74,6 +70,8 @@ class CrossValidation(ShowsMetrics):
         Largest number of trainings that use any one row.
     privacy_ : Certificate
         Certificate of all models and the evaluation.
+    notes : tuple of str
+        Warnings of fits and of the evaluation that came after the first charge.
 
     See Also
     --------
@@ -94,15 +92,17 @@ class CrossValidation(ShowsMetrics):
     estimators: tuple
     n_trainings: int
     privacy_: Certificate
+    notes: tuple = ()
 
     def __repr__(self) -> str:
+        notes = f", notes={self.notes}" * bool(self.notes)
         return (f"CrossValidation({self.evaluation!r}, n_splits={len(self.estimators)}, "
-                f"total epsilon={self.privacy_.epsilon:.4g})")
+                f"total epsilon={self.privacy_.epsilon:.4g}{notes})")
 
     @property
     def scores(self) -> dict[str, Any]:
         """dict of Estimate : scores with standard errors, NaN where noise hides them."""
-        return told_scores(self._shown_metrics())
+        return dict(self._shown_metrics())
 
     def _shown_metrics(self):
         return self.evaluation._shown_metrics()
@@ -185,10 +185,29 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
     splits = splits_of(cv, n_units, random_state)
     evaluated = _opened(estimator, y, people, epsilon, delta, random_state, options)
     _check_fits(estimator, evaluated, splits, X, y, people)
-    members: Any = np.zeros((len(splits), n_units), bool)
-    estimators = []
     folds = HANDED_OVER if not is_by_index(cv) else _BY_INDEX if people is None else (
         _GROUPS_BY_INDEX)
+    with noted() as late:
+        estimators, members, evaluation = _evaluated(
+            estimator, X, y, splits, people, evaluated, folds)
+    paid = _worst([model.privacy_ for model in estimators], members)
+    certificate = certificate_sum.total([*paid, evaluated.restated(evaluation.privacy_)])
+    n_trainings = int(members.sum(axis=0).max())
+    facts = (folds,
+             f"a {'row' if people is None else 'group'} is in {n_trainings} trainings at most, "
+             "and in one evaluation")
+    # Rows train and evaluate here, and the certificate counts both.
+    apart = DISJOINT if people is None else APART
+    public = [fact for fact in certificate.public if fact != apart]
+    certificate = replace(certificate, public=(*public, *facts)).verify()
+    return CrossValidation(evaluation, tuple(estimators), n_trainings, certificate,
+                           tuple(text for text, _ in late))
+
+
+def _evaluated(estimator, X, y, splits, people, evaluated, folds):
+    """Return the models of all splits, which units trained each, and the evaluation."""
+    members: Any = np.zeros((len(splits), len(y) if people is None else people.count), bool)
+    estimators = []
     for place, (train, test) in enumerate(splits):
         model = evaluated.told(clone(estimator))
         with evaluated.stating(folds):
@@ -204,31 +223,11 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
     apart = DISJOINT if people is None else APART
     with evaluated.stating(folds, (apart, _IN_TRAINING)):
         evaluation = evaluated.evaluation()
-    paid = _worst([model.privacy_ for model in estimators], members)
-    certificate = certificate_sum.total([*paid, evaluated.restated(evaluation.privacy_)])
-    n_trainings = int(members.sum(axis=0).max())
-    facts = (folds,
-             f"a {'row' if people is None else 'group'} is in {n_trainings} trainings at most, "
-             "and in one evaluation")
-    # Rows train and evaluate here, and the certificate counts both.
-    public = [fact for fact in certificate.public if fact != apart]
-    certificate = replace(certificate, public=(*public, *facts)).verify()
-    return CrossValidation(evaluation, tuple(estimators), n_trainings, certificate)
-
-
-def is_by_index(cv):
-    """Return whether folds come from `splits_of` or a splitter that reads no rows."""
-    return _sees_no_row(cv) or not hasattr(cv, "__iter__")
-
-
-def _sees_no_row(cv):
-    """Return whether a splitter is of a known class, with none of its methods replaced."""
-    return (type(cv) in _SPLITTERS and getattr(cv, "cv", KFold) is KFold
-            and not any(hasattr(type(cv), name) for name in vars(cv)))
+    return estimators, members, evaluation
 
 
 def _check_groups(estimator, cv):
-    """Raise a ValueError if folds may split groups, or the estimator protects rows only."""
+    """Raise a ValueError if folds may split groups, or the model protects rows only."""
     if not is_by_index(cv):
         raise ValueError("cv: given splits could separate rows of one group; with groups "
                          "use an int or KFold, which then keep each group together.")
@@ -247,7 +246,7 @@ def _call(fit, X, y, units, people):
 
 
 def _check_fits(estimator, evaluated, splits, X, y, people):
-    """Raise the errors of fits to all rows and to each training part, before any is charged."""
+    """Raise the errors of all fits before the first one is charged."""
     known = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
     if not {"epsilon", "delta"} <= set(known):
         raise TypeError(f"{type(estimator).__name__} has no parameters epsilon and delta, and "
@@ -323,7 +322,8 @@ class _Held:
 
 def _opened(estimator, y, people, epsilon, delta, random_state, options):
     """Check all parameters and return a `_Held` for predictions of the estimator."""
-    checked_budget(len(y), 1, epsilon, delta, random_state, people)
+    # Public facts are warned of before the first fit is charged.
+    warn_of_weak_budget(checked_budget(len(y), 1, epsilon, delta, random_state, people))
     given = {"epsilon": epsilon, "delta": delta, "random_state": random_state, **options}
     if is_regressor(estimator):
         signature(RegressionEvaluation.from_predictions).bind(y, y, **given)
@@ -357,40 +357,3 @@ def _predictor(estimator):
         estimator = (estimator.steps[-1][1] if hasattr(estimator, "steps")
                      else estimator.estimator)
     return estimator
-
-
-def splits_of(cv, n_samples, random_state):
-    """Return (train, test) indices; raise a ValueError if a row is held out twice."""
-    if _sees_no_row(cv):
-        splits = cv.split(np.zeros(n_samples))
-    elif isinstance(cv, str) or not hasattr(cv, "__iter__"):
-        if hasattr(cv, "split"):
-            raise TypeError(f"cv of type {type(cv).__name__}: must split by index alone, as KFold "
-                            "does; a split by labels or groups lets one changed row move others.")
-        n_splits = check_integer("cv", cv, low=2, high=n_samples,
-                                 remedy=f"an int in [2, {n_samples}], or KFold")
-        seed = public_seed(random_state)
-        seed = None if seed is None else seed.seed % 2**32
-        splits = KFold(n_splits, shuffle=True, random_state=seed).split(np.zeros(n_samples))
-    else:
-        warn("cv: folds that are handed over are taken to follow from no label and no "
-             "other value of a row, which cannot be checked; use an int or KFold.",
-             PrivacyWarning, stacklevel=3)
-        splits = cv
-    found = [tuple(np.asarray(part) for part in split) for split in splits]
-    held = np.zeros(n_samples, int)
-    for train, test in found:
-        counts = np.zeros((2, n_samples), int)
-        for place, part in enumerate((train, test)):
-            whole = part.ndim == 1 and part.dtype.kind in "iu" and len(part) > 0
-            if not whole or part.min() < 0 or part.max() >= n_samples:
-                raise ValueError(f"cv: must give indices of rows in [0, {n_samples}), some for "
-                                 "training and some to hold out.")
-            np.add.at(counts[place], part, 1)
-        if counts.sum(axis=0).max() > 1:
-            raise ValueError("cv: a split has a row twice; it must be for training or held out.")
-        held += counts[1]
-    if not found or held.max() > 1:
-        raise ValueError("cv: a row is held out more than once, or none is; use KFold, or "
-                         "ShuffleSplit with n_splits=1.")
-    return found

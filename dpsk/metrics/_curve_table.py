@@ -182,7 +182,8 @@ class CurveTable(TableEvaluation):
         kept = max(1.0 - noise / max(off**2, 1e-300), _MISFIT**2 / (_MISFIT**2 + noise))
         sizes = np.sort(self.counts.sum(axis=1))
         moved = (1.0 - kept) * max(1.0 - float(sizes[0] / sizes[1])**2, 0.0)
-        return between(found.value - moved * off, *found.interval(), found.bounds)
+        return between(found.value - moved * off, *found.interval(), found.bounds,
+                       found.note)
 
     def _band(self, level, curve):
         value = curve(self.counts)

@@ -1,4 +1,4 @@
-"""Pictures of private evaluations, with what their noise leaves open as a band."""
+"""Displays of private evaluations, with the uncertainty due to noise as a band."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class DPRocCurveDisplay(CurveDisplay):
     Parameters
     ----------
     fpr, tpr : ndarray of shape (n_points,)
-        False positive rates, and true ones.
+        False positive rates, and true positive rates.
     low, high : ndarray of shape (n_points,)
         Ends of the band of true positive rates.
     roc_auc : Estimate or None, default=None
-        Area under the curve, in the legend.
+        Area under the curve, shown in the legend.
     name : str or None, default=None
-        Of the line, in the legend.
+        Name of the line in the legend.
     pos_label : label or None, default=None
-        The positive one.
+        The positive label.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class DPRocCurveDisplay(CurveDisplay):
 
     See Also
     --------
-    BinaryEvaluation : What is released, once for all pictures.
+    BinaryEvaluation : The release that all displays can share.
     DPPrecisionRecallDisplay : Precision by recall.
 
     Examples
@@ -94,17 +94,17 @@ class DPPrecisionRecallDisplay(CurveDisplay):
     Parameters
     ----------
     precision, recall : ndarray of shape (n_points,)
-        Recall, and precision at it.
+        Precision at each recall, and recall.
     low, high : ndarray of shape (n_points,)
         Ends of the band of precision.
     average_precision : Estimate or None, default=None
-        Of the curve, in the legend.
+        Average precision, shown in the legend.
     name : str or None, default=None
-        Of the line, in the legend.
+        Name of the line in the legend.
     pos_label : label or None, default=None
-        The positive one.
+        The positive label.
     prevalence_pos_label : float or None, default=None
-        The share of positive rows, which is the precision of scores without information.
+        Share of positive rows, which is the precision of scores without information.
 
     Attributes
     ----------
@@ -114,8 +114,8 @@ class DPPrecisionRecallDisplay(CurveDisplay):
 
     See Also
     --------
-    BinaryEvaluation : What is released, once for all pictures.
-    DPRocCurveDisplay : True positive rates by false ones.
+    BinaryEvaluation : The release that all displays can share.
+    DPRocCurveDisplay : True positive rate against false positive rate.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class DPPrecisionRecallDisplay(CurveDisplay):
 
 @documented
 class DPCalibrationDisplay(BandDisplay):
-    """How often rows are positive, by their probability, with error bars.
+    """Calibration curve of a private evaluation, with error bars.
 
     Make one by `from_evaluation`, which is free, or by `from_predictions` or `from_estimator`,
     which spend their `epsilon`.
@@ -167,15 +167,15 @@ class DPCalibrationDisplay(BandDisplay):
     Parameters
     ----------
     prob_true, prob_pred : ndarray of shape (n_bins,)
-        Shares of positive rows, and mean probabilities.
+        Shares of positive rows, and mean predicted probabilities.
     low, high : ndarray of shape (n_bins,)
         Ends of the bars.
     brier_score : Estimate or None, default=None
-        Of the probabilities, in the legend.
+        Brier score, shown in the legend.
     name : str or None, default=None
-        Of the line, in the legend.
+        Name of the line in the legend.
     pos_label : label or None, default=None
-        The positive one.
+        The positive label.
 
     Attributes
     ----------
@@ -185,8 +185,8 @@ class DPCalibrationDisplay(BandDisplay):
 
     See Also
     --------
-    BinaryEvaluation : What is released, once for all pictures.
-    DPRocCurveDisplay : True positive rates by false ones.
+    BinaryEvaluation : The release that all displays can share.
+    DPRocCurveDisplay : True positive rate against false positive rate.
 
     Examples
     --------
@@ -212,22 +212,22 @@ class DPCalibrationDisplay(BandDisplay):
 
     def plot(self, ax: Any = None, *, name: str | None = None, ref_line: bool = True,
              despine: bool = False, **kwargs: Any) -> Self:
-        """Draw the curve and its error bars, as often as you like: nothing is released.
+        """Draw the curve and its error bars again; nothing is released.
 
         Parameters
         ----------
         %(ax)s %(name)s
         ref_line : bool, default=True
-            Whether to draw the diagonal, on which calibrated probabilities are.
+            Whether to draw the diagonal, the curve of calibrated probabilities.
         despine : bool, default=False
-            Whether to leave out the spines above and on the right.
+            Whether to remove the top and right spines.
         **kwargs : dict
-            Of the curve, for `Line2D.set`.
+            Properties of the curve, for `Line2D.set`.
 
         Returns
         -------
         display : object
-            With the axes, the figure, the line and the band.
+            Display with axes, figure, line and band.
         """
         return self._plot(ax, name, ref_line, None, despine, kwargs)
 
@@ -246,7 +246,7 @@ class DPCalibrationDisplay(BandDisplay):
         return _text("Brier", self.brier_score)
 
     def _draw_band(self, ax):
-        # At the smallest levels an end may lie on the other side of the share, by rounding.
+        # At the smallest levels, rounding may put an end on the wrong side of the share.
         off = np.maximum([self.prob_true - self.low, self.high - self.prob_true], 0.0)
         return ax.errorbar(self.prob_pred, self.prob_true, yerr=off, fmt="o",
                            color=self.line_.get_color(), capsize=3)
@@ -256,6 +256,6 @@ class DPCalibrationDisplay(BandDisplay):
 
 
 def _text(name, estimate):
-    """Return a metric as a legend has it, or None."""
+    """Return the text of a metric in a legend, or None."""
     return None if estimate is None else (
         f"{name} = {estimate.value:.3f} +- {estimate.standard_error:.3f}")

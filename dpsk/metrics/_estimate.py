@@ -45,6 +45,8 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
         The certificate, if the metric is all that was released.
     errors : (float, float) or None
         Standard errors below and above the value, if they differ.
+    note : str or None
+        Why the value is NaN or rough, with a remedy; None if it is neither.
 
     See Also
     --------
@@ -76,10 +78,11 @@ class Estimate(NDArrayOperatorsMixin, numbers.Real):
     bounds: tuple = (-np.inf, np.inf)
     privacy_: Certificate | None = None
     errors: tuple | None = None
+    note: str | None = None
 
     def __repr__(self) -> str:
         shown = [f"{name}={getattr(self, name)!r}"
-                 for name in ("value", "standard_error", "bounds", "errors")
+                 for name in ("value", "standard_error", "bounds", "errors", "note")
                  if getattr(self, name) is not None]
         if self.privacy_ is not None:
             # A whole certificate would hide the number.
@@ -209,32 +212,41 @@ REACH = float(ndtri(0.975))
 _SIGNS = {np.add: (1, 1), np.subtract: (1, -1), np.positive: (1, 1), np.negative: (-1, 1)}
 
 
-def between(value, low, high, bounds):
-    """Return the Estimate whose 95 % interval has these ends, clipped to bounds."""
+def between(value, low, high, bounds, note=None):
+    """Return the Estimate whose 95 % interval has these ends, clipped to bounds.
+
+    Where the value is NaN, its errors are infinite.
+    """
     low, high = (np.clip(end, *bounds) for end in (low, high))
     value = np.clip(value, low, high)
-    below, above = (_number(side / REACH) for side in (value - low, high - value))
+    below, above = (_number(np.where(np.isnan(value), np.inf, side / REACH))
+                    for side in (value - low, high - value))
     return Estimate(_number(value), _number(np.maximum(below, above)),
-                    tuple(map(_number, bounds)), errors=(below, above))
+                    tuple(map(_number, bounds)), errors=(below, above), note=note)
 
 
 def enclosing(found, *others, level=0.95):
-    """Return `found` with a 95 % interval that contains the intervals of others at `level`.
+    """Return `found` with an interval that contains the intervals of others.
 
-    It extends to a bound if the 95 % interval of another estimate does.
+    Its 95 % interval contains those of others at `level`. It extends to a bound if the 95 %
+    interval of another estimate does.
     """
     low, high = zip(found.interval(), *(_ends(each, level) for each in others), strict=True)
-    return between(found.value, np.min(low, axis=0), np.max(high, axis=0), found.bounds)
+    return between(found.value, np.min(low, axis=0), np.max(high, axis=0), found.bounds,
+                   found.note)
 
 
 def _ends(estimate, level):
-    """Return the ends of the interval at `level`; bounds where the 95 % one reaches them."""
+    """Return the ends of the interval at `level`.
+
+    They are the bounds where the 95 % interval reaches them.
+    """
     return tuple(np.where(np.equal(wide, bound), wide, end) for wide, end, bound in zip(
         estimate.interval(), estimate.interval(level), estimate.bounds, strict=True))
 
 
 def _decimal(value, off):
-    """Return a sum rounded to 14 digits of the larger term, so that rounding errors vanish."""
+    """Return a sum rounded to 14 digits of the larger term, to remove rounding errors."""
     with np.errstate(all="ignore"):
         total = np.add(value, off)
         unit = 10.0 ** (14.0 - np.ceil(np.log10(np.maximum(np.abs(value), np.abs(off)))))
@@ -243,7 +255,7 @@ def _decimal(value, off):
 
 
 def check_level(level):
-    """Return the level of an interval or band as a float; raise a ValueError unless in (0, 1)."""
+    """Return the level of an interval as a float, or raise a ValueError."""
     return check_real("level", level, low=0, high=1, open_low=True, open_high=True,
                       remedy="a number in (0, 1)")
 
@@ -273,7 +285,7 @@ def _scaled(ends, factor):
 
 
 def _sum(one, other, value, signs):
-    """Return the Estimate of a signed sum of two numbers, at least one of them an Estimate."""
+    """Return the Estimate of a signed sum of two numbers or Estimates."""
     known = [each for each in (one, other) if isinstance(each, Estimate)]
     sided = [_sides(each, sign) for each, sign in zip((one, other), signs, strict=True)
              if isinstance(each, Estimate)]
@@ -288,4 +300,5 @@ def _sum(one, other, value, signs):
     return Estimate(_number(value), _number(np.maximum(*errors)),
                     tuple(map(sum, zip(*ends, strict=True))),
                     certificates[0] if certificates[0] is certificates[-1] else None,
-                    errors if any(each.errors for each in known) else None)
+                    errors if any(each.errors for each in known) else None,
+                    next((each.note for each in known if each.note), None))

@@ -1,4 +1,4 @@
-"""F1 of predicted labels as one number, from a noisy table of labels by predictions."""
+"""F1 score of predicted labels, from a noisy table of labels and predictions."""
 
 import numpy as np
 
@@ -9,13 +9,13 @@ from dpsk.metrics._estimate import Estimate
 __all__ = ["averaged_f1", "check_average"]
 
 _AVERAGES = ("binary", "macro", "micro", "weighted")
-#: Labels whose F1 has a larger standard error are not known well enough for a normal law: chosen
-#: on tables of 2, 5 and 20 labels, judged on those of 3, 10 and 40 (coverage .97).
+#: Labels whose F1 has a larger standard error are not known well enough for a normal law. Chosen
+#: on tables of 2, 5 and 20 labels, and judged on tables of 3, 10 and 40 (coverage .97).
 _KNOWN = 0.06
 
 
 def check_average(classes, average, pos_label):
-    """Return the place of the positive label, or None where all count; a ValueError else."""
+    """Return the index of the positive label, or None for averages; check arguments."""
     check_choice("average", average, list(_AVERAGES))
     if average != "binary":
         if pos_label is not None:
@@ -33,17 +33,19 @@ def check_average(classes, average, pos_label):
 def averaged_f1(evaluated, average="binary", pos_label=None):
     """Return the F1 of one label, or an average over all, of a `MulticlassEvaluation`.
 
-    An average is of labels that are known, whose error follows from the noise on the table, and
-    of others, whose errors add up.
+    The error of labels whose F1 is known follows from the noise on the table. The errors of other
+    labels add up.
     """
     place = check_average(evaluated.labels, average, pos_label)
     if average == "micro":
-        # Every row has one label and one prediction, so that this is the same.
+        # Every row has one label and one prediction, so micro F1 is the accuracy.
         return evaluated.accuracy()
     found = evaluated.f1()
     if place is not None:
-        return Estimate(float(found.value[place]), float(found.standard_error[place]),
-                        found.bounds, errors=tuple(float(each[place]) for each in found.errors))
+        value = float(found.value[place])
+        return Estimate(value, float(found.standard_error[place]), found.bounds,
+                        errors=tuple(float(each[place]) for each in found.errors),
+                        note=found.note if np.isnan(value) else None)
     known, n_labels = found.standard_error <= _KNOWN, len(evaluated.labels)
 
     def shares(counts):
@@ -61,5 +63,6 @@ def averaged_f1(evaluated, average="binary", pos_label=None):
     least = evaluated.noise_scale * n_labels**0.5 / evaluated.n_samples
     reached = weights if average == "macro" else np.maximum(weights, least)
     value, error = evaluated._estimate(of_known)
-    return Estimate(float(np.clip(value + weights @ found.value[~known], 0.0, 1.0)),
-                    float(error + reached @ found.standard_error[~known]), (0.0, 1.0))
+    value = float(np.clip(value + weights @ found.value[~known], 0.0, 1.0))
+    return Estimate(value, float(error + reached @ found.standard_error[~known]), (0.0, 1.0),
+                    note=found.note if np.isnan(value) else None)

@@ -31,7 +31,7 @@ __all__ = ["dp_accuracy_score", "dp_average_precision_score", "dp_brier_score_lo
            "dp_confusion_matrix", "dp_f1_score", "dp_log_loss", "dp_mean_absolute_error",
            "dp_mean_squared_error", "dp_r2_score", "dp_roc_auc_score"]
 
-#: Over which axes counts are summed for `normalize` of a confusion matrix.
+#: Axes over which counts are summed, by `normalize` of a confusion matrix.
 _TOTALS = {"true": (-1,), "pred": (-2,), "all": (-2, -1)}
 
 
@@ -143,16 +143,16 @@ def dp_log_loss(y_true: ArrayLike, y_proba: ArrayLike, *, labels: ArrayLike | No
         Probabilities of the greater of two labels, or of every label in sorted order.
     %(labels_release)s
     floor : float in [1e-15, 0.5], default=0.01
-        Public; a smaller probability of a row's label, or one that is not a number, counts as
-        `floor`. The standard error is proportional to ``-log(floor)``.
+        Public; a smaller probability of a row's label, or NaN, is raised to `floor`. The
+        standard error is proportional to ``-log(floor)``.
     %(epsilon_release)s %(delta_release)s
     %(groups_release)s %(random_state_release)s
 
     Returns
     -------
     loss : Estimate
-        The mean of ``-log(max(p, floor))``, p the probability of a row's label, with its standard
-        error, and the certificate in `privacy_`.
+        The mean of ``-log(max(p, floor))``, with p the probability of a row's label. It has its
+        standard error, and the certificate in `privacy_`.
 
     Notes
     -----
@@ -213,10 +213,10 @@ def dp_f1_score(y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | Non
         Labels, and predictions of them.
     %(labels_release)s
     pos_label : label or None, default=None
-        Of two labels, where `average` is "binary". None: the greater one.
+        Positive label of two, for ``average="binary"``. None: the greater one.
     average : {"binary", "macro", "micro", "weighted"}, default="binary"
-        That of one of two labels; the mean over all labels; that of all rows together, which is
-        the accuracy; or the mean weighted by how many rows have a label.
+        The F1 of one of two labels; the mean over all labels; the F1 of all rows together, which
+        is the accuracy; or the mean weighted by the numbers of rows per label.
     %(epsilon_release)s %(delta_release)s
     **options : dict
         As for `MulticlassEvaluation.from_predictions`.
@@ -253,7 +253,7 @@ def dp_confusion_matrix(y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLi
     %(labels_release)s
         The matrix has them sorted.
     normalize : {"true", "pred", "all"} or None, default=None
-        Shares of the rows of a label, of a prediction, or of all, instead of counts.
+        Shares of the rows of a label, of a prediction, or of all rows, instead of counts.
     %(epsilon_release)s %(delta_release)s
     **options : dict
         As for `MulticlassEvaluation.from_predictions`, which has other metrics at the same price.
@@ -381,7 +381,7 @@ def dp_r2_score(y_true: ArrayLike, y_pred: ArrayLike, *, target_bounds: tuple[fl
 
 
 def _alone(evaluation, metric, *data, **options):
-    """Release an evaluation for one metric, a method or a function, with the certificate."""
+    """Release an evaluation; return one metric of it, with the certificate."""
     evaluated = evaluation.from_predictions(*data, **options)
     found = metric(evaluated) if callable(metric) else getattr(evaluated, metric)()
     return replace(found, privacy_=evaluated.privacy_)

@@ -5,10 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from dpsk._warnings import muted, warn
-from dpsk.exceptions import PrivacyWarning
-
-__all__ = ["ShowsMetrics", "table_of_estimates", "told_scores"]
+__all__ = ["ShowsMetrics", "table_of_estimates"]
 
 _HEADS = "metric", "value", "standard error", "95% interval"
 #: Scalar metrics, in display order; evaluations may lack some.
@@ -30,23 +27,12 @@ class ShowsMetrics:
         """Yield names and estimates of the metrics that are one number."""
         for name in filter(partial(hasattr, self), _METRICS):
             try:
-                with muted():
-                    found = getattr(self, name)()
+                found = getattr(self, name)()
             except ValueError:
                 # The metric requires probabilities, or targets with bounds.
                 continue
             if np.ndim(found.value) == 0:
                 yield name, found
-
-
-def told_scores(estimates):
-    """Return named estimates as a dict, with a warning where noise hides some."""
-    found = dict(estimates)
-    hidden = [name for name, score in found.items() if np.isnan(score.value)]
-    if hidden:
-        warn(f"scores: {', '.join(hidden)} are NaN, as noise hides them; use a larger "
-             "epsilon, or more rows.", PrivacyWarning, stacklevel=3)
-    return found
 
 
 def table_of_estimates(title, estimates):
@@ -57,8 +43,10 @@ def table_of_estimates(title, estimates):
     title : str
     estimates : iterable of (str, Estimate)
     """
-    lines = []
+    lines, notes = [], {}
     for name, estimate in estimates:
+        if estimate.note:
+            notes[estimate.note] = f"<p>{html.escape(estimate.note)}</p>"
         columns = [np.ravel(each) for each in (
             estimate.value, estimate.standard_error, *estimate.interval(0.95))]
         places = [f"{name}{list(place)}" if place else name
@@ -72,4 +60,4 @@ def table_of_estimates(title, estimates):
         f"<{kind} style='text-align:left'>{html.escape(cell)}</{kind}>" for cell in cells)
         + "</tr>" for kind, cells in [("th", _HEADS), *(("td", line) for line in lines)])
     return (f"<table><caption>{html.escape(title)}</caption><thead>{head}</thead>"
-            f"<tbody>{''.join(body)}</tbody></table>")
+            f"<tbody>{''.join(body)}</tbody></table>{''.join(notes.values())}")

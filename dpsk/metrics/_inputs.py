@@ -1,4 +1,4 @@
-"""Labels, scores and targets as callers hand them over, with errors that quote none of them."""
+"""Reading of labels, scores and targets, with errors that quote no values."""
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
@@ -8,21 +8,29 @@ from sklearn.utils.validation import column_or_1d
 from dpsk._data.errors import discreetly
 from dpsk._data.labels import encode_labels
 from dpsk._data.passes import InPasses
+from dpsk._data.structure import check_cells, refuse_masked
 from dpsk._parameters import check_real
 
-__all__ = ["check_floor", "check_lengths", "predicted", "read_labels", "read_numbers",
-           "released_floor", "score_range_of", "scores_of", "threshold_of"]
+__all__ = ["check_floor", "check_lengths", "label_column", "predicted", "read_labels",
+           "read_numbers", "released_floor", "score_range_of", "scores_of", "threshold_of"]
+
+
+def label_column(what, labels):
+    """Return labels as an array of shape (n,), with the errors of `what`."""
+    check_cells(what, labels, is_numeric=False)
+    return discreetly(what, column_or_1d, labels)
 
 
 def read_labels(name, y_true, labels):
     """Return the sorted classes as a tuple and the index of every label among them."""
-    y = discreetly("y_true", column_or_1d, y_true)
+    y = label_column("y_true", y_true)
     classes, codes = encode_labels(y, labels, name, what="y_true", parameter="labels")
     return tuple(classes.tolist()), codes
 
 
 def read_numbers(what, values, *, columns=None):
-    """Return numbers as float64, shape (n,), or (n, columns) where they may be so."""
+    """Return numbers as float64, shape (n,), or (n, columns) with `columns`."""
+    check_cells(what, values, is_numeric=True)
     array = discreetly(what, np.asarray, values, np.float64)
     if not (array.ndim == 1 or (columns and array.ndim == 2 and array.shape[1] == columns)):
         wanted = f"(n,) or (n, {columns})" if columns else "(n,)"
@@ -45,7 +53,7 @@ def check_lengths(y_true, name, values):
 def released_floor(floor, more=""):
     """Return the floor of a log loss that was released, or raise a ValueError.
 
-    `more` is what an evaluation takes for it beside the floor.
+    `more` names the other arguments that an evaluation needs for the log loss.
     """
     if floor is None:
         raise ValueError("log_loss_floor=None: the log loss was not released; evaluate with "
@@ -54,9 +62,10 @@ def released_floor(floor, more=""):
 
 
 def score_range_of(estimator):
-    """Return the range of the scores of a classifier: of probabilities, or None of decisions.
+    """Return the range of a classifier's scores: that of probabilities, or None.
 
-    A classifier with a tuned threshold says which of both it compares.
+    It is None for decision values. A classifier with a tuned threshold says which of the two it
+    compares with the threshold.
     """
     _check_kind(estimator, is_classifier, "a classifier")
     decides = getattr(estimator, "response_method", "auto") == "decision_function"
@@ -64,17 +73,21 @@ def score_range_of(estimator):
 
 
 def scores_of(estimator, X, *, grouped=False, pos_label=None):
-    """Return the scores of rows by a fitted classifier; `grouped`: wherever a row stands.
+    """Return the scores of rows by a fitted classifier.
 
-    Decisions are higher for the positive label; probabilities have a column for each.
+    Decision values are higher for the positive label; probabilities have a column for each label.
+    With `grouped`, the score of a row does not depend on its position.
     """
+    refuse_masked("X", X)
     method = "predict_proba" if score_range_of(estimator) else "decision_function"
     found = discreetly("X", getattr(_placed(estimator, grouped), method), X)
     return -found if found.ndim == 1 and _is_first(estimator, pos_label) else found
 
 
 def threshold_of(estimator, pos_label=None):
-    """Return from which score on a fitted classifier predicts the positive label; None: unknown.
+    """Return the least score that a classifier predicts as positive, or None.
+
+    It is None if the threshold is unknown.
     """
     model = _deciding(estimator)
     threshold = getattr(model, "best_threshold_", None)
@@ -84,12 +97,12 @@ def threshold_of(estimator, pos_label=None):
         return None
     if threshold is None or not _is_first(estimator, pos_label):
         return threshold
-    # What reaches the threshold is of the second label.
+    # Scores that reach the threshold are predicted as the second label.
     return float(np.nextafter((1.0 if score_range_of(estimator) else 0.0) - threshold, np.inf))
 
 
 def _deciding(estimator):
-    """Return what predicts: of a fitted search its best model, of a pipeline its last step."""
+    """Return the final model inside fitted searches and pipelines."""
     while True:
         if hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
@@ -104,14 +117,15 @@ def _is_first(estimator, pos_label):
 
 
 def predicted(estimator, X, *, classifies, grouped=False):
-    """Return the predictions of a fitted classifier, or regressor, for rows.
+    """Return the predictions of a fitted classifier or regressor for rows.
 
-    With `grouped` none follows from where its row stands.
+    With `grouped`, the prediction for a row does not depend on its position.
     """
     if classifies:
         _check_kind(estimator, is_classifier, "a classifier")
     else:
         _check_kind(estimator, is_regressor, "a regressor")
+    refuse_masked("X", X)
     return discreetly("X", _placed(estimator, grouped).predict, X)
 
 

@@ -44,7 +44,7 @@ __all__ = ["LogLossEvaluation", "losses_of"]
 
 @dataclass(frozen=True, eq=False)
 class LogLossEvaluation:
-    """The noisy mean of log losses over half the largest one, less 1: in [-1, 1]."""
+    """Noisy mean of log losses in [-1, 1]: divided by half the largest, less 1."""
 
     mean: float
     noise_scale: float
@@ -56,7 +56,7 @@ class LogLossEvaluation:
                        delta: float | None = None, floor: float = FLOOR,
                        groups: ArrayLike | None = None,
                        random_state: RandomState | None = None) -> Self:
-        """Return the released mean of rows, by `predict_proba` of a fitted classifier."""
+        """Return the released mean for the `predict_proba` of a fitted classifier."""
         check_is_fitted(estimator)
         chances = scores_of(estimator, X, grouped=groups is not None)
         return cls.from_predictions(y, chances, epsilon=epsilon, delta=delta, floor=floor,
@@ -96,7 +96,7 @@ class LogLossEvaluation:
 
 
 def losses_of(y_proba, codes, n_classes, floor):
-    """Return the log loss of every row by the probabilities of its classes, at least `floor`."""
+    """Return the log loss of every row, with probabilities of at least `floor`."""
     chances = read_numbers("y_proba", y_proba, columns=n_classes)
     if chances.ndim == 1:
         if n_classes != 2:

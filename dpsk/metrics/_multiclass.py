@@ -1,4 +1,4 @@
-"""Private evaluation of predicted labels: one noisy table of true by predicted ones."""
+"""Private evaluation of predicted labels, from one noisy confusion matrix."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from dpsk._data.errors import discreetly, quietly
+from dpsk._data.errors import quietly
 from dpsk._data.groups import groups_of
 from dpsk._data.labels import encode_labels, labels_fact
 from dpsk._docs import documented
@@ -17,6 +17,7 @@ from dpsk.metrics._estimate import Estimate
 from dpsk.metrics._inputs import (
     check_floor,
     check_lengths,
+    label_column,
     predicted,
     read_labels,
     released_floor,
@@ -42,30 +43,30 @@ __all__ = ["MulticlassEvaluation", "check_folds"]
 @documented
 @dataclass(frozen=True, eq=False, repr=False)
 class MulticlassEvaluation(TableEvaluation):
-    """How well predictions meet labels of any number of classes, from one noisy table.
+    """Evaluation of predicted labels of any number of classes, from one noisy table.
 
     Make one by `from_estimator` or `from_predictions`. For the ROC curve of one class against the
-    rest evaluate ``y == label`` and the score of that label as a `BinaryEvaluation`; each such
-    evaluation is one more release of the same rows.
+    rest, evaluate ``y == label`` and the score of that label as a `BinaryEvaluation`. Each such
+    evaluation is another release of the same rows.
 
     Attributes
     ----------
     counts : ndarray of float64, shape (n_classes, n_classes)
-        Noisy, read-only: rows are labels, columns predictions.
+        Noisy and read-only. Rows are labels, columns are predictions.
     noise_scale : float
         Standard deviation of the noise on a count.
     n_samples : int
-        Number of rows that evaluate, or of groups of rows.
+        Number of evaluated rows, or of groups of rows.
     labels : tuple
-        Of the classes, in the order of `counts`.
+        Class labels, in the order of `counts`.
     privacy_ : Certificate
-        Of the release.
+        Certificate of the release.
     of_population : bool
-        Whether standard errors hold that of a sample of rows; see `for_population`.
+        Whether standard errors include the sampling error of rows; see `for_population`.
     log_loss_floor : float or None
-        Probabilities below count as it in `log_loss`; None: that was not asked for.
+        Least probability in `log_loss`, to which smaller ones are raised. None: no log loss.
     log_loss_left, log_loss_noise : float
-        Noisy sum of log losses less half of the largest each, and its noise.
+        Noisy sum of log losses, each less half of the largest loss, and its noise.
 
     See Also
     --------
@@ -76,8 +77,8 @@ class MulticlassEvaluation(TableEvaluation):
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the counts are
     (epsilon, delta)-differentially private: a replaced row takes 1 from a cell and adds 1 to
     another; its log loss is clipped. The number of rows, the labels and all parameters are
-    public. With `groups` it holds for data sets that differ in all rows of one, which count for
-    one together.
+    public. With `groups`, this holds for data sets that differ in all rows of one group, which
+    together count as one row.
 
     Examples
     --------
@@ -107,9 +108,9 @@ class MulticlassEvaluation(TableEvaluation):
         Parameters
         ----------
         estimator : classifier
-            Fitted, to other rows; its `classes_` are the labels.
+            Fitted to other rows; its `classes_` are the labels.
         X : array-like of shape (n, n_features)
-            Rows, as the classifier takes them.
+            Rows, as the classifier accepts them.
         y : array-like of shape (n,)
             Their labels.
         %(epsilon_release)s %(delta_release)s
@@ -122,7 +123,7 @@ class MulticlassEvaluation(TableEvaluation):
         Returns
         -------
         evaluation : MulticlassEvaluation
-            What was released.
+            Released evaluation.
         """
         check_is_fitted(estimator)
         found = predicted(estimator, X, classifies=True, grouped=groups is not None)
@@ -147,29 +148,29 @@ class MulticlassEvaluation(TableEvaluation):
         Parameters
         ----------
         y_true, y_pred : array-like of shape (n,)
-            Labels of the rows, and those that were predicted.
+            True and predicted labels.
         %(epsilon_release)s %(delta_release)s %(labels_release)s
         y_proba : array-like of shape (n, n_classes) or None, default=None
             Probabilities of the sorted labels, for the log loss.
         log_loss_floor : float or None, default=None
-            Public, such as 0.01: the log loss is released too, of probabilities that count as no
-            less. Noise on all else is a fiftieth larger for it; `dp_log_loss` alone has a fifth
-            of its error. None: there is no `log_loss`.
+            Public, such as 0.01: also release the log loss, with smaller probabilities raised to
+            it. Noise on the counts is then a fiftieth larger; `dp_log_loss` alone has a fifth of
+            the error. None: there is no `log_loss`.
         %(groups_release)s %(random_state_release)s
 
         Returns
         -------
         evaluation : MulticlassEvaluation
-            What was released.
+            Released evaluation.
 
         Raises
         ------
         ValueError
             If a parameter is out of range, a prediction is none of the labels, lengths differ, or
-            of `y_proba` and `log_loss_floor` one is given alone; nothing is drawn then.
+            only one of `y_proba` and `log_loss_floor` is given; no noise has been drawn then.
         """
         classes, codes = read_labels("MulticlassEvaluation", y_true, labels)
-        guesses = discreetly("y_pred", column_or_1d, y_pred)
+        guesses = label_column("y_pred", y_pred)
         check_lengths(codes, "y_pred", guesses)
         _, places = encode_labels(guesses, np.asarray(classes), "MulticlassEvaluation",
                                   what="y_pred", parameter="labels")
@@ -192,12 +193,12 @@ class MulticlassEvaluation(TableEvaluation):
         Returns
         -------
         matrix : Estimate
-            Arrays of shape (n_classes, n_classes): rows are labels, columns predictions.
+            Arrays of shape (n_classes, n_classes); rows are labels, columns are predictions.
         """
         return self._estimate(lambda counts: counts, (0.0, float(self.n_samples)))
 
     def accuracy(self) -> Estimate:
-        """Return the share of rows that are predicted right, an `Estimate`.
+        """Return the share of rows with a right prediction, an `Estimate`.
 
         Returns
         -------
@@ -207,7 +208,7 @@ class MulticlassEvaluation(TableEvaluation):
         return self._estimate(lambda counts: _right(counts).sum(axis=-1) / self.n_samples)
 
     def recall(self) -> Estimate:
-        """Return the share of every label's rows that are predicted so, an `Estimate`.
+        """Return the share of each label's rows that are found, an `Estimate`.
 
         Returns
         -------
@@ -217,7 +218,7 @@ class MulticlassEvaluation(TableEvaluation):
         return self._share(lambda counts: (_right(counts), counts.sum(axis=-1)))
 
     def precision(self) -> Estimate:
-        """Return the share of every prediction's rows that are right, an `Estimate`.
+        """Return the share of each prediction's rows that are right, an `Estimate`.
 
         Returns
         -------
@@ -229,7 +230,7 @@ class MulticlassEvaluation(TableEvaluation):
     def balanced_accuracy(self) -> Estimate:
         """Return the mean recall of all labels, an `Estimate`.
 
-        Errors of labels whose rows noise hides add up, as they may be all to one side.
+        Errors of labels whose rows noise hides add up, because all may have one direction.
 
         Returns
         -------
@@ -239,7 +240,7 @@ class MulticlassEvaluation(TableEvaluation):
         return self._mean_share(lambda counts: (_right(counts), counts.sum(axis=-1)))
 
     def f1(self) -> Estimate:
-        """Return the harmonic mean of precision and recall of every label, an `Estimate`.
+        """Return the harmonic mean of precision and recall by label, an `Estimate`.
 
         Returns
         -------
@@ -252,8 +253,8 @@ class MulticlassEvaluation(TableEvaluation):
     def log_loss(self) -> Estimate:
         """Return the mean log loss of probabilities, an `Estimate`.
 
-        Probabilities below `log_loss_floor` count as it. The error of a sample of rows, after
-        `for_population`, is the largest that a mean in its range has.
+        Probabilities below `log_loss_floor` are raised to it. After `for_population`, the
+        sampling error is the largest that a mean in this range can have.
 
         Returns
         -------
@@ -263,7 +264,7 @@ class MulticlassEvaluation(TableEvaluation):
         Raises
         ------
         ValueError
-            If the evaluation was not asked for it by `log_loss_floor`.
+            If the evaluation was made without `log_loss_floor`.
         """
         most = -math.log(released_floor(self.log_loss_floor, "y_proba= and "))
         value = min(max(self.log_loss_left / self.n_samples + most / 2.0, 0.0), most)
@@ -274,7 +275,7 @@ class MulticlassEvaluation(TableEvaluation):
 
 
 def check_folds(y_proba=None, log_loss_floor=None, **_):
-    """Raise a ValueError where folds are asked for a log loss, which needs probabilities too."""
+    """Raise a ValueError if folds are to release a log loss, without probabilities."""
     if y_proba is not None or log_loss_floor is not None:
         raise ValueError(f"log_loss_floor={log_loss_floor}: folds of several classes have no log "
                          "loss; leave it and y_proba out, and use dp_log_loss on held-out rows.")

@@ -1,4 +1,4 @@
-"""Private evaluation of predicted numbers: one noisy mean of what errors are made of."""
+"""Private evaluation of predicted numbers, from one noisy mean of moments."""
 
 from __future__ import annotations
 
@@ -43,38 +43,38 @@ if TYPE_CHECKING:
 
 __all__ = ["RegressionEvaluation", "check_metric", "checked_bounds"]
 
-#: Errors up to which a mean square is taken for 0 where its root is: what misses it by about as
-#: much where there are no residuals as where their square is one error.
+#: Standard errors up to which a mean square counts as 0 for its root. The miss is then about as
+#: large without residuals as with a mean square of one standard error.
 _HIDDEN = 0.8
-#: Bounds on the norm of what is averaged, without targets and with them: signs count a half, so
-#: that rows of both signs are no farther apart than others.
+#: Bounds on the norm of the moments, without targets and with targets. Signed moments count half,
+#: so rows of opposite signs are no farther apart than other rows.
 _NORMS = math.sqrt(2.5), math.sqrt(3.75)
 
 
 @documented
 @dataclass(frozen=True, eq=False, repr=False)
 class RegressionEvaluation(ShowsMetrics):
-    r"""How well predictions meet numbers, from one noisy mean.
+    r"""Evaluation of predicted numbers, from one noisy mean of moments.
 
-    Make one by `from_estimator` or `from_predictions`. With e a residual over its bound, clipped
-    to [-1, 1], the mean of :math:`(e/2, 2|e| - 1, 2 e^2 - 1, c - 1/2)` is released, c whether the
-    residual is beyond its bound; with bounds on targets also that of :math:`(t/2, 2 t^2 - 1)`,
-    t the target clipped to them and mapped to [-1, 1].
+    Make one by `from_estimator` or `from_predictions`. Let e be a residual divided by its bound
+    and clipped to [-1, 1], and let c be 1 if the residual exceeds the bound, otherwise 0. The mean
+    of :math:`(e/2, 2|e| - 1, 2 e^2 - 1, c - 1/2)` is released. With bounds on targets, so is the
+    mean of :math:`(t/2, 2 t^2 - 1)`, t the clipped target scaled to [-1, 1].
 
     Attributes
     ----------
     moments : ndarray of float64, shape (4,) or (6,)
-        The noisy mean, read-only.
+        Noisy mean, read-only.
     noise_scale : float
         Standard deviation of the noise on an entry.
     residual_bound : float
-        What larger residuals were clipped to.
+        Bound to which residuals were clipped.
     target_bounds : (float, float) or None
-        The public bounds of targets, if there are any.
+        Public bounds of targets, if declared.
     n_samples : int
-        Number of rows that evaluate, or of groups of rows.
+        Number of evaluated rows, or of groups of rows.
     privacy_ : Certificate
-        Of the release.
+        Certificate of the release.
 
     See Also
     --------
@@ -83,14 +83,14 @@ class RegressionEvaluation(ShowsMetrics):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the moments are
-    (epsilon, delta)-differentially private: their norms are at most sqrt(2.5), sqrt(3.75) with
-    targets, so that a replaced row moves the mean by at most twice that over n. The number of rows
-    and all parameters are public. With `groups` it holds for data sets that differ in all rows of
-    one, of which a group adds the average.
+    (epsilon, delta)-differentially private. The norm of a row's moments is at most sqrt(2.5), or
+    sqrt(3.75) with targets, so a replaced row moves the mean by at most twice that over n. The
+    number of rows and all parameters are public. With `groups`, this holds for data sets that
+    differ in all rows of one group, which adds the average over its rows.
 
-    *Errors* are those of clipped residuals: they are below the usual ones where residuals
-    exceed the bound. Noise grows with the bound, its square for squares; `clipped_share` says how
-    many rows one cuts.
+    *Errors* are those of clipped residuals, and smaller than usual if residuals exceed the bound.
+    Noise grows with the bound, and for squared errors with its square. `clipped_share` is the
+    share of rows that the bound clips.
 
     Examples
     --------
@@ -124,14 +124,14 @@ class RegressionEvaluation(ShowsMetrics):
         Parameters
         ----------
         estimator : regressor
-            Fitted, to other rows.
+            Fitted to other rows.
         X : array-like of shape (n, n_features)
-            Rows, as the regressor takes them.
+            Rows, as the regressor accepts them.
         y : array-like of shape (n,)
             Their targets.
         %(epsilon_release)s %(delta_release)s
         residual_bound : float or None, default=None
-            Public; larger residuals are clipped to it. None: the distance of `target_bounds`.
+            Public; larger residuals are clipped to it. None: the width of `target_bounds`.
         target_bounds : (float, float) or None, default=None
             As for `from_predictions`.
         groups : array-like of shape (n,) or None, default=None
@@ -141,7 +141,7 @@ class RegressionEvaluation(ShowsMetrics):
         Returns
         -------
         evaluation : RegressionEvaluation
-            What was released.
+            Released evaluation.
         """
         check_is_fitted(estimator)
         found = predicted(estimator, X, classifies=False, grouped=groups is not None)
@@ -156,30 +156,30 @@ class RegressionEvaluation(ShowsMetrics):
                          target_bounds: tuple[float, float] | None = None,
                          groups: ArrayLike | None = None,
                          random_state: RandomState | None = None) -> Self:
-        """Release the moments of residuals, and of targets where these have bounds.
+        """Release the moments of residuals, and of targets with declared bounds.
 
         Parameters
         ----------
         y_true, y_pred : array-like of shape (n,)
-            A residual that is not a number counts as the bound.
+            Targets and predictions. A residual of NaN counts as the bound.
         %(epsilon_release)s %(delta_release)s
         residual_bound : float or None, default=None
-            Public; larger residuals are clipped to it. None: the distance of
-            `target_bounds`, which no residual exceeds.
+            Public; larger residuals are clipped to it. None: the width of `target_bounds`,
+            which no residual exceeds.
         target_bounds : (float, float) or None, default=None
-            Public; targets, and predictions, are clipped to them. `r2` needs them.
+            Public; targets and predictions are clipped to them. `r2` needs them.
         %(groups_release)s %(random_state_release)s
 
         Returns
         -------
         evaluation : RegressionEvaluation
-            What was released.
+            Released evaluation.
 
         Raises
         ------
         ValueError
-            If a parameter is out of range, no bound is given, or lengths differ; nothing is drawn
-            then.
+            If a parameter is out of range, no bound is given, or lengths differ; no noise has been
+            drawn then.
         """
         bound, ends = checked_bounds(residual_bound, target_bounds)
         y, guesses = read_numbers("y_true", y_true), read_numbers("y_pred", y_pred)
@@ -209,7 +209,7 @@ class RegressionEvaluation(ShowsMetrics):
                 f"epsilon={self.privacy_.epsilon:g})")
 
     def mean_residual(self) -> Estimate:
-        """Return the mean of target less prediction, an `Estimate`.
+        """Return the mean of target minus prediction, an `Estimate`.
 
         Returns
         -------
@@ -220,7 +220,7 @@ class RegressionEvaluation(ShowsMetrics):
         return self._estimate(lambda moments: 2.0 * bound * moments[..., 0], (-bound, bound))
 
     def clipped_share(self) -> Estimate:
-        """Return the share of rows whose residual is beyond its bound, an `Estimate`.
+        """Return the share of rows whose residual exceeds its bound, an `Estimate`.
 
         Returns
         -------
@@ -254,8 +254,8 @@ class RegressionEvaluation(ShowsMetrics):
     def root_mean_squared_error(self) -> Estimate:
         """Return the root of the mean of squared residuals, an `Estimate`.
 
-        Its interval of 95 % ends at the roots of the ends of that of the square, and the value is
-        0 where noise may have made all of it.
+        The ends of its 95 % interval are the roots of those of the mean square. The value is 0 if
+        noise alone may explain the mean square.
 
         Returns
         -------
@@ -268,12 +268,12 @@ class RegressionEvaluation(ShowsMetrics):
         return between(math.sqrt(value), low, high, (0.0, self.residual_bound))
 
     def r2(self) -> Estimate:
-        """Return the share of the targets' variance that is explained, an `Estimate`.
+        """Return the explained share of the targets' variance, an `Estimate`.
 
         Returns
         -------
         r2 : Estimate
-            At most 1; NaN, with a `PrivacyWarning`, where noise hides the targets' variance.
+            At most 1; NaN where noise hides the targets' variance.
 
         Raises
         ------
@@ -283,7 +283,7 @@ class RegressionEvaluation(ShowsMetrics):
         _check_spread(self.target_bounds)
         _, half = middle_of(*self.target_bounds)  # type: ignore[misc]  # bounds there are
 
-        # What noise adds to a square, on average, is known.
+        # The mean of the squared noise is known.
         known = 4.0 * self.noise_scale**2
 
         def parts(moments):
@@ -294,7 +294,7 @@ class RegressionEvaluation(ShowsMetrics):
         return 1.0 - ratio
 
     def _draws(self):
-        """Return moments as noisy as these are, around them."""
+        """Return draws of the noise around these moments."""
         return self.moments + self.noise_scale * normal_draws(self.moments.shape, "noise")
 
     def _estimate(self, metric, bounds):
@@ -306,7 +306,7 @@ def _square(moments):
 
 
 def _features(y, guesses, bound, ends):
-    """Return what is averaged, numbers in [-1, 1]."""
+    """Return the numbers in [-1, 1] that are averaged."""
     columns = []
     if ends is not None:
         middle, half = middle_of(*ends)
@@ -319,7 +319,7 @@ def _features(y, guesses, bound, ends):
 
 
 def check_metric(metric, residual_bound, target_bounds):
-    """Raise a ValueError where a metric would for the bounds that are given, before a release."""
+    """Raise the ValueError of a metric for the given bounds, before a release."""
     checked_bounds(residual_bound, target_bounds)
     if metric == "r2":
         _check_spread(target_bounds)
@@ -332,7 +332,7 @@ def _check_spread(target_bounds):
 
 
 def checked_bounds(residual_bound, target_bounds):
-    """Return both bounds as floats, the first by the second where it is not given."""
+    """Return both bounds as floats; the first one defaults to the second's width."""
     ends = None if target_bounds is None else check_target_bounds(target_bounds, "(0, 100)")
     if residual_bound is None:
         if ends is None:

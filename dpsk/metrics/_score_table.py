@@ -11,8 +11,6 @@ from scipy.special import ndtri
 
 from dpsk._defaults.evaluation import LOSS_REACH, LOSS_WEIGHT, ORDER, WIDTHS, WIDTHS_SHARE
 from dpsk._parameters import check_real
-from dpsk._warnings import muted, warn
-from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics import _curves
 from dpsk.metrics._curve_table import CurveTable
 from dpsk.metrics._estimate import Estimate, enclosing
@@ -168,7 +166,7 @@ class ScoreTable(CurveTable):
     def roc_auc(self) -> Estimate:
         """Return the area under the ROC curve, an `Estimate`.
 
-        If most scores fall into few bins, its error is large, with a `PrivacyWarning`.
+        If most scores fall into few bins, its error is large, and its `note` says so.
 
         Returns
         -------
@@ -193,9 +191,10 @@ class ScoreTable(CurveTable):
         # For both estimates a and b: the root of ((a + b) / 2)^2 + ((a - b) / 2)^2.
         hidden = np.hypot(*ordered(self.counts)) / math.sqrt(2.0) / max(
             float(_curves.pairs(self.counts)), 1.0)
-        crowded = self._warned_ties("roc_auc")
-        return self._toward_law(self._enclosing(
+        crowded, note = self._ties()
+        found = self._toward_law(self._enclosing(
             lambda way: self._share(partial(won, way=way), hidden=hidden), crowded))
+        return replace(found, note=found.note or note)
 
     def average_precision(self) -> Estimate:
         """Return the average precision, an `Estimate`.
@@ -205,7 +204,6 @@ class ScoreTable(CurveTable):
         precision : Estimate
             A number in [0, 1].
         """
-        self._warned_ties("average_precision")
         crowded, counts = self._crowded, _curves.projected(self.counts)
         ties = self._tied + crowded
         area, wide = _curves.told(self.counts)
@@ -233,8 +231,9 @@ class ScoreTable(CurveTable):
         hidden = math.hypot((alike - none).sum(), (alike - beside).sum(),
                             (best - worst).sum() / 3.0,
                             ((some - same) * unseen[::-1]).sum() / 2.0, self._luck())
-        return self._enclosing(lambda way: self._curved_share(
+        found = self._enclosing(lambda way: self._curved_share(
             counts, partial(precise, way=way), hidden / max(counts[1].sum(), 1.0)), crowded)
+        return replace(found, note=found.note or self._ties()[1])
 
     def _enclosing(self, estimate, crowded):
         """Return an estimate whose interval covers any order of the crowded rows.
@@ -248,8 +247,7 @@ class ScoreTable(CurveTable):
         found = estimate(np.where(self._alone > 0.0, 0.0, half))
         if not np.any(crowded) or math.isnan(found.value):
             return found
-        with muted():
-            return enclosing(found, *(estimate(way) for way in (-1.0, 1.0)), level=0.9)
+        return enclosing(found, *(estimate(way) for way in (-1.0, 1.0)), level=0.9)
 
     def _luck(self):
         """Return the error of the sum of precisions from the random order within bins."""
@@ -365,13 +363,12 @@ class ScoreTable(CurveTable):
         found = estimate(lambda counts: metric(at(counts)))
         if np.all(least == most) or np.any(np.isnan(found.value)):
             return found
-        with muted():
-            sides = [estimate(lambda counts, some=some: metric(mixed(counts, *some)))
-                     for some in ((least, most), (most, least))]
+        sides = [estimate(lambda counts, some=some: metric(mixed(counts, *some)))
+                 for some in ((least, most), (most, least))]
         return enclosing(found, *sides)
 
-    def _warned_ties(self, what):
-        """Return the shares of bins whose rows may be in any order; warn if these are many.
+    def _ties(self):
+        """Return the shares of bins whose rows may be in any order, and a note if these are many.
 
         For public bins, the shares are 0 unless too many pairs share a bin.
         """
@@ -381,14 +378,12 @@ class ScoreTable(CurveTable):
         # Draws are slow, and few tables have that many ties.
         if (share <= _MANY_TIES or share - 2.0 * np.std(
                 _curves.tied_pairs(self._draws(), held)) <= _MANY_TIES):
-            return np.zeros(len(held)) if public else held
-        warn(
-            f"{what}: scores crowd into few bins, by the noisy counts, so that it is known "
-            "roughly only; give bins= edges where scores are, such as [-0.2, -0.1, 0.0, 0.1], or "
+            return (np.zeros(len(held)) if public else held), None
+        return held, (
+            "scores crowd into few bins, by the noisy counts, so the metric is known roughly "
+            "only; give bins= edges where scores are, such as [-0.2, -0.1, 0.0, 0.1], or "
             "score_range= a range that they fill, or None where they are no probabilities; "
-            "scorers take bins= alone.",
-            PrivacyWarning, stacklevel=3)
-        return held
+            "scorers take bins= alone")
 
 
 def _balanced(cells):

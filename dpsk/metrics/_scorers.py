@@ -1,4 +1,4 @@
-"""Scorers: private metrics of fitted estimators, as scikit-learn's tools call them."""
+"""Scorers: private metrics of fitted estimators, for scikit-learn's tools."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SCORERS", "get_scorer", "get_scorer_names"]
 
-#: By name: what is released, its metric, a method or a function, and the sign that makes larger
-#: values better.
+#: By name: the evaluation, its metric (a method name or a function), and the sign that makes
+#: larger values better.
 SCORERS: dict[str, tuple[Any, Any, float]] = {
     "dp_accuracy": (MulticlassEvaluation, "accuracy", 1.0),
     "dp_average_precision": (BinaryEvaluation, "average_precision", 1.0),
@@ -48,12 +48,12 @@ SCORERS: dict[str, tuple[Any, Any, float]] = {
 
 @dataclass(frozen=True, repr=False)
 class _Scorer:
-    """A private metric of a fitted estimator; call it with estimator, rows and their labels."""
+    """Private metric of a fitted estimator, called with estimator, rows and labels."""
 
     name: str
     options: dict[str, Any]
     return_error: bool
-    # Of dataclasses, which would be compared by what they hold.
+    # A dataclass would be hashed by its fields, which may not be hashable.
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __call__(self, estimator: Any, X: Table, y: ArrayLike, *,
@@ -81,12 +81,12 @@ class _Scorer:
 
 
 def get_scorer_names() -> list[str]:
-    """Return the names of all private scorers: scikit-learn's after ``"dp_"``.
+    """Return the names of all private scorers: ``"dp_"`` and scikit-learn's name.
 
     Returns
     -------
     names : list of str
-        Sorted; each is one that `get_scorer` takes.
+        Sorted names that `get_scorer` accepts.
 
     Examples
     --------
@@ -104,14 +104,14 @@ def get_scorer(name: str, *, epsilon: float = 1.0, delta: float | None = None,
     Parameters
     ----------
     name : str
-        One of `get_scorer_names`. As in scikit-learn, larger is better, and losses are negated.
+        One of `get_scorer_names`. As in scikit-learn, larger is better; losses are negated.
     epsilon : float, default=1.0
-        Of each call, which is a release of its own; inf: no noise, not private.
+        Budget of each call, which is a separate release; inf: no noise, not private.
     delta : float or None, default=None
-        None: ``1 / n**2`` of the rows that are scored.
+        None: ``1 / n**2``, with n the number of scored rows.
     return_error : bool, default=False
-        Whether scikit-learn keeps standard errors too: `cross_validate` then returns
-        `test_score` and `test_standard_error`, one a fold, and searches take
+        Whether scikit-learn also keeps standard errors: `cross_validate` then returns
+        `test_score` and `test_standard_error` for each fold, and searches need
         ``refit="score"``.
     **options : dict
         As for `from_estimator` of the evaluation: `pos_label` and `bins` for two classes,
@@ -134,19 +134,19 @@ def get_scorer(name: str, *, epsilon: float = 1.0, delta: float | None = None,
     See Also
     --------
     dp_cross_validate : Models and one evaluation of all folds, with the certificate of both.
-    sklearn.metrics.make_scorer : Makes one of a function such as `dp_accuracy_score`.
+    sklearn.metrics.make_scorer : Makes a scorer of a function such as `dp_accuracy_score`.
 
     Notes
     -----
-    *Privacy.* Each call is charged to the budgets that are open, as any evaluation is. A search
-    by such scores costs all of its fits and all of its scores.
+    *Privacy.* Each call is charged to the open budgets, as any evaluation is. A search with such
+    scores costs all of its fits and all of its scores.
 
-    *Errors.* Scores lie within the range of their metric, or are NaN with a `PrivacyWarning` where
-    noise hides them. The noise of folds is independent: the mean of K scores has a standard error
-    of ``np.sqrt(np.sum(errors**2)) / K``.
+    *Errors.* Scores lie within the range of their metric, or are NaN where noise hides them. The
+    noise of folds is independent: the mean of K scores has a standard error of
+    ``np.sqrt(np.sum(errors**2)) / K``.
 
-    scikit-learn takes names, such as ``scoring="accuracy"``, from a list of its own that cannot
-    be added to; pass the scorer.
+    scikit-learn looks names such as ``scoring="accuracy"`` up in a fixed list, so pass the scorer
+    itself.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def get_scorer(name: str, *, epsilon: float = 1.0, delta: float | None = None,
     if unknown:
         raise TypeError(f"{unknown[0]!r}: {name!r} has no such option; it takes "
                         f"{', '.join(sorted(taken))}.")
-    # Before a search fits a model that it could not score.
+    # Fail before a search fits a model that it cannot score.
     checked_budget(2, 1, epsilon, delta, options.get("random_state"))
     _check_options(evaluation, metric, **options)
     given = {"epsilon": epsilon, "delta": delta, **options}
@@ -190,13 +190,13 @@ def get_scorer(name: str, *, epsilon: float = 1.0, delta: float | None = None,
 
 def _check_options(evaluation, metric, bins="auto", residual_bound=None, target_bounds=None,
                    floor=FLOOR, log_loss_floor=None, threshold=None, **_):
-    """Raise a ValueError where an evaluation would for its options, whatever the rows."""
+    """Raise the ValueErrors of an evaluation that depend on its options alone."""
     if evaluation is RegressionEvaluation:
         check_metric(metric, residual_bound, target_bounds)
     elif evaluation is LogLossEvaluation:
         check_floor("floor", floor)
     else:
-        # Which range scores have is known of the estimator; edges are in order in any.
+        # The range of scores follows from the estimator; edges must increase in any range.
         ScoreBins.of(bins, None, 2, threshold)
         if log_loss_floor is not None:
             check_floor("log_loss_floor", log_loss_floor)

@@ -19,8 +19,6 @@ from dpsk._privacy.noise.public import public_normals
 from dpsk._problem import Budget
 from dpsk._statistics.scores import counts_noise, loss_noise, noisy_counts_and_losses
 from dpsk._statistics.tables import noisy_tables, table_noise
-from dpsk._warnings import warn
-from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics._estimate import REACH, Estimate, between
 from dpsk.metrics._html import ShowsMetrics
 
@@ -39,6 +37,9 @@ APART = ("that no group here has a row that trained the model that is evaluated,
 #: A model may hold steps of other packages, or predict from ranks or means of all rows.
 _ROW_BY_ROW = ("that the prediction of a row follows from that row and the model, and from no "
                "other row")
+#: Note on metrics that noise hides.
+HIDDEN = ("noise hides what the metric is a share of, so it is not known, and NaN; evaluate more "
+          "rows, or at a larger epsilon")
 #: Number of draws of the known noise, for standard errors within 1/40; the least number, for
 #: large tables, whose metrics sum many cells; and the most normals. Half of the draws are the
 #: negatives of the others, so that linear functions of the noise have mean 0.
@@ -200,8 +201,7 @@ class TableEvaluation(ShowsMetrics):
         (part, whole), (draws, wholes) = parts(counts), parts(
             self._draws() + (counts - self.counts))
         if not whole > _KNOWN * np.std(wholes):
-            warn_of_hidden()
-            return Estimate(math.nan, math.inf, (0.0, 1.0))
+            return Estimate(math.nan, math.inf, (0.0, 1.0), note=HIDDEN)
         value, drawn = part / whole, np.clip(draws / np.maximum(wholes, 1.0), -0.5, 1.5)
         shift = drawn.mean() - value
         part, whole = parts(self.counts)
@@ -228,8 +228,7 @@ class TableEvaluation(ShowsMetrics):
         error = (_doubt(off_part) * math.sqrt(square[sure].sum())
                  + 0.5 * (~sure).sum() / REACH) / len(whole)
         if sure.mean() <= 0.5:
-            warn_of_hidden()
-            return Estimate(math.nan, math.inf, (0.0, 1.0))
+            return Estimate(math.nan, math.inf, (0.0, 1.0), note=HIDDEN)
         return Estimate(float(np.clip(value, 0.0, 1.0)), error, (0.0, 1.0))
 
 
@@ -256,22 +255,14 @@ def simulated_ratio(parts, draws, bounds, hidden=0.0):
     Its 95 % interval is Fieller's: all ratios r for which ``part - r whole`` is within 1.96 of its
     own standard errors of 0. It is wide, with the same coverage, where noise hides the whole. The
     value is the ratio less its bias under noise, to second order. If the interval holds all of
-    `bounds`, the value is NaN, with a PrivacyWarning.
+    `bounds`, the value is NaN.
     """
     (part, whole), (off_part, off_whole) = parts, (draws[0] - parts[0], draws[1] - parts[1])
     low, high = _ratio_ends(part, whole, off_part, off_whole, bounds, hidden)
     unknown = (low <= bounds[0]) & (high >= bounds[1])
-    if np.any(unknown):
-        warn_of_hidden()
-    value = _centered_ratio(part, np.where(unknown, 1.0, np.maximum(whole, 1e-300)),
+    value = _centered_ratio(part, np.where(unknown, np.nan, np.maximum(whole, 1e-300)),
                             off_part, off_whole)
-    found = between(value, low, high, bounds)
-    if not np.any(unknown):
-        return found
-    return Estimate(*_scalars(np.where(unknown, np.nan, found.value),
-                              np.where(unknown, np.inf, found.standard_error)), bounds,
-                    errors=tuple(_scalars(*(np.where(unknown, np.inf, each)
-                                            for each in found.errors))))
+    return between(value, low, high, bounds, HIDDEN if np.any(unknown) else None)
 
 
 def _centered_ratio(part, whole, off_part, off_whole):
@@ -279,13 +270,6 @@ def _centered_ratio(part, whole, off_part, off_whole):
     square = whole**2
     return (part / whole * (1.0 - np.mean(off_whole**2, axis=0) / square)
             + np.mean(off_part * off_whole, axis=0) / square)
-
-
-def warn_of_hidden():
-    """Warn that noise hides a metric."""
-    warn("noise hides what the metric is a share of, so it is not known, and NaN; "
-         "evaluate more rows, or at a larger epsilon.",
-         PrivacyWarning, stacklevel=5)
 
 
 def _ratio_ends(part, whole, off_part, off_whole, bounds, hidden):

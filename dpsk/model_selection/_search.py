@@ -234,7 +234,7 @@ class BaseSearch(HoldoutModel):
         """Return the (train, test) indices that `cv` gives; a ValueError unless it gives one pair.
         """
         # Imported late, because the package imports all metrics.
-        from dpsk.metrics._cross_validation import splits_of
+        from dpsk.metrics._splits import splits_of
 
         several = isinstance(self.cv, Integral)
         found = [] if several else splits_of(self.cv, n_units, self.random_state)
@@ -259,7 +259,7 @@ class BaseSearch(HoldoutModel):
 
     @property
     def _is_handed_over(self):
-        from dpsk.metrics._cross_validation import is_by_index
+        from dpsk.metrics._splits import is_by_index
 
         return self.cv is not None and not is_by_index(self.cv)
 

@@ -4,7 +4,6 @@ import numpy as np
 
 from dpsk._data.errors import discreetly
 from dpsk._data.groups import groups_of, one_a_row
-from dpsk._data.structure import refuse_masked
 from dpsk._data.validation import check_next_rows, check_rows, refuse_source
 from dpsk._parameters import check_real
 
@@ -92,7 +91,6 @@ def _alive(terminal, count):
     """Return 0 where an episode ends and 1 elsewhere."""
     if terminal is None:
         return np.ones(count)
-    refuse_masked("terminal", terminal)
     ends = one_a_row("terminal", terminal, count, _UNIT)
     if ends.dtype.kind not in "biuf" or not np.isin(ends, (0, 1)).all():
         raise ValueError("terminal: must be True where the episode ends with the transition, and "

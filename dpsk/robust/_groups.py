@@ -3,6 +3,7 @@
 import numpy as np
 
 from dpsk._data.errors import discreetly
+from dpsk._data.structure import refuse_masked
 from dpsk._parameters import check_real
 
 __all__ = ["check_groups", "public_shares"]
@@ -10,6 +11,7 @@ __all__ = ["check_groups", "public_shares"]
 
 def check_groups(groups, n_samples):
     """Return the group of every row as an array; raise a ValueError for a wrong shape."""
+    refuse_masked("groups", groups)
     groups = discreetly("groups", np.asarray, groups)
     if groups.ndim == 2 and groups.shape[1] == 1:
         groups = groups[:, 0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -16,7 +17,7 @@ from dpsk._privacy.certificate import Enforced
 from dpsk._statistics.categories import count_noise, noisy_counts
 from dpsk.metrics._estimate import REACH, Estimate, between
 from dpsk.statistics._plan import within
-from dpsk.statistics._reading import CATEGORIES, Columns, as_declared
+from dpsk.statistics._reading import BY, CATEGORIES, Columns, as_declared
 
 __all__ = ["cell_bound", "counted", "dp_histogram", "dp_value_counts"]
 
@@ -36,12 +37,13 @@ def dp_histogram(x: Any, bins: Any = 10, **options: Any) -> tuple[Estimate, Any]
         Number of equal-width bins within the bounds, or the edges of bins. As in NumPy, the last
         bin includes its right edge.
     **options : dict
-        As for `dp_mean`: epsilon, delta, bounds, groups, random_state.
+        As for `dp_mean`: epsilon, delta, bounds, groups, random_state, by, categories.
 
     Returns
     -------
     counts : Estimate
-        An entry for each bin, with the certificate in `privacy_`.
+        An entry for each bin, with the certificate in `privacy_`. With `by`, parts of the rows
+        are on the first axis; noise does not grow with their number.
     edges : ndarray of shape (n_bins + 1,)
         The edges of bins.
 
@@ -62,7 +64,7 @@ def dp_histogram(x: Any, bins: Any = 10, **options: Any) -> tuple[Estimate, Any]
             raise ValueError("bounds: edges of bins are bounds already; leave bounds=None, or "
                              "give a number of bins.")
         even, options = None, {**options, "bounds": (float(given[0]), float(given[-1]))}
-    columns = Columns.of("dp_histogram", x, options, "bounds", one=True)
+    columns = Columns.of("dp_histogram", x, options, "bounds", *BY, one=True)
 
     def edges(low, high):
         return np.array(given, dtype=float) if even is None else low + (high - low) * even
@@ -71,7 +73,8 @@ def dp_histogram(x: Any, bins: Any = 10, **options: Any) -> tuple[Estimate, Any]
         points = edges(low[0], high[0])
         # The last bin includes its right edge.
         points[-1] = np.nextafter(points[-1], np.inf)
-        return noisy_counts(rows, {0: points}, mu, session)[0][1:-1]
+        counts = noisy_counts(rows, {0: points}, mu, session, n_parts=columns.n_parts)[0]
+        return counts[..., 1:-1]
 
     plan, data = within(columns, summed)
     (ranges, found, mu), certificate = columns.released(
@@ -80,7 +83,8 @@ def dp_histogram(x: Any, bins: Any = 10, **options: Any) -> tuple[Estimate, Any]
 
 
 @quietly
-def dp_value_counts(x: Any, categories: list[Any] | None = None,
+def dp_value_counts(x: Any, categories: list[Any] | None = None, *, by: Any = None,
+                    by_categories: list[Any] | None = None,
                     **options: Any) -> tuple[Estimate, list[Any]]:
     """Return how often each declared category occurs, with errors, and the categories.
 
@@ -90,13 +94,16 @@ def dp_value_counts(x: Any, categories: list[Any] | None = None,
         Categories: strings, booleans or numbers; missing values are not counted.
     categories : list or None, default=None
         Public categories; others are not counted. None: the categories of the dtype.
+    by, by_categories : optional
+        As `by` and `categories` of `dp_mean`.
     **options : dict
         As for `dp_mean`: epsilon, delta, groups, random_state.
 
     Returns
     -------
     counts : Estimate
-        An entry for each category, with the certificate in `privacy_`.
+        An entry for each category, with the certificate in `privacy_`. With `by`, parts of the
+        rows are on the first axis; noise does not grow with their number.
     categories : list
         The categories, in declared order.
 
@@ -109,14 +116,16 @@ def dp_value_counts(x: Any, categories: list[Any] | None = None,
     """
     if categories is not None:
         categories = as_declared("categories", categories, list, CATEGORIES)
-    columns = Columns.of("dp_value_counts", x, options, one=True, only="words",
-                         categories=categories)
+    options |= {"by": by, "by_categories": by_categories}
+    columns = Columns.of("dp_value_counts", x, options, "by", "by_categories", one=True,
+                         only="words", categories=categories)
     names = list(columns.table.columns[0].categories)
     if not names:
         raise ValueError("categories=None: the dtype has none, and which occur is data; declare "
                          "their list, or find them with DPOneHotEncoder.")
     (found, certificate) = columns.released(
-        "value counts", Statistic(noisy_counts), (columns.rows, {0: len(names)}),
+        "value counts", Statistic(partial(noisy_counts, n_parts=columns.n_parts)),
+        (columns.rows, {0: len(names)}),
         enforced=[cell_bound(1)])
     noise = count_noise(1, mu_of(certificate.noise_multiplier))
     return counted(found[0], noise, columns, certificate), names
@@ -126,7 +135,7 @@ def counted(counts, noise, columns, certificate):
     """Return the Estimate of noisy counts."""
     found = between(counts, counts - REACH * noise, counts + REACH * noise,
                     (0.0, float(columns.budget.n_samples)))
-    return replace(found, standard_error=np.full(len(counts), noise), privacy_=certificate)
+    return replace(found, standard_error=np.full(np.shape(counts), noise), privacy_=certificate)
 
 
 def cell_bound(n_columns):

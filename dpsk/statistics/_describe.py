@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,10 +15,9 @@ from dpsk._data.tables import Table
 from dpsk._mechanism.core import Composite, Share, Statistic, mu_of
 from dpsk._privacy.certificate import Certificate
 from dpsk._statistics.categories import count_noise, noisy_counts
-from dpsk._statistics.column_sums import moment_noise
 from dpsk.metrics._estimate import Estimate
 from dpsk.statistics._counts import cell_bound, counted
-from dpsk.statistics._moments import Moments
+from dpsk.statistics._moments import Moments, summed_moments
 from dpsk.statistics._plan import (
     CountedPoints,
     Points,
@@ -26,7 +27,7 @@ from dpsk.statistics._plan import (
     within,
 )
 from dpsk.statistics._quantiles import from_points, rank_bound
-from dpsk.statistics._reading import Columns
+from dpsk.statistics._reading import BY, Columns
 
 if TYPE_CHECKING:
     from typing import Any
@@ -45,7 +46,8 @@ _TOP, _SIGN, _ANY = 5, "\N{PLUS-MINUS SIGN}", "any"
 @quietly
 def describe(X: Any, epsilon: float = 1.0, *, delta: float | None = None,
              columns: dict[Any, Any] | None = None, groups: Any = None,
-             random_state: Any = None) -> Description:
+             random_state: Any = None, by: Any = None,
+             categories: list[Any] | None = None) -> Description:
     """Summarize a table within one budget, each number with its error.
 
     Parameters
@@ -60,8 +62,8 @@ def describe(X: Any, epsilon: float = 1.0, *, delta: float | None = None,
     columns : dict or None, default=None
         Public descriptions by name or position: (low, high) bounds of numbers, or a list of
         categories. Other ranges are learned, and undeclared categories counted together.
-    groups, random_state : optional
-        As for `dp_mean`.
+    groups, random_state, by, categories : optional
+        As for `dp_mean`. With `by`, estimates have an entry for each part of the rows.
 
     Returns
     -------
@@ -81,17 +83,18 @@ def describe(X: Any, epsilon: float = 1.0, *, delta: float | None = None,
         if isinstance(own, tuple) and len(own) != 2:
             raise ValueError(f"columns: {name!r} has {own!r}; must be a tuple of two numbers, its "
                              "bounds, or a list of categories. dp_histogram has edges of bins.")
-    options = {"epsilon": epsilon, "delta": delta, "groups": groups, "random_state": random_state}
-    given = Columns.of("describe", X, options, only=None, columns=columns)
+    options = {"epsilon": epsilon, "delta": delta, "groups": groups, "random_state": random_state,
+               "by": by, "categories": categories}
+    given = Columns.of("describe", X, options, *BY, only=None, columns=columns)
     coded = np.array([each.categories is not None for each in given.table.columns])
     numbers, words = _part(given, ~coded), _part(given, coded)
     kinds = {each.name: list(each.categories) or [_ANY] for each in words.table.columns}
     weights = np.array(_WEIGHTS) * [sum(~coded), sum(~coded), sum(coded)]
     shares = weights / weights.sum()
-    sums, summands = within(numbers, share=shares[0], parameter="bounds in columns")
-    points = Points(int(sum(~coded)), tuple(_QUARTILES.values()))
-    plan = _Look(sums, CountedPoints(points, tuple(numbers.full.tolist())),
-                 tuple(shares.tolist()))
+    sums, summands = within(numbers, summed_moments(numbers), shares[0], "bounds in columns")
+    points = Points(numbers.names, tuple(_QUARTILES.values()), n_parts=given.n_parts)
+    plan = _Look(sums, CountedPoints(points, tuple(numbers.whole.tolist()), True),
+                 partial(noisy_counts, n_parts=given.n_parts), tuple(shares.tolist()))
     rows = words.rows
     for place, own in enumerate(kinds.values()):
         if own == [_ANY]:
@@ -104,12 +107,13 @@ def describe(X: Any, epsilon: float = 1.0, *, delta: float | None = None,
     told: dict[Any, Any] = {}
     shown: dict[Any, Any] = {}
     if moments is not None:
-        told = _told(replace(moments, certificate=certificate), points)
+        told = _told(replace(moments, certificate=certificate), *points)
     if cells:
         noise = count_noise(len(cells), found[1])
         shown = {name: (counted(found[0][place], noise, given, certificate), own)
                  for place, (name, own) in enumerate(kinds.items())}
-    return Description(given.budget.n_samples, told, shown, certificate)
+    return Description(given.budget.n_samples, told, shown, certificate,
+                       given.parts and given.parts.names)
 
 
 @dataclass(frozen=True)
@@ -118,27 +122,26 @@ class _Look(Composite):
 
     sums: Within
     points: CountedPoints
+    counted: Callable
     shares: tuple
 
     @property
     def parts(self):
         """tuple of Share : moments, quartiles, counts."""
         return tuple(Share(*each) for each in zip(
-            (self.sums, self.points, Statistic(noisy_counts)), self.shares, strict=True))
+            (self.sums, self.points, Statistic(self.counted)), self.shares, strict=True))
 
     def run(self, data, session, noise_multiplier):
         """Return Moments, quartile intervals, and counts of categories with their mu."""
         (numbers, summands, words), (summed, chosen, counting) = data, self.parts
         moments = points = counts = None
         if summed.share:
-            *found, mu = summed.run(summands, session, noise_multiplier)
-            moments = Moments(numbers, *found, moment_noise(len(found[0]), mu), None)
+            moments = Moments.of(numbers, *summed.run(summands, session, noise_multiplier))
             held = counts_at_least(moments.counts, moments.count_noise, numbers.budget.n_samples)
             # Points far outside of the range cannot be quartiles.
             near = moments.ranges + np.diff(moments.ranges) * (-_BEYOND, _BEYOND)
             near = np.where(np.isnan(numbers.edges()), near, numbers.edges())
-            points = chosen.run((numbers.rows, near, held, numbers.names), session,
-                                noise_multiplier)
+            points = chosen.run((numbers.rows, near, held), session, noise_multiplier)
         if counting.share:
             counts = (counting.run(words, session, noise_multiplier),
                       mu_of(counting.own(noise_multiplier)))
@@ -157,11 +160,13 @@ class Description:
     n_samples : int
         Number of rows, or of groups of rows; public.
     numbers : dict of dict of Estimate
-        By column: "count", "missing" (a share), "mean", "std", "25%", "50%", "75%".
+        By column: "count", "missing" (a share, without `by`), "mean", "std", "25%", "50%", "75%".
     categories : dict of (Estimate, list)
         By column: counts, and their categories.
     privacy_ : Certificate
         Certificate of the release.
+    parts : list or None
+        Categories of `by`, the first axis of all estimates.
 
     See Also
     --------
@@ -185,6 +190,7 @@ class Description:
     numbers: dict
     categories: dict
     privacy_: Certificate
+    parts: list | None = None
 
     def __getitem__(self, name: Any) -> Any:
         return self.numbers[name] if name in self.numbers else self.categories[name]
@@ -195,7 +201,7 @@ class Description:
             widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
             blocks.append("\n".join("  ".join(map(str.ljust, line, widths)).rstrip()
                                     for line in lines))
-        return "\n\n".join([f"{self._title}, {_SIGN} standard error", *blocks])
+        return "\n\n".join([f"{self._title}, {_SIGN} standard error", *blocks, *self._notes])
 
     def _repr_html_(self) -> str:
         parts = [f"<p>{html.escape(self._title)}, {_SIGN} standard error</p>"]
@@ -204,7 +210,13 @@ class Description:
                             for cell in cells)
                     for kind, cells in [("th", head), *(("td", line) for line in body)]]
             parts.append(f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>")
-        return "".join(parts)
+        return "".join([*parts, *(f"<p>{html.escape(note)}</p>" for note in self._notes)])
+
+    @property
+    def _notes(self):
+        """list of str : the notes of estimates, each once."""
+        return list(dict.fromkeys(each.note for own in self.numbers.values()
+                                  for each in own.values() if each.note))
 
     @property
     def _title(self):
@@ -213,49 +225,62 @@ class Description:
 
     def _tables(self):
         """Yield tables as lines of cells; the first line is the header."""
+        head, parts = (["column"], [[]]) if self.parts is None else (
+            ["column", "by"], [[str(part)] for part in self.parts])
         if self.numbers:
             heads = list(next(iter(self.numbers.values())))
-            yield [["column", *heads], *([str(name), *(_cell(own[head]) for head in heads)]
-                                         for name, own in self.numbers.items())]
+            yield [[*head, *heads], *(
+                [str(name), *part, *(_cell(own[head], place) for head in heads)]
+                for name, own in self.numbers.items() for place, part in enumerate(parts))]
         if self.categories:
-            lines = [["column", "category", "count"]]
+            lines = [[*head, "category", "count"]]
             for name, (counts, categories) in self.categories.items():
-                order = np.argsort(-counts.value, kind="stable")
-                # A single remaining category is printed instead of "and 1 more".
-                top = _TOP + (len(order) == _TOP + 1)
-                lines += [[str(name), str(categories[place]), _cell(_entry(counts, place))]
-                          for place in order[:top]]
-                if len(order) > top:
-                    lines.append([str(name), f"and {len(order) - top} more", ""])
+                for part, own in zip(parts, np.atleast_2d(counts.value), strict=True):
+                    lines += [[str(name), *part, *cells] for cells in _counted(
+                        own, categories, np.max(counts.standard_error))]
             yield lines
 
 
-def _told(moments, points):
+def _counted(counts, categories, error):
+    """Return the largest counts of categories as lines of cells."""
+    order = np.argsort(-counts, kind="stable")
+    # A single remaining category is printed instead of "and 1 more".
+    top = _TOP + (len(order) == _TOP + 1)
+    more = [[f"and {len(order) - top} more", ""]] * (len(order) > top)
+    return [[str(categories[place]), _cell((counts, error), place)]
+            for place in order[:top]] + more
+
+
+def _told(moments, *points):
     """Return the statistics of every column of numbers by name."""
     columns = moments.columns
-    count = moments.count()
-    quartiles = from_points(columns, points, moments.certificate)
-    found = {"count": count, "missing": 1.0 - count / columns.budget.n_samples,
-             "mean": moments.mean(), "std": moments.std()}
+    found = {"count": moments.count()}
+    if columns.parts is None:
+        found["missing"] = 1.0 - found["count"] / columns.budget.n_samples
+    found |= {"mean": moments.mean(), "std": moments.std()}
+    quartiles = from_points(columns, *points, moments.certificate)
     return {column.name: {
-        **{name: _entry(own, place) for name, own in found.items()},
-        **{name: _entry(quartiles, (row, place)) for row, name in enumerate(_QUARTILES)}}
+        **{name: _entry(own, (..., place)) for name, own in found.items()},
+        **{name: _entry(quartiles, (..., row, place)) for row, name in enumerate(_QUARTILES)}}
         for place, column in enumerate(columns.table.columns)}
 
 
 def _entry(estimate, place):
-    """Return one entry of an Estimate of several values."""
+    """Return some entries of an Estimate of several values, with its note if they need it."""
     def at(values):
-        return float(np.broadcast_to(values, np.shape(estimate.value))[place])
+        found = np.broadcast_to(values, np.shape(estimate.value))[place]
+        return found if np.ndim(found) else float(found)
 
-    return Estimate(at(estimate.value), at(estimate.standard_error),
-                    tuple(map(at, estimate.bounds)), estimate.privacy_,
-                    estimate.errors and tuple(map(at, estimate.errors)))
+    value, error = at(estimate.value), at(estimate.standard_error)
+    return Estimate(value, error, tuple(map(at, estimate.bounds)), estimate.privacy_,
+                    estimate.errors and tuple(map(at, estimate.errors)),
+                    estimate.note if np.isnan(value).any() else None)
 
 
-def _cell(estimate):
-    digits = ",.0f" if abs(estimate.value) >= 1000.0 else ".4g"
-    return f"{estimate.value:{digits}} {_SIGN}{estimate.standard_error:.2g}"
+def _cell(estimate, place):
+    value, error = (np.resize(each, place + 1)[place] for each in estimate)
+    digits = ",.0f" if abs(value) >= 1000.0 else ".4g"
+    return f"{value:{digits}} {_SIGN}{error:.2g}"
 
 
 def _part(columns, chosen):
@@ -263,4 +288,5 @@ def _part(columns, chosen):
     table, places = columns.table, np.flatnonzero(chosen)
     part = Table(table.values[:, places], [table.columns[place] for place in places],
                  [table.found[place] for place in places])
-    return replace(columns, table=part, full=columns.full[places], single=False)
+    return replace(columns, table=part, whole=columns.whole[places],
+                   full=columns.full[places], single=False)

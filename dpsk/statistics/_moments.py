@@ -17,18 +17,16 @@ from dpsk._statistics.part_sums import (
     part_moment_noise,
     part_sum_noise,
 )
-from dpsk._warnings import warn
-from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics._table import REACH
 from dpsk.statistics._plan import entry_bound, within
-from dpsk.statistics._reading import BY, Columns, estimated
+from dpsk.statistics._reading import BY, HIDDEN, Columns, estimated
 
 if TYPE_CHECKING:
     from typing import Any
 
     from dpsk.metrics._estimate import Estimate
 
-__all__ = ["Moments", "dp_count", "dp_mean", "dp_std", "dp_sum", "dp_var"]
+__all__ = ["Moments", "dp_count", "dp_mean", "dp_std", "dp_sum", "dp_var", "summed_moments"]
 
 #: Least count for which a mean is reported, in deviations of its noise.
 _KNOWN = 3.0
@@ -120,8 +118,8 @@ def dp_mean(X: Any, *, epsilon: float = 1.0, delta: float | None = None, bounds:
     Returns
     -------
     mean : Estimate
-        The mean with its standard error, its `bounds` and its certificate `privacy_`. NaN, with a
-        `PrivacyWarning`, where noise hides the number of values.
+        The mean with its standard error, its `bounds` and its certificate `privacy_`. NaN where
+        noise hides the number of values; its `note` says so.
 
     Examples
     --------
@@ -185,7 +183,7 @@ def _summed(columns, values, low, high, what):
     """Return the Estimate of sums of numbers without missing values, within public ranges."""
     n, half = columns.budget.n_samples, 0.5 * (high - low)
     summed = noisy_column_sums if columns.parts is None else partial(
-        noisy_part_sums, n_parts=len(columns.parts.names))
+        noisy_part_sums, n_parts=columns.n_parts)
     found, certificate = columns.released(
         what, Statistic(summed), (columns.rows_of(values), low, high), enforced=[entry_bound()])
     mu = mu_of(certificate.noise_multiplier)
@@ -202,16 +200,18 @@ def _summed(columns, values, low, high, what):
 def _moments(name, X, options, *more, squares=True):
     """Release moments of columns; with parts of rows, squares only if requested."""
     columns = Columns.of(name, X, options, "bounds", *BY, *more)
-    summed = noisy_column_sums if columns.parts is None else partial(
-        noisy_part_moments, n_parts=len(columns.parts.names), squares=squares)
-    plan, data = within(columns, summed)
+    plan, data = within(columns, summed_moments(columns, squares))
     # `squares` scales the noise on parts. The same noise at two scales would reveal sums.
-    (ranges, sums, mu), certificate = columns.released(
+    found, certificate = columns.released(
         "moments", plan, data, enforced=[entry_bound()],
         settings=() if columns.parts is None else squares)
-    noise = moment_noise(len(ranges), mu) if columns.parts is None else part_moment_noise(
-        len(ranges), squares, mu)
-    return Moments(columns, ranges, sums, noise, certificate)
+    return Moments.of(columns, *found, certificate, squares)
+
+
+def summed_moments(columns, squares=True):
+    """Return the function that releases moments of columns, or of their parts."""
+    return noisy_column_sums if columns.parts is None else partial(
+        noisy_part_moments, n_parts=columns.n_parts, squares=squares)
 
 
 @dataclass(frozen=True)
@@ -228,6 +228,13 @@ class Moments:
     sums: Any
     noise: float
     certificate: Any
+
+    @classmethod
+    def of(cls, columns, ranges, sums, mu, certificate=None, squares=True):
+        """Return the moments, given the mu of their sums."""
+        noise = moment_noise(len(ranges), mu) if columns.parts is None else part_moment_noise(
+            len(ranges), squares, mu)
+        return cls(columns, ranges, sums, noise, certificate)
 
     @property
     def _half(self):
@@ -293,11 +300,7 @@ class Moments:
     def _told(self, value, low, high, bounds, middle, scale):
         """Return the Estimate of a statistic, NaN where noise hides the count."""
         hidden = np.isnan(self._safe_counts())
-        if hidden.any():
-            warn("noise hides how many numbers a column holds, so its statistic is not "
-                 "known, and NaN; use more rows, or a larger epsilon.", PrivacyWarning,
-                 stacklevel=4)
         found = [np.where(hidden, np.nan, middle + scale * each) for each in (value, low, high)]
         bounds = [np.broadcast_to(end, hidden.shape) for end in bounds]
         return estimated(self.columns, np.clip(found[0], *bounds), *found[1:], bounds,
-                         self.certificate)
+                         self.certificate, HIDDEN if hidden.any() else None)

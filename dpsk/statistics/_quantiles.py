@@ -10,7 +10,7 @@ from dpsk._data.errors import quietly
 from dpsk._privacy.certificate import Enforced
 from dpsk._statistics.decimals import decimal_points
 from dpsk.statistics._plan import CountedPoints, Points
-from dpsk.statistics._reading import Columns, check_options, estimated
+from dpsk.statistics._reading import BY, HIDDEN, Columns, check_options, estimated
 
 if TYPE_CHECKING:
     from typing import Any
@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = ["dp_median", "dp_quantile", "from_points", "rank_bound"]
 
+#: Note on quantiles with few values.
+_FEW = ("too few values for some of these quantiles within the budget: their intervals may be "
+        "wide, and without declared bounds far from all values")
 #: Keyword options beyond the common ones.
-_ALSO = ("bounds", "population")
+_ALSO = ("bounds", "population", *BY)
 
 
 @quietly
@@ -34,13 +37,15 @@ def dp_quantile(X: Any, q: Any, **options: Any) -> Estimate:
     q : float in [0, 1], or array-like of such
         Levels of quantiles; several share the budget.
     **options : dict
-        As for `dp_mean`. `bounds` limit the intervals; without them, no range is learned first.
+        As for `dp_mean`, with `by` and `categories`. `bounds` limit the intervals; without them,
+        no range is learned first.
 
     Returns
     -------
     quantile : Estimate
         The middle of an interval that covers the quantile in 95 % of releases. It has one entry
-        for each `q`, before that of columns; the certificate is in `privacy_`.
+        for each `q`, before that of columns; the certificate is in `privacy_`. NaN where noise
+        hides the number of values; its `note` says so, or where values are few.
 
     Examples
     --------
@@ -57,13 +62,12 @@ def dp_quantile(X: Any, q: Any, **options: Any) -> Estimate:
     if q.ndim > 1 or not q.size or not ((q >= 0.0) & (q <= 1.0)).all():
         raise ValueError("q: must be a number in [0, 1], or a list of some.")
     columns = Columns.of("dp_quantile", X, options, *_ALSO)
-    points = Points(len(columns.full), tuple(np.atleast_1d(q).tolist()),
-                    options.get("population", False))
-    found, certificate = columns.released(
-        "quantiles", CountedPoints(points, tuple(columns.full.tolist())),
-        (columns.rows, columns.edges(), None, columns.names),
-        enforced=[rank_bound()], settings=points)
-    return from_points(columns, found if q.ndim else found[:, 0], certificate)
+    points = Points(columns.names, tuple(np.atleast_1d(q).tolist()),
+                    options.get("population", False), columns.n_parts)
+    (found, few, counts), certificate = columns.released(
+        "quantiles", CountedPoints(points, tuple(columns.whole.tolist())),
+        (columns.rows, columns.edges(), None), enforced=[rank_bound()], settings=points)
+    return from_points(columns, found, few, counts, certificate, one=not q.ndim)
 
 
 def dp_median(X: Any, **options: Any) -> Estimate:
@@ -74,7 +78,8 @@ def dp_median(X: Any, **options: Any) -> Estimate:
     X : array-like of shape (n,) or (n, n_columns), Series or DataFrame
         As for `dp_mean`.
     **options : dict
-        As for `dp_quantile`: epsilon, delta, bounds, groups, random_state, population.
+        As for `dp_quantile`: epsilon, delta, bounds, groups, random_state, population, by,
+        categories.
 
     Returns
     -------
@@ -90,14 +95,20 @@ def rank_bound():
     return Enforced("rank", 1.0, "derived", "how far a row moves the score of a point")
 
 
-def from_points(columns, points, certificate):
-    """Return the Estimate of quantiles from interval ends, with columns on the first axis."""
+def from_points(columns, points, few, counts, certificate, one=False):
+    """Return the Estimate of quantiles from the release of `CountedPoints`.
+
+    Levels are on the axis before that of columns; with `one`, there is a single one.
+    """
     low, high = (np.where(np.isnan(own), end, own) for own, end in zip(
         columns.edges().T, (-np.inf, np.inf), strict=True))
-    found = np.clip(np.moveaxis(points, 0, -1), low, high)
+    found = np.clip(np.moveaxis(points, -3, -1), low, high)
+    found = found[..., 0, :, :] if one else found
     begin, end = found[..., 0, :], found[..., 1, :]
-    value = 0.5 * begin + 0.5 * end
+    hidden = ~(counts > 1.0) if one else ~(counts > 1.0)[..., None, :]
+    value = np.where(hidden, np.nan, 0.5 * begin + 0.5 * end)
     # The outermost points stand for all numbers beyond them.
     last = decimal_points().first[-1]
     begin, end = np.where(begin <= -last, low, begin), np.where(end >= last, high, end)
-    return estimated(columns, value, begin, end, (low, high), certificate)
+    note = HIDDEN if hidden.any() else _FEW if few.any() else None
+    return estimated(columns, value, begin, end, (low, high), certificate, note)

@@ -10,6 +10,7 @@ from dpsk._data.errors import discreetly
 from dpsk._data.groups import Groups, groups_of
 from dpsk._data.polars_frames import is_polars
 from dpsk._data.source import Rows
+from dpsk._data.structure import refuse_masked
 from dpsk._data.tables import Table, read_table
 from dpsk._fit import Method, run_private
 from dpsk._parameters import check_flag
@@ -18,12 +19,15 @@ from dpsk.metrics._estimate import between
 from dpsk.metrics._table import checked_budget
 from dpsk.preprocessing._numeric import check_bounds, check_pair, truths
 
-__all__ = ["BY", "CATEGORIES", "Columns", "as_declared", "check_options", "estimated"]
+__all__ = ["BY", "CATEGORIES", "HIDDEN", "Columns", "as_declared", "check_options", "estimated"]
 
 #: Keyword options of every function.
 _OPTIONS = ("epsilon", "delta", "groups", "random_state")
 #: Keyword options of functions that can split the rows.
 BY = ("by", "categories")
+#: Note on statistics of too few values.
+HIDDEN = ("noise hides how many values there are, so the statistic is not known, and NaN; use "
+          "more rows, or a larger epsilon")
 #: What a list of categories must be.
 CATEGORIES = "None, or a list of categories, each once"
 
@@ -36,15 +40,20 @@ class Parts:
     names: list
 
     @classmethod
-    def of(cls, name, by, categories, n):
-        """Return the parts of n rows given by `by`, or None without `by`."""
+    def of(cls, name, options, n, parameter):
+        """Return the parts of n rows given by the option `by`, or None without `by`.
+
+        `parameter` is the name of the option for its categories.
+        """
+        by, categories = options.get("by"), options.get(parameter)
         if by is None:
             if categories is not None:
-                raise ValueError("categories: they are of by; give by=, or leave them out.")
+                raise ValueError(f"{parameter}: they are of by; give by=, or leave them out.")
             return None
+        refuse_masked("by", by)
         X, _ = _in_columns(by)
         declared = None if categories is None else dict.fromkeys(
-            _names(X), as_declared("categories", categories, list, CATEGORIES))
+            _names(X), as_declared(parameter, categories, list, CATEGORIES))
         try:
             table = read_table(type(name, (BaseEstimator,), {})(), X, declared, "words")
         except (TypeError, ValueError) as error:
@@ -54,7 +63,7 @@ class Parts:
                              "as X has.")
         names = list(table.columns[0].categories)
         if not names:
-            raise ValueError("by: which categories occur is data; declare them in categories=, "
+            raise ValueError(f"by: which categories occur is data; declare them in {parameter}=, "
                              "or give a categorical dtype.")
         return cls(table.values[:, 0], names)
 
@@ -63,14 +72,16 @@ class Parts:
 class Columns:
     """A table read for one function, and the budget of its release.
 
-    The table is sensitive. `name` is the name of the function. `full` says which columns cannot
-    have missing values, by their dtype. `single` says whether X was one column, so that results
-    are numbers. `groups` are the people of rows and `parts` the parts of rows, if any.
+    The table is sensitive. `name` is the name of the function. `whole` says which columns hold
+    only integers, by their dtype, and `full` which ones have a value in every row. `single` says
+    whether X was one column, so that results are numbers. `groups` are the people of rows and
+    `parts` the parts of rows, if any.
     """
 
     name: str
     table: Table
     budget: Budget
+    whole: np.ndarray
     full: np.ndarray
     single: bool
     random_state: object
@@ -104,10 +115,12 @@ class Columns:
                              "with DPSimpleImputer.")
         members = groups_of(groups, len(table.values))
         budget = checked_budget(*table.values.shape, epsilon, delta, random_state, members)
-        parts = Parts.of(name, *map(options.get, BY), len(table.values))
+        parts = Parts.of(name, options, len(table.values), "by_categories" if "by_categories" in
+                         more else "categories")
+        whole = _whole(X, table)
         # The number of rows in a part is not public.
-        full = _full(X, table) & (parts is None)
-        return cls(name, table, budget, full, single, random_state, members, parts)
+        return cls(name, table, budget, whole, whole & (parts is None), single, random_state,
+                   members, parts)
 
     @property
     def rows(self):
@@ -121,8 +134,13 @@ class Columns:
 
     @property
     def names(self):
-        """list of str : names of columns, for messages."""
-        return [repr(each.name) for each in self.table.columns]
+        """tuple of str : names of columns, for messages."""
+        return tuple(repr(each.name) for each in self.table.columns)
+
+    @property
+    def n_parts(self):
+        """int or None : number of parts of the rows."""
+        return None if self.parts is None else len(self.parts.names)
 
     def edges(self):
         """Return the declared ranges of columns, shape (n_columns, 2), NaN where there is none."""
@@ -170,12 +188,12 @@ def check_options(name, options, *more):
                             f"{', '.join(taken)}.")
 
 
-def estimated(columns, value, low, high, bounds, certificate):
+def estimated(columns, value, low, high, bounds, certificate, note=None):
     """Return the Estimate with an entry for each column, from the ends of 95 % intervals."""
     value, low, high, *bounds = (
         columns.shaped(np.asarray(each, dtype=np.float64)) for each in (
             value, low, high, *(np.broadcast_to(end, np.shape(value)) for end in bounds)))
-    return replace(between(value, low, high, bounds), privacy_=certificate)
+    return replace(between(value, low, high, bounds, note), privacy_=certificate)
 
 
 def _in_columns(X):
@@ -184,6 +202,7 @@ def _in_columns(X):
         return X.to_frame(), True
     if is_frame(X) or is_polars(X) or hasattr(X, "__dataframe__"):
         return X, False
+    refuse_masked("X", X)
     if not hasattr(X, "dtype"):
         X = discreetly("X", np.asarray, X, object)
     return (X.reshape(-1, 1), True) if getattr(X, "ndim", 0) == 1 else (X, False)
@@ -209,7 +228,7 @@ def _names(X):
     return list(X.columns) if hasattr(X, "columns") else range((0, *np.shape(X))[-1])
 
 
-def _full(X, table):
-    """Return which columns cannot have missing values, by their dtype."""
+def _whole(X, table):
+    """Return which columns hold only integers, none of them missing, by their dtype."""
     dtypes = list(X.dtypes) if is_frame(X) else [getattr(X, "dtype", None)] * len(table.columns)
     return np.array([isinstance(dtype, np.dtype) and dtype.kind in "iub" for dtype in dtypes])

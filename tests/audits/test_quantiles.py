@@ -4,21 +4,29 @@ One number stands alone between two wide gaps, and the rest at the ends: with it
 of it or on the other, the points below are right and those above one off, or the reverse. That
 pair all but attains the price of a choice: at range e sides have chances of ``expit(+-e/2)``, but
 for the one point in the middle. Levels, plans and bounds are those of the audit of vertices.
+
+Of quantiles of parts of the rows, a row is replaced within a part in the same way. Or it moves to
+another part, and changes the choice in both by half: there it is the middle one of the part that
+it is in, whose other rows are one more below than above.
 """
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from audit_settings import EPSILON
+from audit_settings import EPSILON, LEVEL
 from test_choices import CLAIMS, SHARP, X, every_plan, measured
 
+from dpsk._data.source import Rows
 from dpsk._mechanism.session import Session
 from dpsk._privacy.calibration import calibrate
+from dpsk._privacy.events import Gaussian, Repeated
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import ExponentialChoices
+from dpsk._statistics.cells import noisy_decimals
 from dpsk._statistics.quantiles import noisy_quantile
+from dpsk.auditing import mu_lower_bound
 from tests.contracts.columns import column, first
 
 GRID, END = np.arange(-60.0, 61.0), 1e3
@@ -51,3 +59,43 @@ def test_noise_cut_to_a_third_exceeds_the_claim(plan, noise_times):
     epsilon, mu = measured(plan, sides)
     assert epsilon > SHARP[plan]
     assert mu > CLAIMS[plan] or CLAIMS[plan] == np.inf
+
+
+MU, EDGE = 2.5, 60.0
+
+
+def parted(*parts):
+    """Return rows, given how many are below, in the middle and above in every part."""
+    numbers = [np.repeat([-EDGE, 0.0, EDGE], counts) for counts in parts]
+    codes = np.repeat(np.arange(len(parts)), [len(own) for own in numbers])
+    return Rows(np.concatenate(numbers)[:, None], codes.astype(float))
+
+
+PAIRS = {"within": (parted((5, 1, 4), (3, 0, 3)), parted((4, 1, 5), (3, 0, 3))),
+         "across": (parted((5, 1, 4), (5, 0, 4)), parted((5, 0, 4), (5, 1, 4)))}
+
+
+def shown_by_parts(pair, runs=2000):
+    """Return a lower bound on mu, from how often the first median is below the second one."""
+    event, hits = Gaussian(MU), []
+    session = Session(EntropyStream(), Ledger(Repeated(event, 2 * runs)))
+    for rows in PAIRS[pair]:
+        medians = [noisy_decimals(rows, first, 0.5, np.zeros(2), event, session, True,
+                                  (-EDGE, EDGE), whole=True, parted=True) for _ in range(runs)]
+        hits.append(sum(one < 0.0 and (pair == "within" or other >= 0.0)
+                        for one, other in medians))
+    return mu_lower_bound(hits[0], runs, hits[1], runs, level=LEVEL)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("pair", PAIRS)
+def test_medians_of_parts_show_no_more_than_their_price(pair):
+    assert shown_by_parts(pair) <= MU
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("pair", PAIRS)
+def test_a_third_of_the_noise_shows_more_and_within_a_part_more_than_the_price(pair, noise_times):
+    assert shown_by_parts(pair) > (0.7 if pair == "within" else 0.2) * MU
+    noise_times(1 / 3)
+    assert shown_by_parts(pair) > (1.0 if pair == "within" else 0.6) * MU

@@ -153,20 +153,33 @@ def test_columns_that_a_table_does_not_have_cost_nothing(name, argument):
     assert tried(call)[0] is not None or argument.rpartition("__")[2] == "n_components"
 
 
+@pytest.fixture
+def closed():
+    """Close all figures in the end, as drawn ones need matplotlib for that."""
+    yield
+    plt.close("all")
+
+
 @pytest.mark.covering(most=14)
-@pytest.mark.parametrize("name", [name for name, call in sorted(CALLS.items())
-                                  if call.is_estimator])
+@pytest.mark.usefixtures("closed")
+@every_call
 def test_what_is_missing_is_no_number(name):
     """Behind a mask is what somebody has taken out; a date that is missing is a large number."""
     call = CALLS[name]
-    made = call.make()
+    made = call.make() if call.is_estimator else None
     # Some look at no targets.
-    looked_at = {*call.given, "sample_weight"} - {
-        "y" for _ in range(not get_tags(made).target_tags.required)}
+    looked_at = {*call.given, "sample_weight", "groups", "by"} - {
+        "y" for _ in [made] if made and not get_tags(made).target_tags.required}
+    numeric = {"rewards"} | ({"y"} if made and is_regressor(made) else set()) | (
+        {"y_true", "y_pred", "y_score", "y_proba"} if "Regression" in name or "error" in name
+        or "r2" in name else {"y_score", "y_proba"})
     for argument, what, value in bad_values(call):
-        dates = what in ("NaT", "NaT in list") and (argument == "rewards" or is_regressor(made))
-        if argument in looked_at and (what == "masked" or dates):
-            with pytest.raises((TypeError, ValueError), match=r"mask|date|NaN|terminal"):
+        if argument in looked_at and what.startswith("masked"):
+            with pytest.raises((TypeError, AttributeError),
+                               match=r"masked array, whose mask|unexpected keyword"):
+                call.changed(argument, value)()
+        elif argument in looked_at & numeric and what in ("NaT", "NaT in list", "dates"):
+            with pytest.raises((TypeError, ValueError), match=r"date|NaN"):
                 call.changed(argument, value)()
 
 
@@ -316,3 +329,28 @@ def test_a_container_that_is_missing_may_be_set_on_a_step(make, monkeypatch):
     with PrivacyBudget(1e6, 0.9) as budget, pytest.raises(ImportError, match="polars"):
         make().fit(X, X[:, 0] > 0)
     assert budget.charges == []
+
+
+@pytest.mark.covering(most=14)
+@pytest.mark.parametrize("name", [name for name, call in sorted(CALLS.items())
+                                  if not call.is_estimator])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, np.inf])
+@pytest.mark.usefixtures("closed")
+def test_a_function_warns_before_it_is_charged_or_in_its_result(name, epsilon):
+    """Where a warning is an error, nothing was charged; what comes later is a note."""
+    call = CALLS[name].changed("epsilon", epsilon)
+    with warnings.catch_warnings(), PrivacyBudget(1e6, 0.999) as budget:
+        warnings.simplefilter("error")
+        for _ in range(9):
+            try:
+                call()
+            except BudgetExceededError:
+                assert epsilon == np.inf
+                break
+            except Warning as error:
+                assert not budget.charges
+                warnings.filterwarnings("ignore", re.sub(r"\d+", r"\\d+", re.escape(str(error))))
+            else:
+                break
+        else:
+            raise AssertionError(f"{name}: warns of more and more")

@@ -25,12 +25,14 @@ from tests.contracts.tapes import taped
 POINTS = np.array([0.0, 1.0, 4.0])
 
 
-def counted(X, mu=1.0, groups=None):
+def counted(X, mu=1.0, groups=None, parts=None):
     """Return the counts of a column of three categories and of one of numbers, and the tape."""
-    rows = Rows(np.array(X, dtype=np.float64), np.zeros(len(X)), groups=groups)
+    codes = np.zeros(len(X)) if parts is None else np.array(parts, dtype=np.float64)
+    rows = Rows(np.array(X, dtype=np.float64), codes, groups=groups)
     session = Session(EntropyStream(), Ledger(gaussian(mu)))
     with taped() as tape:
-        counts = noisy_counts(rows, {0: 3, 1: POINTS}, mu, session)
+        counts = noisy_counts(rows, {0: 3, 1: POINTS}, mu, session,
+                              n_parts=None if parts is None else 4)
     return counts, tape
 
 
@@ -43,6 +45,34 @@ def test_a_row_moves_counts_by_no_more_than_the_noise_is_for():
     # Attained: both columns move from one cell to another.
     assert worst == pytest.approx(2.0) and part.sensitivity.moved == 2.0
     assert part.scale == 4.0
+
+
+def test_a_row_moves_counts_of_four_parts_by_no_more_than_of_one():
+    others = [[0, 0.5], [2, 9.0]]
+    cells = itertools.product((-1, 0, 2), (-1.0, 1.0, np.nan), (-1, 0, 1, 3))
+    tapes = [counted([cell[:2], *others], parts=[cell[2], 0, 3])[1] for cell in cells]
+    totals = [tape.totals[0][0] for tape in tapes]
+    worst = max(np.linalg.norm(one - other) for one in totals for other in totals)
+    assert worst == pytest.approx(2.0) and tapes[0].parts[0][0].sensitivity.moved == 2.0
+    rng = np.random.default_rng(0)
+    groups = []
+    for size in (1, 1, 1, *rng.integers(1, 9, 80)):
+        own = np.column_stack([rng.integers(-1, 3, size), rng.choice([-1.0, 2.0, np.nan], size)])
+        codes = Groups.of(np.repeat([0, 1], [size, 2]))
+        groups.append(counted([*own, *others], groups=codes, parts=[
+            *rng.integers(-1, 4, size), 0, 3])[1].totals[0][0])
+    assert 1.9 < max(np.linalg.norm(one - other) for one in groups for other in groups) <= 2.0
+
+
+def test_counts_of_parts_are_those_of_their_rows_alone():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(-1, 3, 200), rng.normal(1.0, 3.0, 200)])
+    parts = rng.integers(-1, 4, 200)
+    counts, tape = counted(X, parts=parts)
+    assert counts[0].shape == (4, 3) and counts[1].shape == (4, 4)
+    alone = np.array([counted(X[parts == part])[1].totals[0][0] for part in range(4)])
+    np.testing.assert_array_equal(tape.totals[0][0], np.concatenate([
+        alone[:, :3].ravel(), alone[:, 3:].ravel()]))
 
 
 def test_a_group_moves_counts_by_no_more_than_a_row():

@@ -265,10 +265,11 @@ def test_the_index_of_a_group_follows_from_labels_and_from_no_row(labels, dtype)
         0: 0, 1: 1, 2: 2}
 
 
-@pytest.mark.parametrize("labels", [
-    [np.nan, "a", "b"], np.ma.array([1, 2, 3], mask=[False, True, False])])
-def test_labels_that_are_missing_are_refused_in_any_container(labels):
-    with pytest.raises(ValueError, match="NaN"):
+@pytest.mark.parametrize("labels, error, words", [
+    ([np.nan, "a", "b"], ValueError, "contains NaN"),
+    (np.ma.array([1, 2, 3], mask=[False, True, False]), TypeError, "masked array")])
+def test_labels_that_are_missing_are_refused_in_any_container(labels, error, words):
+    with pytest.raises(error, match=words):
         module.group_codes(labels, 3)
 
 

@@ -235,17 +235,16 @@ def test_rows_that_do_not_lie_in_memory_are_refused():
 @pytest.mark.parametrize("noise, hides", [(8.0, False), (0.02, True)])
 def test_cross_validated_scores_have_errors_and_lie_within_their_range(noise, hides):
     y = (np.arange(600) % 30 == 0).astype(int)
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         # Without a seed the model predicts no row of the rare class in one fit of four.
         model = clone(MODEL).set_params(random_state=NoiseSeed(0))
         result = dp_cross_validate(model, X, y, cv=3, epsilon=noise, random_state=NoiseSeed(0))
-        told.clear()
         scores = result.scores
     hidden = [name for name, score in scores.items() if np.isnan(score.value)]
-    assert bool(hidden) == hides == bool(told)
-    assert not hides or "balanced_accuracy" in str(told[0].message)
+    assert bool(hidden) == hides and ("noise hides" in result._repr_html_()) == hides
     for name, score in scores.items():
+        assert (name in hidden) == ("noise hides" in str(score.note))
         assert score.value == pytest.approx(getattr(result.evaluation, name)().value, nan_ok=True)
         assert name in hidden or score.bounds[0] <= score.value <= score.bounds[1]
         assert score.standard_error > 0.0
@@ -261,3 +260,19 @@ def test_labels_beyond_signed_integers_are_told_apart(small, dtype):
     if small > 0:
         found = dp_cross_validate(model, X, y, cv=3, epsilon=1.0, random_state=NoiseSeed(0))
         assert 0.0 <= float(found.scores["accuracy"]) <= 1.0
+
+
+def test_warnings_after_the_first_charge_are_notes_and_those_before_cost_nothing():
+    """Few rows are warned of for every fold, and the noise of the evaluation hides ratios."""
+    y, rows = np.arange(60) % 2, np.linspace(-3.0, 3.0, 60)[:, None]
+    model = DPLogisticRegression(0.2, data_norm="auto")
+    with warnings.catch_warnings(), PrivacyBudget(10.0, 1e-2) as budget:
+        warnings.simplefilter("error")
+        with pytest.raises(PrivacyWarning, match="n=40 rows"):
+            dp_cross_validate(model, rows, y, cv=3)
+        assert not budget.charges
+        warnings.filterwarnings("ignore", message="data_norm='auto'")
+        result = dp_cross_validate(model, rows, y, cv=3)
+        assert len(budget.charges) == 4
+    assert len(result.notes) == 1 and "n=40 rows" in result.notes[0]
+    assert result.notes[0] in repr(result)

@@ -1,7 +1,6 @@
 """Statistics: their values, intervals, certificates, and what is refused."""
 
 import inspect
-import math
 import warnings
 from functools import partial
 
@@ -27,7 +26,6 @@ from dpsk.statistics import (
     dp_var,
 )
 from dpsk.testing import NoiseSeed
-from tests.contracts.tapes import taped
 from tests.events import GROUP_RELATION
 
 N = 4000
@@ -173,9 +171,10 @@ def test_categories_of_a_dtype_are_on_the_certificate_as_public():
 
 
 def test_an_empty_column_is_unknown_and_a_constant_one_is_not():
-    with pytest.warns(PrivacyWarning, match="noise hides how many numbers"):
-        assert np.isnan(dp_mean(np.full(N, np.nan), bounds=BOUNDS,
-                                random_state=NoiseSeed(0)).value)
+    for call in (dp_mean, dp_std, dp_median):
+        found = call(np.full(N, np.nan), bounds=BOUNDS, random_state=NoiseSeed(0))
+        assert np.isnan(found.value) and "noise hides how many" in repr(found)
+        assert found.standard_error == np.inf and found.interval() == found.bounds
     constant = np.full(N, 7.0)
     assert abs(dp_mean(constant, epsilon=8.0, random_state=NoiseSeed(0)) - 7.0) < 0.1
     assert dp_std(constant, epsilon=8.0, bounds=(0, 10)).interval()[0] < 0.5
@@ -317,60 +316,3 @@ def test_a_declared_missing_category_counts_what_is_missing(missing, dtype):
     found = describe(pd.DataFrame({"w": words}), epsilon=100.0, columns={"w": ["a", "b", missing]},
                      random_state=NoiseSeed(0))
     np.testing.assert_allclose(found["w"][0], [100.0, 100.0, 200.0], atol=10.0)
-
-
-@pytest.mark.filterwarnings("ignore:epsilon=inf")
-@pytest.mark.parametrize("call, exact", [
-    (dp_count, "count"), (partial(dp_sum, bounds=BOUNDS), "sum"), (dp_mean, "mean"),
-    (partial(dp_var, bounds=BOUNDS), lambda own: own.var(ddof=0)),
-    (partial(dp_std, bounds=BOUNDS), lambda own: own.std(ddof=0))])
-def test_statistics_by_parts_are_those_of_pandas_with_intervals_that_hold_them(call, exact):
-    """The seed is one of those whose intervals of four deviations cover."""
-    jobs, kept = pd.Series(FRAME["job"]), ["c", "a"]
-    numbers = FRAME[["age", "pay"]]
-    known = numbers.groupby(jobs).agg(exact).loc[kept].to_numpy()
-    found = call(numbers, by=jobs, categories=kept, epsilon=np.inf)
-    np.testing.assert_allclose(found.value, known, rtol=2e-3)
-    noisy = call(numbers, by=jobs, categories=kept, epsilon=2.0, random_state=NoiseSeed(1))
-    assert (np.abs(noisy.value - known) < 4.0 * noisy.standard_error).all()
-    assert "the categories of by" in str(noisy.privacy_)
-    one = call(FRAME["pay"], by=jobs.astype("category"), epsilon=np.inf)
-    np.testing.assert_allclose(one.value[[2, 0]], known[:, 1], rtol=2e-3)
-
-
-def test_other_parts_add_no_noise_and_users_count_once():
-    few, many = (dp_mean(X, bounds=BOUNDS, by=np.arange(N) % 2, categories=[*range(1 + more)],
-                         random_state=NoiseSeed(0)).privacy_.event for more in (0, 50))
-    assert few == many
-    errors = [dp_sum(X, bounds=BOUNDS, by=np.arange(N) % 2, categories=[*range(1 + more)])
-              .standard_error[0] for more in (0, 50)]
-    assert errors[0] == errors[1]
-    found = dp_mean(X, bounds=BOUNDS, by=np.arange(N) % 2, categories=[0, 1], epsilon=8.0,
-                    groups=np.arange(N) // 2, random_state=NoiseSeed(0))
-    assert GROUP_RELATION in str(found.privacy_.relation)
-    assert np.abs(found.value - [X[::2].mean(), X[1::2].mean()]).max() < 2.0
-
-
-def test_two_scales_of_noise_on_the_same_parts_are_no_multiples_of_each_other():
-    """With squares noise was sqrt(2) as large, and of one seed the same: that gave counts away."""
-    found = []
-    for population in (False, True):
-        with taped() as tape:
-            dp_mean(X, bounds=BOUNDS, by=np.arange(N) % 2, categories=[0, 1],
-                    population=population, random_state=NoiseSeed(0))
-        found.append(np.ravel(tape.answers[0][0] if population else tape.answers[0]))
-    once, twice = found
-    told = (math.sqrt(2.0) * once - twice)[:2] / (math.sqrt(2.0) - 1.0)
-    assert (np.abs(told - N / 2) > 1.0).all()
-
-
-@pytest.mark.parametrize("options, message", [
-    ({"by": FRAME["job"]}, "declare them in categories="),
-    ({"categories": ["a"]}, "give by="),
-    ({"by": FRAME["job"], "categories": "abc"}, "list of categories"),
-    ({"by": FRAME["job"][:5], "categories": ["a"]}, f"one column of {N} rows"),
-    ({"by": FRAME, "categories": ["a"]}, "by: ")])
-def test_parts_that_are_not_known_in_public_are_refused_before_a_charge(options, message):
-    with PrivacyBudget(1.0, 1e-6) as budget, pytest.raises(ValueError, match=message):
-        dp_mean(X, **options)
-    assert not budget.charges

@@ -1,4 +1,4 @@
-"""PrivateDiff of a WGAN: noisy critic steps, and a running estimate for the generator."""
+"""PrivateDiff of a WGAN: noisy critic steps, and a running generator gradient."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["AdversarialPrivateDiff"]
 
 @dataclass(frozen=True)
 class AdversarialPrivateDiff(AdversarialDescentAscent):
-    r"""PrivateDiff of a WGAN: the generator's gradient is an estimate updated by differences.
+    r"""PrivateDiff of a WGAN: the generator's gradient is updated by differences.
 
     Every `period` rounds, the estimate is the gradient on a batch of generated rows. In other
     rounds, the solver adds the change of the gradient since the last round, evaluated on one new

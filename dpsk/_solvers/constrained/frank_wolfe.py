@@ -98,7 +98,7 @@ def _pure_is_cheaper(problem, steps):
 
 
 def _balanced_steps(problem, clip_norm):
-    """Return the T at which the curvature's share of the risk, ``1 / T``, balances the noise.
+    """Return the T at which the risk by curvature, ``1 / T``, balances the noise.
 
     The noise grows with the square root of T for Gaussian choices, and with T for pure ones.
     """

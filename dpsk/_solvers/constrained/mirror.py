@@ -28,7 +28,7 @@ __all__ = ["GEOMETRIES", "Entropy", "Euclidean", "SplitEntropy", "default_geomet
 
 @dataclass(frozen=True)
 class Euclidean:
-    r"""``w = ||x||^2 / (2 rho^2)`` with rho the largest norm in the set: projected steps.
+    r"""Projected steps: ``w = ||x||^2 / (2 rho^2)``, rho the largest norm in the set.
 
     Parameters
     ----------
@@ -78,8 +78,10 @@ class Euclidean:
 
 @dataclass(frozen=True)
 class Entropy(Euclidean):
-    r"""``w = sum u log u`` at ``x = rho u`` with u in the simplex; the state is log u, up to a
-    constant. 1-strongly convex in the l1 norm of u, by Pinsker's inequality.
+    r"""Entropy on the simplex: ``w = sum u log u`` at ``x = rho u``, u in the simplex.
+
+    The state is log u, up to a constant. The map is 1-strongly convex in the l1 norm of u, by
+    Pinsker's inequality.
     """
 
     step_gain = 25.0
@@ -122,7 +124,7 @@ class SplitEntropy(Entropy):
         return np.sign(state) * larger * -np.expm1(-2.0 * size) * (self.reach / total)
 
 
-#: The geometries of every kind of set by name, with the default first.
+#: Geometries of each kind of set by name; the first one is the default.
 GEOMETRIES = {
     L1Ball: {"entropy": SplitEntropy, "euclidean": Euclidean},
     L2Ball: {"euclidean": Euclidean},

@@ -37,7 +37,7 @@ __all__ = ["RandomRoundDescent"]
 
 @dataclass(frozen=True)
 class RandomRoundDescent(Solver):
-    r"""The iterate after a random number of steps on noisy gradients of Poisson batches.
+    r"""The iterate after a random number of noisy steps on Poisson batches.
 
     R is uniform on ``1 .. max_iter`` and drawn before anything else, independently of the rows.
     The solver takes R steps of `sgd` and returns the last iterate. For a smooth loss, convex or

@@ -1,17 +1,18 @@
-r"""Steps and their number by the theorems of Wang, Ye and Xu (2017), with explicit constants.
+r"""Step sizes and numbers of steps by the theorems of Wang, Ye and Xu (2017).
 
-Write L for the smoothness of the objective, G for the clip norm, p for the number of
-coefficients, ``F0`` for the public bound on the loss at 0, mu for the budget and m for the
-constant of the Polyak-Lojasiewicz inequality. T released gradients have noise of variance
-``4 G^2 T / (n mu)^2`` a coordinate. With steps of ``1 / L``:
+All constants are explicit. Write L for the smoothness of the objective, G for the clip norm, p
+for the number of coefficients, ``F0`` for the public bound on the loss at 0, mu for the budget
+and m for the constant of the Polyak-Lojasiewicz inequality. T released gradients have noise of
+variance ``4 G^2 T / (n mu)^2`` per coordinate. With step size ``1 / L``:
 
-- "convex": the mean loss of the iterates is above the least by at most
-  ``L B^2 / (2 T) + p 4 G^2 T / ((n mu)^2 L)``; ``T = B L n mu / (sqrt(8 p) G)``, the average is
-  returned. B bounds the distance to the minimizer; it is taken to be 5 over the rows' radius.
-- "pl" (Theorem 6.2): the last iterate's excess is at most
+- "convex": the mean loss of the iterates exceeds the minimum by at most
+  ``L B^2 / (2 T) + p 4 G^2 T / ((n mu)^2 L)``; ``T = B L n mu / (sqrt(8 p) G)``. The solver
+  returns the average. B bounds the distance to the minimizer and is set to 5 over the rows'
+  radius.
+- "pl" (Theorem 6.2): the last iterate exceeds the minimum by at most
   ``F0 exp(-T m / L) + p 4 G^2 T / (2 m (n mu)^2)``;
   ``T = (L / m) log(F0 m^2 (n mu)^2 / (2 L p G^2))``.
-- "strongly_convex": as "pl", with the curvature of the penalty for m.
+- "strongly_convex": as "pl", with the curvature of the penalty as m.
 - "nonconvex" (Theorem 6.3): the squared norm of the gradient at a random iterate is at most
   ``2 L F0 / T + p 4 G^2 T / (n mu)^2``; ``T = sqrt(L F0 / (2 p)) n mu / G``.
 """
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ITERATE", "check_schedule", "scheduled_steps"]
 
-#: The iterate that each theorem is about.
+#: Iterate that each theorem bounds.
 ITERATE = {"convex": "average", "nonconvex": "random", "pl": "last", "strongly_convex": "last"}
 _FEWEST, _MOST = 1, 5000
 

@@ -33,7 +33,7 @@ _STEPS = 20
 
 @dataclass(frozen=True)
 class StableGradientDescent(Solver):
-    r"""Proximal gradient descent on noisy gradients, each checked against a hold-out (StGD).
+    r"""Proximal descent on noisy gradients, each checked against a hold-out (StGD).
 
     Half of the rows are for training, the other half is a hold-out. Coordinates of the noisy
     gradient come from the training half if they differ from the hold-out's by clearly more than

@@ -33,7 +33,7 @@ __all__ = ["LastIterateDescent"]
 
 @dataclass(frozen=True)
 class LastIterateDescent(Solver):
-    r"""Gradient descent on noisy full-batch gradients that releases only the last iterate.
+    r"""Descent on noisy full-batch gradients that releases only the last iterate.
 
     With an l2 penalty of strength alpha on every coordinate, each step contracts by
     ``c = 1 - step alpha``, so that earlier steps matter less. T steps have the privacy cost of

@@ -93,7 +93,7 @@ class LeastSquaresTD(Solver):
 
 def projected_values(both: FloatArray, crossed: FloatArray, rewarded: FloatArray, gamma: float,
                      noise_std: float) -> FloatArray:
-    """Return the fixed point in directions where eigenvalues of `both` exceed the noise.
+    """Return the fixed point where eigenvalues of `both` exceed the noise.
 
     `noise_std` is the noise standard deviation on `crossed` and on the diagonal of `both`.
     """

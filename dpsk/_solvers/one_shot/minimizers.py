@@ -1,4 +1,4 @@
-"""Minimizers of a smooth mean loss and a penalty, from exact values and derivatives."""
+"""Minimizers of a smooth mean loss plus a penalty, from exact derivatives."""
 
 from __future__ import annotations
 
@@ -249,7 +249,10 @@ def _same(point):
 
 
 def _coordinates(metric):
-    """Return maps of points from, and slopes to, coordinates where a metric is the identity."""
+    """Return maps between points and coordinates in which a metric is the identity.
+
+    The first map takes coordinates to points, the second one takes gradients to coordinates.
+    """
     units = np.sqrt(np.where(np.diag(metric) > 0, np.diag(metric), 1.0))
     scaled = metric / units / units[:, None]
     # Directions without curvature have no slope either.
@@ -315,7 +318,7 @@ def accelerated(objective: Any, prox: Any, theta: FloatArray, max_iter: Any) -> 
 
 
 def _backtracked(objective, prox, point, step):
-    """Return the end and length of a proximal step that is short enough for the curvature."""
+    """Return the end and the length of a proximal step that fits the curvature."""
     value, gradient = objective.smooth(point)
     while True:
         end = prox(point - step * gradient, step)

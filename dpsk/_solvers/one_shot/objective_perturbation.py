@@ -38,7 +38,9 @@ __all__ = ["ObjectivePerturbation"]
 
 @dataclass(frozen=True)
 class ObjectivePerturbation(Solver):
-    r"""The minimizer of ``sum_i l_i(theta) + (lam / 2) ||theta||^2 + <b, theta>``, b noise.
+    r"""The minimizer of the objective plus a random linear term.
+
+    The objective is ``sum_i l_i(theta) + (lam / 2) ||theta||^2 + <b, theta>``, with noise b.
 
     Replacing one row changes the minimizer's density in two ways: b is shifted by at most
     ``2 C``, and the ratio of the Jacobian determinants is at most ``1 + beta / lam``. Curvature of

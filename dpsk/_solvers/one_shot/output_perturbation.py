@@ -31,7 +31,7 @@ _MOST_STEPS = 20_000
 
 @dataclass(frozen=True)
 class OutputPerturbation(Solver):
-    r"""Proximal gradient descent without noise inside an oracle; the last iterate is noised.
+    r"""Proximal descent without noise inside an oracle; only the result is noised.
 
     Every step is nonexpansive. For ``step <= 2 / (smoothness + 2 alpha)`` it is a contraction by
     ``c = 1 - step alpha``. Replacing one row therefore moves the last iterate by at most
@@ -137,7 +137,7 @@ class OutputPerturbation(Solver):
 
 
 def _balanced_steps(problem, clip_norm):
-    """Return the T at which ``beta B^2 / (2 T)`` balances the noise, which grows as T^2.
+    """Return the T at which ``beta B^2 / (2 T)`` balances noise that grows as T^2.
 
     The norm B of the optimum is taken to be 5 over the radius of the rows.
     """

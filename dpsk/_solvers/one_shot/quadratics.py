@@ -34,7 +34,7 @@ _TOLERANCE = 1e-13
 
 
 class Inverse:
-    """The pseudo-inverse of a matrix without negative eigenvalues, scaled to a unit diagonal."""
+    """Pseudo-inverse of a positive semidefinite matrix, scaled to a unit diagonal."""
 
     def __init__(self, matrix: FloatArray) -> None:
         diagonal = np.diag(matrix)
@@ -82,7 +82,7 @@ class Inverse:
 
 
 def _root(matrix: FloatArray) -> FloatArray | None:
-    """Return the lower triangular root of a matrix that is far from singular, otherwise None."""
+    """Return the Cholesky factor of a matrix, or None if it is nearly singular."""
     if not len(matrix):
         return matrix
     try:
@@ -95,8 +95,9 @@ def _root(matrix: FloatArray) -> FloatArray | None:
 
 def penalized_minimum(matrix: FloatArray, vector: FloatArray, penalty: Penalty,
                       start: FloatArray) -> FloatArray:
-    """Return the w that minimizes ``<v, w - s> + (w - s)' A (w - s) / 2`` plus a penalty.
+    """Return the minimizer of a quadratic function plus a penalty.
 
+    The function of w is ``<v, w - s> + (w - s)' A (w - s) / 2``.
     `matrix` is A, `vector` is v, flattened, and `start` is s, which has the shape of w. Only the
     penalty's non-smooth part is added; A and v include its smooth part.
     """
@@ -210,7 +211,7 @@ class _Lasso:
 
 def _in_l1_ball(matrix: FloatArray, pull: FloatArray, ball: L1Ball,
                 start: FloatArray) -> FloatArray:
-    """Return the minimizer of a quadratic in an l1 ball, by a lasso of matching strength."""
+    """Return the minimizer of a quadratic in an l1 ball, by a matching lasso."""
     whole = Inverse(matrix)(pull)
     if np.abs(whole).sum() <= ball.radius:
         return whole.reshape(start.shape)
@@ -239,7 +240,7 @@ def _in_l1_ball(matrix: FloatArray, pull: FloatArray, ball: L1Ball,
 
 
 def _in_l2_ball(matrix: FloatArray, pull: FloatArray, ball: L2Ball) -> FloatArray:
-    """Return the minimizer of a quadratic in an l2 ball, by a ridge of matching strength.
+    """Return the minimizer of a quadratic in an l2 ball, by a matching ridge.
 
     Newton's method finds the strength at which the norm's reciprocal, a concave function, is
     right. Strengths only grow.
@@ -258,7 +259,7 @@ def _in_l2_ball(matrix: FloatArray, pull: FloatArray, ball: L2Ball) -> FloatArra
 
 def _restarted(gradient: Callable[[FloatArray], FloatArray], prox: Any, start: FloatArray,
                step: float) -> FloatArray:
-    """Return a minimizer by accelerated proximal gradients, restarted when they turn back."""
+    """Return a minimizer by accelerated proximal gradients with restarts."""
     theta = point = start
     age = 0
     for _ in range(_STEPS):

@@ -1,4 +1,4 @@
-"""Helpers of the saddle solvers: checks, the dual bound, the mean of late iterates."""
+"""Helpers of saddle solvers: checks, the dual bound, the mean of late iterates."""
 
 from __future__ import annotations
 

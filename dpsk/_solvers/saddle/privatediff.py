@@ -1,4 +1,4 @@
-"""Descent on a running estimate of the primal gradient, updated by differences (PrivateDiff)."""
+"""PrivateDiff: descent on a primal gradient that is updated by differences."""
 
 from __future__ import annotations
 

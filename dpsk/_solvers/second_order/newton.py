@@ -57,7 +57,7 @@ _ROUNDING = 2.0**-42
 
 @dataclass(frozen=True)
 class NewtonDescent(Solver):
-    r"""Newton's method on noisy gradients and noisy Hessians, for tables with many rows.
+    r"""Newton's method on noisy gradients and Hessians, for tables with many rows.
 
     Every step is ``theta = theta - (H + R)^-1 (g + R theta)``, where R is the penalty's Hessian.
     Step 0 has ``H = I / learning_rate``. Later steps have

@@ -1,4 +1,4 @@
-"""Base class of the variance-reduced solvers: the budget, the epochs, and the step."""
+"""Base class of variance-reduced solvers: the budget, the epochs, and the step."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class DoublingVarianceReducedDescent(AnchoredDescent):
         return ((2**(s + 1) - 1) / (2**self.epochs - 1) for s in range(self.epochs))
 
     def _skipped(self, lengths):
-        """Return the number of steps at an anchor: the first, and those after single steps."""
+        """Return the number of steps at an anchor: the first, and any after single steps."""
         return 1 + sum(length == 1 for length in lengths[:-1])
 
     def _default_steps(self, problem, epochs, clip_norm):
