@@ -7,7 +7,7 @@ knots (or their number) and categories of its columns, and pairs of columns.
 import numpy as np
 import pandas as pd
 
-__all__ = ["FRESH", "JUDGED", "MENDED", "TUNED"]
+__all__ = ["FRESH", "JUDGED", "MENDED", "TELLING", "TUNED"]
 
 
 def smooth(n, rng):
@@ -293,9 +293,27 @@ def rent(n, rng):
         "rooms": (1.0, 2.0, 3.0, 4.0, 5.0), "area": 7, "city": list("uvwx")}, 0
 
 
+def energy_bill(n, rng):
+    X = pd.DataFrame({"degree_days": rng.gamma(6, 40, n), "size": rng.lognormal(4.5, 0.35, n)})
+    X["use"] = X.degree_days * X["size"] / 100 * rng.lognormal(0, 0.1, n)
+    X["heat"] = rng.choice(["gas", "oil", "pump"], n, p=[0.55, 0.25, 0.2])
+    score = 0.004 * X.use - 1 + X.heat.map({"gas": 0, "oil": 0.4, "pump": -0.5})
+    return X, score.clip(-3, 3), {
+        "degree_days": 6, "size": 6, "use": 7, "heat": ["gas", "oil", "pump"]}, 0
+
+
+def exam(n, rng):
+    hours = rng.gamma(3, 2, n)
+    X = pd.DataFrame({"hours": hours, "sleep": 9 - 0.3 * hours + rng.normal(0, 1, n),
+                      "age": rng.integers(18, 40, n) * 1.0, "repeat": (rng.random(n) < 0.2) * 1.0})
+    return X, 0.2 * (X.hours - 6) + 0.1 * (X.sleep - 7) - 0.5 * X.repeat, {
+        "hours": 6, "sleep": 6, "age": 5, "repeat": (0.0, 0.5, 1.0)}, 0
+
+
 MENDED = {"two clusters": two_clusters, "many zeros": many_zeros, "a sum of columns": a_sum,
           "hours": hours, "mostly noise": mostly_noise, "grades": grades,
           "nearly all cases": nearly_all, "twins": twins, "lags": lags}
-FRESH = {"squares": squares, "weak": weak, "steep": steep, "survey": survey, "sensors": sensors,
-         "claims, 2 % cases": claims, "churn, 2 % cases": churn, "blank": blank,
-         "volumes": volumes, "a mean": a_mean, "rent": rent}
+TELLING = {"squares": squares, "weak": weak, "steep": steep, "sensors": sensors,
+           "volumes": volumes, "a mean": a_mean}
+FRESH = {"survey": survey, "claims, 2 % cases": claims, "churn, 2 % cases": churn, "blank": blank,
+         "rent": rent, "energy bill": energy_bill, "exam": exam}
