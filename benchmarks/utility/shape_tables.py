@@ -7,7 +7,7 @@ knots (or their number) and categories of its columns, and pairs of columns.
 import numpy as np
 import pandas as pd
 
-__all__ = ["FRESH", "JUDGED", "MENDED", "TELLING", "TUNED"]
+__all__ = ["FRESH", "JUDGED", "MENDED", "TUNED"]
 
 
 def smooth(n, rng):
@@ -313,7 +313,7 @@ def exam(n, rng):
 MENDED = {"two clusters": two_clusters, "many zeros": many_zeros, "a sum of columns": a_sum,
           "hours": hours, "mostly noise": mostly_noise, "grades": grades,
           "nearly all cases": nearly_all, "twins": twins, "lags": lags}
-TELLING = {"squares": squares, "weak": weak, "steep": steep, "sensors": sensors,
-           "volumes": volumes, "a mean": a_mean}
-FRESH = {"survey": survey, "claims, 2 % cases": claims, "churn, 2 % cases": churn, "blank": blank,
-         "rent": rent, "energy bill": energy_bill, "exam": exam}
+FRESH = {"squares": squares, "weak": weak, "steep": steep, "survey": survey, "sensors": sensors,
+         "claims, 2 % cases": claims, "churn, 2 % cases": churn, "blank": blank,
+         "volumes": volumes, "a mean": a_mean, "rent": rent, "energy bill": energy_bill,
+         "exam": exam}

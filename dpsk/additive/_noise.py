@@ -19,7 +19,6 @@ from dpsk._models.table_code import LinearSplineBasis
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk.additive._terms import centering, level_shares
 from dpsk.linear_model._noise import (
-    N_SIZES,
     feature_moment,
     sized_replays,
     stand_in,
@@ -34,8 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ShapeNoise", "centered_values"]
 
-#: Number of fits to targets of one size that the noise is estimated from.
-_FITS = 3
+#: Number of fits that the noise is estimated from.
+_DRAWS = 16
 #: Least number of rows of a table that replaces a larger one. With fewer rows, targets correlate
 #: with features by chance, which reduces the relative size of the noise.
 _FEWEST_ROWS = 20_000
@@ -78,12 +77,7 @@ class ShapeNoise:
     @property
     def n_draws(self) -> int:
         """int : number of fits that deviations are computed from; 0 if they are unknown."""
-        return 0 if self.unknown else N_SIZES * _FITS
-
-    @property
-    def degrees(self) -> int:
-        """int : degrees of freedom of the deviations; 0 if they are unknown."""
-        return 0 if self.unknown else N_SIZES * (_FITS - 1)
+        return 0 if self.unknown else _DRAWS
 
     def std(self, where: slice) -> FloatArray | float:
         """Return the standard deviations of centered values at some features, NaN if unknown."""
@@ -137,12 +131,12 @@ def _deviations(model, code, signs):
     rows = _drawn_apart(code, moment, (square_std, mean_std), n_rows, draws)
     rows, directions, collinear = _with_moment(rows, moment, square_std)
     X = rows.astype(code.dtype)
-    size, groups = sized_replays(model, X, epsilon, _FITS, draws)
-    values = [[centered_values(fit, code, signs)[1] for fit in fits] for fits in groups]
-    differ = why_replays_differ(model, X, [fit for fits in groups for fit in fits], size)
+    size, fits = sized_replays(model, X, epsilon, _DRAWS, draws)
+    values = [centered_values(fit, code, signs)[1] for fit in fits]
+    differ = why_replays_differ(model, X, [fit.coef_ for fit in fits], size)
     if differ is not None:
         return differ
-    found = np.sqrt(np.var(values, axis=1, ddof=1).mean(axis=0))
+    found = np.std(values, axis=0, ddof=1)
     shares = level_shares(code, [moment[-1, where] for where in code.slices])
     parts = np.square(centering(code, shares, directions))
     hidden = parts[:, collinear].sum(axis=1) > _MOST_HIDDEN * parts.sum(axis=1)

@@ -71,16 +71,15 @@ class Term:
         released with the second moment, or equal shares where none was.
     std : ndarray, shaped like `values`
         Standard deviation of `centered` due to privacy noise, over fits to the same rows with the
-        same knots, categories and pairs. It is computed when first read, from 18 fits to
-        synthetic data with the released second moment, at no privacy cost. It is NaN where
+        same knots, categories and pairs. It is computed when first read, from 16 fits to
+        synthetic data with the released second moment, at no privacy cost. Where noise explains
+        all that the model predicts, it is that of fits without any signal. It is NaN where
         unknown: for levels whose rows may all be noise of the moment, for columns that may be
         collinear, and wherever `unknown` gives a reason.
     unknown : str or None
         Reason why the noise is unknown at all levels, or None.
     n_draws : int
         Number of fits that `std` is computed from; 0 if the noise is unknown.
-    degrees : int
-        Degrees of freedom of `std`; 0 if the noise is unknown.
     """
 
     axes: tuple
@@ -102,15 +101,11 @@ class Term:
     def n_draws(self):
         return self._noise.n_draws
 
-    @property
-    def degrees(self):
-        return self._noise.degrees
-
     def interval(self, confidence=0.95):
         """Return the ends of intervals about the values that fits to these rows have on average.
 
-        By Student's t with `degrees` of freedom, for each value by itself. The bias of a fit, and
-        what another sample of rows would change, are not in them.
+        By Student's t with ``n_draws - 1`` degrees of freedom, for each value by itself. The bias
+        of a fit, and what another sample of rows would change, are not in them.
 
         Parameters
         ----------
@@ -129,8 +124,8 @@ class Term:
         confidence = check_real("confidence", confidence, low=0, high=1, open_low=True,
                                 open_high=True, remedy="a number between 0 and 1")
         reach = self.std
-        if self.degrees:
-            reach = reach * stdtrit(self.degrees, 0.5 + 0.5 * confidence)
+        if self.n_draws:
+            reach = reach * stdtrit(self.n_draws - 1, 0.5 + 0.5 * confidence)
         return self.centered - reach, self.centered + reach
 
     @property

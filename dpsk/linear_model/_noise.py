@@ -50,15 +50,13 @@ if TYPE_CHECKING:
 
     from dpsk._typing import FloatArray
 
-__all__ = ["N_SIZES", "NoiseFacts", "centered_over_classes", "feature_moment", "noise_by_replays",
-           "replays", "sized_replays", "stand_in", "why_replays_differ", "why_unknown",
-           "without_unseen"]
+__all__ = ["NoiseFacts", "centered_over_classes", "feature_moment", "noise_by_replays", "replays",
+           "sized_replays", "stand_in", "why_replays_differ", "why_unknown", "without_unseen"]
 
 #: Least number of rows of a table that replaces a larger one, in all and for each column.
 _FEWEST_ROWS, _ROWS_A_COLUMN = 5000, 50
-#: Number of sizes of predictions that replays have, and of fits at each tried size; the largest
-#: size, and the accepted distance from a tried size.
-N_SIZES, _MOST_SIZE, _NEAR = 6, 2.0, 0.1
+#: Fits per tried size of predictions, the largest size, and the accepted distance from a size.
+_PILOTS, _MOST_SIZE, _NEAR = 6, 2.0, 0.1
 #: Candidate fractions of rows in which a column is nonzero; how many standard deviations the
 #: curvature of scores must be below that of normal rows to use them; and the number of tables,
 #: of two fits each, that estimate the curvature.
@@ -176,7 +174,7 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] 
     if share is None:
         return "a few rows have most of the scores, by which law was not released."
     X, found = fits(share, n_draws)
-    differ = why_replays_differ(model, X, found)
+    differ = why_replays_differ(model, X, [replay.coef_ for replay in found])
     if differ is not None:
         return differ
     found = [centered_over_classes(model, replay.coef_, replay.intercept_) for replay in found]
@@ -226,35 +224,37 @@ def replays(model: Any, X: FloatArray, epsilon: float, n_draws: int, draws: Publ
 
 
 def sized_replays(model: Any, X: FloatArray, epsilon: float, n_draws: int,
-                  draws: PublicDraws) -> tuple[float, list[list[Any]]]:
-    """Return the scale of predictions that replays need, and groups of replays near it.
+                  draws: PublicDraws) -> tuple[float, list[Any]]:
+    """Return the scale of predictions that replays need, and the replays at it.
 
     Noise increases the variance of predictions, and shrinkage decreases it. With targets from
     predictions times this scale, about their mean, fits have the variance of the model's
-    predictions on average (indirect inference). That variance is noisy, so every group of
-    `n_draws` replays has a scale of its own, by the noise of one replay (basic bootstrap). The
-    returned scale is 0 if fits to targets without signal reach that variance.
+    predictions on average (indirect inference). The scale is 0 if fits to targets without signal
+    reach that variance.
     """
     covariance = np.atleast_2d(np.cov(X, rowvar=False))
-    own, tried = _energy(_fitted_coef(model), covariance), {}
-
-    def fits_at(size, count):
-        y = without_warnings(synthetic_targets, model, X, draws, size)
-        return list(_fits(model, X, y, epsilon, count))
+    own, tried = _energy(model.coef_, covariance), {}
 
     def try_size(size):
-        tried[size] = [_energy(_fitted_coef(fit), covariance) for fit in fits_at(size, N_SIZES)]
+        y = without_warnings(synthetic_targets, model, X, draws, size)
+        fits = list(_fits(model, X, y, epsilon, _PILOTS))
+        tried[size] = [_energy(fit.coef_, covariance) for fit in fits], y, fits
 
     try_size(0.0)
-    try_size(1.0)
-    size = 0.0 if own <= max(tried[0.0]) else _size_of(own, tried)
-    if min(abs(at - size) for at in tried) > _NEAR:
-        # With shrinkage energies are not quadratic in sizes, so the estimate is refined once.
-        try_size(size)
+    size = 0.0
+    if own > max(tried[0.0][0]):
+        try_size(1.0)
         size = _size_of(own, tried)
-    energies = tried[min(tried, key=lambda at: abs(at - size))]
-    sizes = [_size_of(own + np.mean(energies) - energy, tried) for energy in energies]
-    return size, [fits_at(near, n_draws) for near in sizes]
+        if min(abs(at - size) for at in tried) > _NEAR:
+            # With shrinkage energies are not quadratic in sizes, so the estimate is refined once.
+            try_size(size)
+            size = _size_of(own, tried)
+    near = min(tried, key=lambda at: abs(at - size))
+    if abs(near - size) <= _NEAR:
+        _, y, fits = tried[near]
+        return near, [*fits, *_fits(model, X, y, epsilon, n_draws - _PILOTS)]
+    y = without_warnings(synthetic_targets, model, X, draws, size)
+    return size, list(_fits(model, X, y, epsilon, n_draws))
 
 
 def _size_of(own, tried):
@@ -264,9 +264,7 @@ def _size_of(own, tried):
     and the largest one is extrapolated.
     """
     sizes = sorted(tried)
-    means = np.maximum.accumulate([np.mean(tried[size]) for size in sizes])
-    if own <= means[0]:
-        return 0.0
+    means = np.maximum.accumulate([np.mean(tried[size][0]) for size in sizes])
     place = int(np.clip(np.searchsorted(means, own), 1, len(sizes) - 1))
     ends = [place - 1 if own <= means[place] else 0, place]
     (low, high), (less, more) = np.square(sizes)[ends], means[ends]
@@ -287,8 +285,8 @@ def _fits(model, X, y, epsilon, n_draws, fit_params=MappingProxyType({})):
         yield replay
 
 
-def why_replays_differ(model: Any, X: FloatArray, fits: list[Any],
-                       size: float | None = None) -> str | None:
+def why_replays_differ(model: Any, X: FloatArray, coefs: list[Any],
+                        size: float | None = None) -> str | None:
     """Return why replays do not recover the model's coefficients, or None.
 
     Coefficients are compared by their predictions on synthetic rows, about the mean. If the
@@ -296,11 +294,11 @@ def why_replays_differ(model: Any, X: FloatArray, fits: list[Any],
     """
     if size == 0.0:
         return None
-    found = np.array([_centered(_fitted_coef(fit)) for fit in fits])
-    wanted, covariance = _centered(_fitted_coef(model)), np.atleast_2d(np.cov(X, rowvar=False))
-    mean = found.mean(axis=0)
+    fits = np.array([_centered(coef) for coef in coefs])
+    wanted, covariance = _centered(model.coef_), np.atleast_2d(np.cov(X, rowvar=False))
+    mean = fits.mean(axis=0)
     energy = _energy(wanted, covariance)
-    noise = sum(_energy(each, covariance) for each in found - mean) / (len(found) - 1)
+    noise = sum(_energy(each, covariance) for each in fits - mean) / (len(fits) - 1)
     least = _LEAST_FOUND
     if size is not None:
         # Shrinkage removes the part of the predictions that noise explains.
@@ -311,11 +309,6 @@ def why_replays_differ(model: Any, X: FloatArray, fits: list[Any],
         return ("a penalty, few steps or a clip hold coefficients back, by how much was not "
                 "released.")
     return None
-
-
-def _fitted_coef(fit):
-    """Return coefficients before their temperature, which is released with noise of its own."""
-    return np.multiply(fit.coef_, getattr(fit, "temperature_", None) or 1.0)
 
 
 def _centered(coef):

@@ -1,6 +1,5 @@
 """The noise that solvers say their coefficients have."""
 
-from itertools import cycle, product
 from types import SimpleNamespace
 
 import numpy as np
@@ -118,37 +117,19 @@ def test_columns_that_noise_tells_little_of_keep_what_was_measured_of_them():
 @pytest.mark.parametrize("bend", [1.0, 2.0])
 def test_the_size_of_synthetic_predictions_is_that_at_which_fits_predict_as_much(
         bend, monkeypatch):
-    """Whether energies of fits grow with the square of the size, or less as shrinkage has it.
+    """Whether energies of fits grow with the square of the size, or less as shrinkage has it."""
+    X = np.random.default_rng(0).normal(size=(500, 2))
 
-    A temperature, which has noise of its own, changes no size.
-    """
-    X, temperatures = np.random.default_rng(0).normal(size=(500, 2)), cycle([1.0, 2.5, 1.6])
-
-    def fit(size, temperature=1.0):
+    def fitted(model, X, size, epsilon, count):
         coef = np.array([[(0.1 + 0.9 * size**bend)**0.5, 0.0]])
-        return SimpleNamespace(coef_=coef / temperature, temperature_=temperature)
+        return (SimpleNamespace(coef_=coef) for _ in range(count))
 
-    monkeypatch.setattr(_noise, "_fits", lambda model, X, size, epsilon, count: (
-        fit(size, next(temperatures)) for _ in range(count)))
+    monkeypatch.setattr(_noise, "_fits", fitted)
     monkeypatch.setattr(_noise, "synthetic_targets", lambda model, X, draws, size: size)
-    for wanted, temperature in product((0.0, 0.3, 0.7, 1.5), (1.0, 2.5)):
-        size, groups = _noise.sized_replays(fit(wanted, temperature), X, 1.0, 3, None)
-        assert [len(fits) for fits in groups] == [3] * _noise.N_SIZES
-        assert abs(size - wanted) < 0.15
-
-
-def test_sizes_of_synthetic_predictions_are_as_unsure_as_predictions_of_fits(monkeypatch):
-    """One fit of energy 1 may be of a size between that of energies .7 and 1.3."""
-    energies, sizes = cycle([-0.3, -0.2, -0.1, 0.1, 0.2, 0.3]), []
-    X = np.random.default_rng(0).normal(size=(500, 1))
-    X /= X.std(ddof=1)
-    monkeypatch.setattr(_noise, "_fits", lambda model, X, size, epsilon, count: (
-        SimpleNamespace(coef_=np.array([[(1.0 * size**2 + next(energies) + 0.3)**0.5]]))
-        for _ in range(count)))
-    monkeypatch.setattr(_noise, "synthetic_targets",
-                        lambda model, X, draws, size: sizes.append(size) or size)
-    _noise.sized_replays(SimpleNamespace(coef_=np.array([[1.3**0.5]])), X, 1.0, 6, None)
-    np.testing.assert_allclose(np.square(sorted(sizes[-6:])), [0.7, 0.8, 0.9, 1.1, 1.2, 1.3])
+    for wanted in (0.0, 0.3, 0.7, 1.5):
+        model = SimpleNamespace(coef_=np.array([[(0.1 + 0.9 * wanted**bend)**0.5, 0.0]]))
+        size, fits = _noise.sized_replays(model, X, 1.0, 16, None)
+        assert len(fits) == 16 and abs(size - wanted) < 0.15
 
 
 @pytest.mark.parametrize("solver, share", [

@@ -122,7 +122,7 @@ def test_models_are_found_in_what_is_around_them(around):
 def test_bands_are_as_wide_as_their_confidence_asks(sure, confidence):
     display = DPShapeDisplay.from_estimator(sure, ["number", "town"], confidence=confidence)
     term, bars = sure.terms_[0], sure.terms_[2]
-    width = student.ppf(0.5 + 0.5 * confidence, term.degrees)
+    width = student.ppf(0.5 + 0.5 * confidence, term.n_draws - 1)
     (band,) = display.axes_.ravel()[0].collections
     edges = np.concatenate([path.vertices for path in band.get_paths()])
     # Outer knots may be beyond the axis.

@@ -124,7 +124,7 @@ def test_levels_without_rows_have_no_noise_that_is_known(cls):
     assert np.isfinite(ill.std[:2]).all() and np.isnan(ill.std[2])
     assert np.isfinite(town.std[:3]).all() and np.isnan(town.std[3:]).all()
     low, high = town.interval(0.9)
-    np.testing.assert_allclose(high - low, 2.0 * student.ppf(0.95, town.degrees) * town.std)
+    np.testing.assert_allclose(high - low, 2.0 * student.ppf(0.95, town.n_draws - 1) * town.std)
     with pytest.raises(ValueError, match="confidence"):
         town.interval(1.0)
 
@@ -158,7 +158,7 @@ def test_sizes_of_groups_that_are_not_known_leave_no_noise_that_is(cls):
     y = score > 0.0 if is_classifier(cls()) else np.clip(score, -4.0, 5.0)
     model = cls(8.0, columns=COLUMNS, interactions=0).fit(X, y, groups=np.arange(len(X)) // 2)
     assert "how many rows each group has" in model.terms_[0].unknown
-    assert all(np.isnan(term.std).all() and term.degrees == 0 for term in model.terms_)
+    assert all(np.isnan(term.std).all() and term.n_draws == 0 for term in model.terms_)
 
 
 def test_noise_is_looked_for_when_it_is_read_and_once_and_costs_no_budget(tmp_path, monkeypatch):
