@@ -12,15 +12,18 @@ from scipy.special import ndtr, ndtri
 
 from dpsk.metrics._estimate import REACH
 
-__all__ = ["bent_positives", "law_areas", "lumps", "monotone", "orders", "orders_near", "pairs",
-           "positives_above", "positives_of", "precisions", "projected", "ratio", "slopes",
-           "tied_pairs", "told", "unseen_ties", "won_pairs"]
+__all__ = ["bent_positives", "first_negatives", "law_areas", "lumps", "mixed_pairs", "monotone",
+           "orders", "orders_by_rise", "orders_near", "pairs", "positives_above", "positives_of",
+           "precisions", "projected", "ratio", "slopes", "tied_pairs", "told", "unseen_ties",
+           "won_pairs"]
 
 
 #: Areas are clipped to this, as bins cannot tell how far apart better separated labels are.
 _MOST_AREA = 0.999
 #: Error of the estimated bend of a curve within a bin, relative to the difference of slopes.
 _BENT = 0.6
+#: Lower bound on the variance of the label in a bin, where it divides the rise of the share.
+_FEW = 0.02
 #: Numbers of distinct scores that a bin may hold.
 _NUMBERS = np.arange(1.0, 17.0)[:, None]
 #: Candidate distances of two normal distributions, in standard deviations.
@@ -94,6 +97,19 @@ def orders(counts):
     The order is that of two normal distributions with the area between bins, cut into bins with
     the same numbers of rows.
     """
+    below, negative, positive, won = _law(counts)
+    higher = won - below * positive
+    both = negative * positive
+    return np.clip(np.where(both > 1e-12, 2.0 * higher / np.maximum(both, 1e-12) - 1.0, 0.0),
+                   -1.0, 1.0)
+
+
+def _law(counts):
+    """Return shares of two normal distributions in each bin of one table, shape (n_bins,).
+
+    These are the shares of negatives below the bin and in it, of positives in it, and of pairs
+    that the positives of the bin win.
+    """
     apart = math.sqrt(2.0) * ndtri(told(counts)[0])
     rows, places = np.maximum(counts.sum(axis=0), 1e-9), np.linspace(-8.0, 8.0, 1601)
     negative, positive = ndtr(places + apart / 2.0), ndtr(places - apart / 2.0)
@@ -103,10 +119,27 @@ def orders(counts):
                       negative + share * (positive - negative), places)
     negative, positive, won = (np.interp(edges, places, each) for each in
                                (negative, positive, won))
-    both = np.diff(negative) * np.diff(positive)
-    higher = np.diff(won) - negative[:-1] * np.diff(positive)
-    return np.clip(np.where(both > 1e-12, 2.0 * higher / np.maximum(both, 1e-12) - 1.0, 0.0),
-                   -1.0, 1.0)
+    return negative[:-1], np.diff(negative), np.diff(positive), np.diff(won)
+
+
+def first_negatives(counts, order, noise):
+    """Return `order` with surplus negatives of the highest bin before its positives, twice.
+
+    Surplus negatives are those beyond the expected number: first shrunk as far as noise explains
+    them (James and Stein), then with one deviation of noise added. The expected share of negatives
+    is that of two normal distributions, or that of the next bin if it is smaller. Both results are
+    half of the way to the order in which all surplus negatives precede all positives.
+    """
+    _, negative, positive, _ = _law(counts)
+    held, sizes = np.maximum(counts, 0.0), counts.sum(axis=1)
+    rows = held.sum(axis=0)
+    law = ratio(sizes[0] * negative, sizes[0] * negative + sizes[1] * positive)[-1]
+    expected = rows[-1] * min(law, ratio(held[0] + noise, rows)[-2])
+    beyond = max(held[0, -1] - expected, 0.0)
+    first = np.zeros((2, len(rows)))
+    first[:, -1] = ratio(np.array([max(beyond - noise**2 / max(beyond, 1e-300), 0.0),
+                                   beyond + noise]), held[0, -1])
+    return order - first * (1.0 + order) / 2.0
 
 
 def orders_near(counts):
@@ -114,6 +147,23 @@ def orders_near(counts):
     last = counts.shape[1]
     return np.array([orders(counts[:, max(place - 1, 0):place + 2])[min(place, 1)]
                      for place in range(last)])
+
+
+def orders_by_rise(counts, noise):
+    """Return the order within bins, from -1 to 1, if shares of positives rise linearly."""
+    rises, shares = slopes(counts, noise)
+    return np.clip(rises / (6.0 * np.maximum(shares * (1.0 - shares), _FEW)), -1.0, 1.0)
+
+
+def mixed_pairs(counts, spread):
+    """Return pairs that positives win within bins beyond those by the common law.
+
+    These are pairs by `orders_near`, which shows more order where rows are of mixed groups; 0 if
+    it shows less. The pairs of each bin are weighted by `spread`.
+    """
+    law, near = (float((order * counts.prod(axis=0) * spread).sum()) / 2.0 for order in (
+        orders(counts), orders_near(projected(counts))))
+    return near - law if abs(near) > abs(law) else 0.0
 
 
 def law_areas(counts, tables):
