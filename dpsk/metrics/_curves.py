@@ -122,13 +122,12 @@ def _law(counts):
     return negative[:-1], np.diff(negative), np.diff(positive), np.diff(won)
 
 
-def first_negatives(counts, order, noise):
-    """Return `order` with surplus negatives of the highest bin before its positives, twice.
+def first_negatives(counts, noise):
+    """Return how many negatives of the highest bin precede, or may precede, all its positives.
 
-    Surplus negatives are those beyond the expected number: first shrunk as far as noise explains
-    them (James and Stein), then with one deviation of noise added. The expected share of negatives
-    is that of two normal distributions, or that of the next bin if it is smaller. Both results are
-    half of the way to the order in which all surplus negatives precede all positives.
+    These are the negatives beyond the expected number: half of them, shrunk as far as noise
+    explains them (James and Stein), or all and one deviation of noise. The expected share of
+    negatives is that of two normal distributions, or that of the next bin if it is smaller.
     """
     _, negative, positive, _ = _law(counts)
     held, sizes = np.maximum(counts, 0.0), counts.sum(axis=1)
@@ -136,10 +135,9 @@ def first_negatives(counts, order, noise):
     law = ratio(sizes[0] * negative, sizes[0] * negative + sizes[1] * positive)[-1]
     expected = rows[-1] * min(law, ratio(held[0] + noise, rows)[-2])
     beyond = max(held[0, -1] - expected, 0.0)
-    first = np.zeros((2, len(rows)))
-    first[:, -1] = ratio(np.array([max(beyond - noise**2 / max(beyond, 1e-300), 0.0),
-                                   beyond + noise]), held[0, -1])
-    return order - first * (1.0 + order) / 2.0
+    # The difference of two noisy numbers has twice the variance of one.
+    kept = max(beyond - 2.0 * noise**2 / max(beyond, 1e-300), 0.0)
+    return kept / 2.0, min(beyond + noise, float(held[0, -1]))
 
 
 def orders_near(counts):
@@ -204,7 +202,7 @@ def unseen_ties(counts, noise):
     return (ndtr(3.0 - seen) / _NUMBERS).max(axis=0)
 
 
-def precisions(counts, tied, order):
+def precisions(counts, tied, order, first=0.0):
     """Return the sum of precision over the positives of each bin, highest bin first.
 
     Parameters
@@ -215,10 +213,14 @@ def precisions(counts, tied, order):
     order : float or ndarray of shape (..., 1) or (n_bins,)
         Order of the other rows in a bin: 1 for positives before all negatives, 0 for a random
         order, -1 for positives after all negatives.
+    first : float
+        Number of negatives of the highest bin that precede all its other rows.
     """
-    falling, tied = counts[..., ::-1], tied[::-1]
+    falling, tied = np.array(counts[..., ::-1]), tied[::-1]
+    falling[..., 0, 0] -= first
     negative, positive = falling[..., 0, :], falling[..., 1, :]
     before = np.cumsum(falling, axis=-1) - falling
+    before[..., 0, :] += first
     order = np.atleast_1d(order)[..., ::-1]
     found = tied * _precision(before, positive, negative)
     rows = np.maximum(positive, 0.0)

@@ -214,23 +214,24 @@ class ScoreTable(CurveTable):
         # One law does not fit where neighboring bins show far more order than all bins.
         lean = (1.0 - law) * np.clip(
             _curves.orders_near(counts) / np.maximum(law, _ORDERLY) - 1.0, 0.0, 1.0)
-        usual = law + lean / 2.0
-        order, late = _curves.first_negatives(counts, usual, self.noise_scale)
+        order = law + lean / 2.0
+        first, reach = _curves.first_negatives(counts, self.noise_scale)
 
         def precise(counts, way):
             tied = self._tied + self._alone * np.ndim(way)
-            return (_curves.precisions(counts, tied, order + crowded * (way - order)).sum(axis=-1),
-                    counts[..., 1, :].sum(axis=-1))
+            return (_curves.precisions(counts, tied, order + crowded * (way - order),
+                                       first).sum(axis=-1), counts[..., 1, :].sum(axis=-1))
 
         unseen = _curves.unseen_ties(self.counts, _CELLS * self.noise_scale) * bool(
             self.bins.tied)
-        some, top, alike, none, beside, best, worst, same = (
+        some, alike, none, beside, best, worst, same = (
             _curves.precisions(counts, held, given) for given, held in (
-                (usual, ties), (late, ties), (even, ties), (0.0, ties),
+                (order, ties), (even, ties), (0.0, ties),
                 (_curves.orders_by_rise(counts, self.noise_scale), ties), (law + lean, ties),
                 (law, ties), (0.0, np.ones(len(self.bins)))))
+        last = _curves.precisions(counts, ties, order, reach)
         hidden = math.hypot((alike - none).sum(), (alike - beside).sum(),
-                            (best - worst).sum() / 3.0, (some - top).sum(),
+                            (best - worst).sum() / 3.0, (some - last).sum() / 2.0,
                             ((some - same) * unseen[::-1]).sum() / 2.0, self._luck())
         return self._enclosing(lambda way: self._curved_share(
             counts, partial(precise, way=way), hidden / max(counts[1].sum(), 1.0)), crowded)
