@@ -265,11 +265,12 @@ def positives_of(counts, fraction):
     return (below + share * (beyond - below))[..., 0]
 
 
-def bent_positives(counts, fraction, spread):
+def bent_positives(counts, fraction, spread, crowded):
     """Return the curvature correction of `positives_of` within a bin, and its error.
 
     The share of positives is taken to change linearly over the bin, from the bin above to the bin
-    below. `spread` are the shares of bins that are not ties; ties have no correction.
+    below. `spread` are the shares of bins that are not ties; ties have no correction. Rows in the
+    `crowded` shares of bins may be in any order, which the error of a 95 % interval covers.
     """
     every, positive = _cumulative(counts)
     rows, held = np.diff(every), np.diff(positive)
@@ -284,8 +285,12 @@ def bent_positives(counts, fraction, spread):
     most = rows[place] * share * (1.0 - share) * spread[::-1][place]
     # The positions of positives within the bin are random as well.
     chance = REACH * np.sqrt(most * own * max(1.0 - own, 0.0))
-    return most * (above - below) / 4.0, np.hypot(_BENT * most * np.ptp([own, above, below]),
-                                                  chance)
+    # All positives of the bin come first, or all negatives do.
+    even, wanted, positives = share * held[place], share * rows[place], held[place]
+    off = max(min(wanted, positives) - even, even - max(wanted - rows[place] + positives, 0.0))
+    error = np.hypot(_BENT * most * np.ptp([own, above, below]), chance)
+    return (most * (above - below) / 4.0,
+            np.hypot(error, crowded[::-1][place] * off / REACH))
 
 
 def _cumulative(counts):

@@ -328,7 +328,7 @@ class ScoreTable(CurveTable):
                               remedy="a number in (0, 1]")
 
         bent, off = _curves.bent_positives(self.counts, fraction,
-                                           1.0 - self._tied - self._crowded)
+                                           1.0 - self._tied - self._crowded, self._crowded)
 
         def held(counts):
             return (_curves.positives_of(counts, fraction) + bent,

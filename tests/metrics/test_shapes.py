@@ -109,6 +109,11 @@ def test_rows_within_bins_may_be_in_any_order(rows, epsilon, bins, metric):
     assert covered >= 13
 
 
+def test_the_selected_rows_of_a_crowd_may_be_any():
+    """Noise has fixed seeds; a lift of crowds as ties covers none."""
+    assert measured("binary", "three crowds", 0.5, 500, 4.0, 16)["lift"][0] > 0.8
+
+
 @pytest.mark.parametrize("shape", ["crowded", "sharp"])
 def test_bins_follow_the_scores(shape):
     y, p = scored(shape, 0.5, 5000)
