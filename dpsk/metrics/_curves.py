@@ -133,7 +133,8 @@ def first_negatives(counts, noise):
     held, sizes = np.maximum(counts, 0.0), counts.sum(axis=1)
     rows = held.sum(axis=0)
     law = ratio(sizes[0] * negative, sizes[0] * negative + sizes[1] * positive)[-1]
-    expected = rows[-1] * min(law, ratio(held[0] + noise, rows)[-2])
+    # A single bin is compared with itself.
+    expected = rows[-1] * min(law, ratio(held[0] + noise, rows)[-2:][0])
     beyond = max(held[0, -1] - expected, 0.0)
     # The difference of two noisy numbers has twice the variance of one.
     kept = max(beyond - 2.0 * noise**2 / max(beyond, 1e-300), 0.0)
