@@ -16,8 +16,8 @@ PREVALENCES = (0.5, 0.05, 0.013)
 STEPS = np.array([0.011, 0.034, 0.09, 0.13, 0.27, 0.31, 0.46, 0.52, 0.66, 0.71, 0.88, 0.93,
                   0.985])
 FOUR = np.array([0.0731, 0.2113, 0.4177, 0.7919])
-#: Shapes by which constants of the package were chosen; it is judged on all others.
-CHOSEN = ("logistic", "crowded", "bimodal")
+#: Shapes by which constants and rules of the package were chosen; it is judged on all others.
+CHOSEN = ("logistic", "crowded", "bimodal", "three crowds", "lowest at the top")
 
 
 def top_ties(z):
@@ -71,6 +71,9 @@ SHAPES = {
     "half decided": lambda z: np.where(np.sin(41.0 * z) > 0.3, 1.0 * (z > 0.0), expit(0.7 * z)),
     "cubes": lambda z: expit(0.8 * z**3),
     "margins": lambda z: 300.0 * z**3,
+    "three crowds": lambda z: (np.array([0.2, 0.5, 0.8])[np.searchsorted([-0.5, 0.5], z)]
+                               + 0.002 * np.tanh(z)),
+    "lowest at the top": lambda z: expit(np.where(z < -3.0, 2.0 - z, z)),
 }
 #: What separates the classes before a shape is laid on it.
 APART = {"nearly perfect": 7.0}

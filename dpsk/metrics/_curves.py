@@ -12,15 +12,18 @@ from scipy.special import ndtr, ndtri
 
 from dpsk.metrics._estimate import REACH
 
-__all__ = ["bent_positives", "law_areas", "lumps", "monotone", "orders", "orders_near", "pairs",
-           "positives_above", "positives_of", "precisions", "projected", "ratio", "slopes",
-           "tied_pairs", "told", "unseen_ties", "won_pairs"]
+__all__ = ["bent_positives", "first_negatives", "law_areas", "lumps", "mixed_pairs", "monotone",
+           "orders", "orders_by_rise", "orders_near", "pairs", "positives_above", "positives_of",
+           "precisions", "projected", "ratio", "slopes", "tied_pairs", "told", "unseen_ties",
+           "won_pairs"]
 
 
 #: Areas are clipped to this, as bins cannot tell how far apart better separated labels are.
 _MOST_AREA = 0.999
 #: Error of the estimated bend of a curve within a bin, relative to the difference of slopes.
 _BENT = 0.6
+#: Lower bound on the variance of the label in a bin, where it divides the rise of the share.
+_FEW = 0.02
 #: Numbers of distinct scores that a bin may hold.
 _NUMBERS = np.arange(1.0, 17.0)[:, None]
 #: Candidate distances of two normal distributions, in standard deviations.
@@ -94,6 +97,19 @@ def orders(counts):
     The order is that of two normal distributions with the area between bins, cut into bins with
     the same numbers of rows.
     """
+    below, negative, positive, won = _law(counts)
+    higher = won - below * positive
+    both = negative * positive
+    return np.clip(np.where(both > 1e-12, 2.0 * higher / np.maximum(both, 1e-12) - 1.0, 0.0),
+                   -1.0, 1.0)
+
+
+def _law(counts):
+    """Return shares of two normal distributions in each bin of one table, shape (n_bins,).
+
+    These are the shares of negatives below the bin and in it, of positives in it, and of pairs
+    that the positives of the bin win.
+    """
     apart = math.sqrt(2.0) * ndtri(told(counts)[0])
     rows, places = np.maximum(counts.sum(axis=0), 1e-9), np.linspace(-8.0, 8.0, 1601)
     negative, positive = ndtr(places + apart / 2.0), ndtr(places - apart / 2.0)
@@ -103,10 +119,26 @@ def orders(counts):
                       negative + share * (positive - negative), places)
     negative, positive, won = (np.interp(edges, places, each) for each in
                                (negative, positive, won))
-    both = np.diff(negative) * np.diff(positive)
-    higher = np.diff(won) - negative[:-1] * np.diff(positive)
-    return np.clip(np.where(both > 1e-12, 2.0 * higher / np.maximum(both, 1e-12) - 1.0, 0.0),
-                   -1.0, 1.0)
+    return negative[:-1], np.diff(negative), np.diff(positive), np.diff(won)
+
+
+def first_negatives(counts, noise):
+    """Return how many negatives of the highest bin precede, or may precede, all its positives.
+
+    These are the negatives beyond the expected number: half of them, shrunk as far as noise
+    explains them (James and Stein), or all and one deviation of noise. The expected share of
+    negatives is that of two normal distributions, or that of the next bin if it is smaller.
+    """
+    _, negative, positive, _ = _law(counts)
+    held, sizes = np.maximum(counts, 0.0), counts.sum(axis=1)
+    rows = held.sum(axis=0)
+    law = ratio(sizes[0] * negative, sizes[0] * negative + sizes[1] * positive)[-1]
+    # A single bin is compared with itself.
+    expected = rows[-1] * min(law, ratio(held[0] + noise, rows)[-2:][0])
+    beyond = max(held[0, -1] - expected, 0.0)
+    # The difference of two noisy numbers has twice the variance of one.
+    kept = max(beyond - 2.0 * noise**2 / max(beyond, 1e-300), 0.0)
+    return kept / 2.0, min(beyond + noise, float(held[0, -1]))
 
 
 def orders_near(counts):
@@ -114,6 +146,23 @@ def orders_near(counts):
     last = counts.shape[1]
     return np.array([orders(counts[:, max(place - 1, 0):place + 2])[min(place, 1)]
                      for place in range(last)])
+
+
+def orders_by_rise(counts, noise):
+    """Return the order within bins, from -1 to 1, if shares of positives rise linearly."""
+    rises, shares = slopes(counts, noise)
+    return np.clip(rises / (6.0 * np.maximum(shares * (1.0 - shares), _FEW)), -1.0, 1.0)
+
+
+def mixed_pairs(counts, spread):
+    """Return pairs that positives win within bins beyond those by the common law.
+
+    These are pairs by `orders_near`, which shows more order where rows are of mixed groups; 0 if
+    it shows less. The pairs of each bin are weighted by `spread`.
+    """
+    law, near = (float((order * counts.prod(axis=0) * spread).sum()) / 2.0 for order in (
+        orders(counts), orders_near(projected(counts))))
+    return near - law if abs(near) > abs(law) else 0.0
 
 
 def law_areas(counts, tables):
@@ -154,7 +203,7 @@ def unseen_ties(counts, noise):
     return (ndtr(3.0 - seen) / _NUMBERS).max(axis=0)
 
 
-def precisions(counts, tied, order):
+def precisions(counts, tied, order, first=0.0):
     """Return the sum of precision over the positives of each bin, highest bin first.
 
     Parameters
@@ -165,10 +214,14 @@ def precisions(counts, tied, order):
     order : float or ndarray of shape (..., 1) or (n_bins,)
         Order of the other rows in a bin: 1 for positives before all negatives, 0 for a random
         order, -1 for positives after all negatives.
+    first : float
+        Number of negatives of the highest bin that precede all its other rows.
     """
-    falling, tied = counts[..., ::-1], tied[::-1]
+    falling, tied = np.array(counts[..., ::-1]), tied[::-1]
+    falling[..., 0, 0] -= first
     negative, positive = falling[..., 0, :], falling[..., 1, :]
     before = np.cumsum(falling, axis=-1) - falling
+    before[..., 0, :] += first
     order = np.atleast_1d(order)[..., ::-1]
     found = tied * _precision(before, positive, negative)
     rows = np.maximum(positive, 0.0)
@@ -213,11 +266,12 @@ def positives_of(counts, fraction):
     return (below + share * (beyond - below))[..., 0]
 
 
-def bent_positives(counts, fraction, spread):
+def bent_positives(counts, fraction, spread, crowded):
     """Return the curvature correction of `positives_of` within a bin, and its error.
 
     The share of positives is taken to change linearly over the bin, from the bin above to the bin
-    below. `spread` are the shares of bins that are not ties; ties have no correction.
+    below. `spread` are the shares of bins that are not ties; ties have no correction. Rows in the
+    `crowded` shares of bins may be in any order, which the error of a 95 % interval covers.
     """
     every, positive = _cumulative(counts)
     rows, held = np.diff(every), np.diff(positive)
@@ -232,8 +286,12 @@ def bent_positives(counts, fraction, spread):
     most = rows[place] * share * (1.0 - share) * spread[::-1][place]
     # The positions of positives within the bin are random as well.
     chance = REACH * np.sqrt(most * own * max(1.0 - own, 0.0))
-    return most * (above - below) / 4.0, np.hypot(_BENT * most * np.ptp([own, above, below]),
-                                                  chance)
+    # All positives of the bin come first, or all negatives do.
+    even, wanted, positives = share * held[place], share * rows[place], held[place]
+    off = max(min(wanted, positives) - even, even - max(wanted - rows[place] + positives, 0.0))
+    error = np.hypot(_BENT * most * np.ptp([own, above, below]), chance)
+    return (most * (above - below) / 4.0,
+            np.hypot(error, crowded[::-1][place] * off / REACH))
 
 
 def _cumulative(counts):

@@ -25,8 +25,6 @@ _MANY_TIES = 1.0 / 3.0
 #: the largest effect of that order over the root of the positives. Measured: .4 to .9 for
 #: logistic, crowded and bimodal scores.
 _LUCK = 0.5
-#: Lower bound on the variance of the label in a bin, where it divides the rise of the share.
-_FEW = 0.02
 #: Lower bound on the order by the common law, where it divides the order from neighboring bins.
 _ORDERLY = 0.1
 #: Approximate ratio of the noise on the rows of a cell to the noise on a count of a bin.
@@ -174,6 +172,7 @@ class ScoreTable(CurveTable):
             A number in [0, 1].
         """
         spread = 1.0 - self._tied - self._crowded
+        mixed = _curves.mixed_pairs(self.counts, spread)
 
         def ordered(counts):
             area, ties = _curves.told(counts)
@@ -181,7 +180,7 @@ class ScoreTable(CurveTable):
             order = np.clip(ORDER * np.sign(apart) * np.abs(apart)**1.5 * ties, -1.0, 1.0)
             # A share that rises linearly by s over a bin of N rows adds s N^2 / 12 won pairs.
             rises, _ = _curves.slopes(counts, self.noise_scale)
-            return (order * (counts.prod(axis=-2) * spread).sum(axis=-1) / 2.0,
+            return (order * (counts.prod(axis=-2) * spread).sum(axis=-1) / 2.0 + mixed,
                     (rises * counts.sum(axis=-2)**2 * spread).sum(axis=-1) / 12.0)
 
         def won(counts, way):
@@ -214,22 +213,23 @@ class ScoreTable(CurveTable):
         lean = (1.0 - law) * np.clip(
             _curves.orders_near(counts) / np.maximum(law, _ORDERLY) - 1.0, 0.0, 1.0)
         order = law + lean / 2.0
+        first, reach = _curves.first_negatives(counts, self.noise_scale)
 
         def precise(counts, way):
             tied = self._tied + self._alone * np.ndim(way)
-            return (_curves.precisions(counts, tied, order + crowded * (way - order)).sum(axis=-1),
-                    counts[..., 1, :].sum(axis=-1))
+            return (_curves.precisions(counts, tied, order + crowded * (way - order),
+                                       first).sum(axis=-1), counts[..., 1, :].sum(axis=-1))
 
         unseen = _curves.unseen_ties(self.counts, _CELLS * self.noise_scale) * bool(
             self.bins.tied)
-        rises, shares = _curves.slopes(counts, self.noise_scale)
-        own = np.clip(rises / (6.0 * np.maximum(shares * (1.0 - shares), _FEW)), -1.0, 1.0)
         some, alike, none, beside, best, worst, same = (
             _curves.precisions(counts, held, given) for given, held in (
-                (order, ties), (even, ties), (0.0, ties), (own, ties), (law + lean, ties),
+                (order, ties), (even, ties), (0.0, ties),
+                (_curves.orders_by_rise(counts, self.noise_scale), ties), (law + lean, ties),
                 (law, ties), (0.0, np.ones(len(self.bins)))))
+        last = _curves.precisions(counts, ties, order, reach)
         hidden = math.hypot((alike - none).sum(), (alike - beside).sum(),
-                            (best - worst).sum() / 3.0,
+                            (best - worst).sum() / 3.0, (some - last).sum() / 2.0,
                             ((some - same) * unseen[::-1]).sum() / 2.0, self._luck())
         found = self._enclosing(lambda way: self._curved_share(
             counts, partial(precise, way=way), hidden / max(counts[1].sum(), 1.0)), crowded)
@@ -326,7 +326,7 @@ class ScoreTable(CurveTable):
                               remedy="a number in (0, 1]")
 
         bent, off = _curves.bent_positives(self.counts, fraction,
-                                           1.0 - self._tied - self._crowded)
+                                           1.0 - self._tied - self._crowded, self._crowded)
 
         def held(counts):
             return (_curves.positives_of(counts, fraction) + bent,

@@ -72,20 +72,46 @@ def in_halves(seed):
     return y, 0.30712 + 1e-9 * y
 
 
-@pytest.mark.parametrize("rows, epsilon", [(easy_group, 4.0), (one_crowd, 1.0), (in_halves, 1.0)])
+def hard_negatives(seed):
+    """Return labels and probabilities of which the highest hundredth are negatives."""
+    rng = np.random.default_rng(seed)
+    y = (np.arange(5000) < 2500).astype(int)
+    hard = (y == 0) & (rng.uniform(size=5000) < 0.01)
+    return y, expit(rng.normal(size=5000) + 1.5 * (y - 0.5) + 5.0 * hard)
+
+
+def two_kinds(seed):
+    """Return labels and probabilities of two groups, one of them with nearly one probability."""
+    y = np.arange(5000) % 2
+    z = np.random.default_rng(seed).normal(size=5000) + 1.5 * (y - 0.5)
+    return y, np.where(np.sin(97.0 * z) > 0.3, 0.8 + 0.004 * np.tanh(z), expit(0.8 * z - 1.0))
+
+
+#: Public bins around the probabilities of `two_kinds`.
+AROUND = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.79, 0.798, 0.8, 0.802, 0.81, 0.9]
+
+
+@pytest.mark.parametrize("rows, epsilon, bins", [
+    (easy_group, 4.0, "auto"), (one_crowd, 1.0, "auto"), (in_halves, 1.0, "auto"),
+    (hard_negatives, 4.0, "auto"), (two_kinds, 8.0, AROUND)])
 @pytest.mark.parametrize("metric", ["roc_auc", "average_precision"])
-def test_rows_within_bins_may_be_in_any_order(rows, epsilon, metric):
+def test_rows_within_bins_may_be_in_any_order(rows, epsilon, bins, metric):
     """Noise has fixed seeds."""
     covered = 0
     for seed in range(16):
         y, p = rows(seed)
-        found = BinaryEvaluation.from_predictions(y, p, epsilon=epsilon,
+        found = BinaryEvaluation.from_predictions(y, p, epsilon=epsilon, bins=bins,
                                                   random_state=NoiseSeed(seed))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyWarning)
             low, high = getattr(found, metric)().interval()
         covered += low <= getattr(metrics, f"{metric}_score")(y, p) <= high
     assert covered >= 13
+
+
+def test_the_selected_rows_of_a_crowd_may_be_any():
+    """Noise has fixed seeds; a lift of crowds as ties covers none."""
+    assert measured("binary", "three crowds", 0.5, 500, 4.0, 16)["lift"][0] > 0.8
 
 
 @pytest.mark.parametrize("shape", ["crowded", "sharp"])
