@@ -42,7 +42,7 @@ __all__ = ["ClusterFit", "ClusterPlan", "most_clusters"]
 _FAR = 4.0
 #: Least radius of a cluster, over the first radius.
 _NARROW = 1e-4
-#: Noise on cluster counts, times mu, when moments are released with them.
+#: Size, times mu, from which moments of a cluster stand out of their noise.
 _COUNT_NOISE = 5.0 * math.sqrt(2.0)
 #: Rounds on all columns in a fit without noise.
 _NOISELESS_ROUNDS = 100

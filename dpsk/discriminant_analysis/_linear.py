@@ -72,8 +72,9 @@ class DPLinearDiscriminantAnalysis(GaussianClasses):
     %(privacy_moments)s
 
     ``decision_function(X)`` is ``X @ coef_.T + intercept_``, for two classes the difference of
-    their scores, with X clipped to `feature_range_` if there are ranges. The norm bound applies
-    in training only.
+    their scores, with X bounded as in training: clipped to `feature_range_` if there are ranges,
+    and scaled down to the norm `data_norm_` about `center_`. The covariance is that of rows within
+    these bounds; scores of longer rows would be too large.
 
     References
     ----------
@@ -134,8 +135,5 @@ class DPLinearDiscriminantAnalysis(GaussianClasses):
             self.covariance_ = (vectors * values @ vectors.T) * np.outer(halves, halves)
 
     def _predict_raw(self, X):
-        X = self._checked(X)
-        if self.feature_range_ is not None:
-            X = np.clip(X, *self.feature_range_)
-        scores = X @ self.coef_.T + self.intercept_
+        scores = self._bounded(self._checked(X)) @ self.coef_.T + self.intercept_
         return scores[:, 0] if len(self.coef_) == 1 else scores

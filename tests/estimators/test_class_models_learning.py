@@ -250,3 +250,18 @@ def test_without_noise_a_linear_discriminant_is_exact_far_from_0():
     X, y = load_iris(return_X_y=True)
     model = DPLinearDiscriminantAnalysis(np.inf).fit(X + 1e9, y)
     assert model.score(X + 1e9, y) > 0.95
+
+
+@pytest.mark.parametrize("cls, n, share, epsilon", [
+    (DPLinearDiscriminantAnalysis, 1500, 0.12, 1.0),
+    (DPQuadraticDiscriminantAnalysis, 300, 0.05, 0.5)])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_rare_class_of_skewed_rows_is_not_worse_than_a_constant(cls, n, share, epsilon, seed):
+    """Accuracies were up to .21 and .90 below it: rows beyond the bound, and noise on priors."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n + 4000) < share).astype(int)
+    X = rng.normal(size=(len(y), 7))
+    X[:, 0] = 1000.0 * np.exp(1.5 * X[:, 0] + 0.5 * y)
+    X[:, 1] = 200.0 * np.exp(X[:, 1] + y)
+    model = cls(epsilon, classes=[0, 1], random_state=NoiseSeed(seed)).fit(X[:n], y[:n])
+    assert model.score(X[n:], y[n:]) > 1.0 - y[n:].mean() - 0.02
