@@ -19,7 +19,7 @@ from dpsk._privacy.plans import choice_event
 from dpsk._stages.bounds import widened
 from dpsk._statistics.cells import noisy_decimal
 from dpsk._statistics.decimals import decimal_points
-from dpsk._statistics.quantiles import distance_grid, noisy_quantile
+from dpsk._statistics.quantiles import distance_grid, noisy_tails
 
 __all__ = ["bounds_rule", "learnt_bounds"]
 
@@ -81,9 +81,8 @@ def _released(event, tail, median, reach, rows, place, session):
     middle = 0.0
     if median is not None:
         middle = noisy_decimal(rows, partial(_away, place, 0.0), 0.5, median, session)
-    low, high = (noisy_quantile(rows, partial(_away, place, middle), q, distance_grid(), event,
-                                session, upward=q > 0.5)
-                 for q in (tail, 1.0 - tail))
+    low, high = noisy_tails(rows, partial(_away, place, middle), tail, distance_grid(), event,
+                            session)
     least, most = widened(middle + low, middle + high, tail)
     if high - low <= _NEAR + _NEAR_SHARE * abs(low) + _OFF * abs(middle):
         least, most = min(least, middle + low - reach), max(most, middle + high + reach)

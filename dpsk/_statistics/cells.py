@@ -190,8 +190,7 @@ class _Choices:
             self._ranks = np.append(0.0, np.cumsum(shares[order]))
         elif self._places is None:
             self._places = np.concatenate(self._rows.each(_placed, self._numbers, self.points))
-            # A stable sort merges sorted parts quickly.
-            self._places.sort(kind="stable")
+            self._places.sort()
 
     def _rank(self, index: Any) -> Any:
         """Return the total weight of the rows before an index."""
@@ -222,47 +221,54 @@ class _Choices:
         # All points below the near numbers have one score; all points above have another.
         left, right = -np.minimum(self._reach, (end - begin) * np.array([self._q, 1.0 - self._q]))
         found = np.where(cells < min(firsts, default=0), left, right)
-        if self._scale:
-            weights = self.points.weights_of(np.maximum(low, cells * width),
-                                             np.minimum(high + 1, (cells + 1) * width))
-            found += self._scale * np.log(weights)
+        found += self._scale * np.log(self.points.weights_of(
+            np.maximum(low, cells * width), np.minimum(high + 1, (cells + 1) * width)))
         for first, after in pairwise([*firsts, *numbers[-1:] // width + 1]):
             names, own = self._together(max(low, first * width), min(high, after * width - 1),
                                         width, low, high)
             found[names - cells[0]] = own
-        if self._scale:
-            found += self._scale * np.log(self.points.cell_weights[cells])
-        return found
+        return found + self._scale * np.log(self.points.cell_weights[cells])
 
     def _together(self, first: int, last: int, width: int, low: int,
                   high: int) -> tuple[IntArray, FloatArray]:
         """Return the parts of `width` points from `first` to `last`, and their scores.
 
-        The score of a part is ``s log sum w exp(u / s)`` over its points; if s = 0, the best u.
+        The score of a part is ``s log sum w exp(u / s)`` over its points.
         """
         begin, end, near = self._near(low, high)
-        own = slice(*np.searchsorted(self._places, [first, last + 1]))
-        places = _distinct(self._places[max(own.start, near.start):min(own.stop, near.stop)])
-        edges = np.arange(first // width + 1, last // width + 1) * width
-        # Runs of points with one score; a point with numbers is a run of its own.
-        starts = np.concatenate([[first], edges, places, places + 1])
-        starts.sort(kind="stable")
-        starts = _distinct(starts)
-        starts = starts[starts <= last]
-        below = self._rank(np.searchsorted(self._places[own], starts) + own.start) - begin
-        # A run has no numbers beyond its first point, unless it is far from the quantile.
-        up_to = np.append(below[1:], self._rank(own.stop) - begin)
-        rank = self._q * (end - begin)
-        scores = -np.minimum(self._reach, np.maximum(0.0, np.maximum(below - rank, rank - up_to)))
-        parts = starts // width
-        firsts = np.flatnonzero(np.diff(parts, prepend=-1))
-        found = np.maximum.reduceat(scores, firsts)
-        if self._scale:
-            weights = self.points.weights_of(starts, np.append(starts[1:], last + 1))
-            weights *= np.exp((scores - np.repeat(found, np.diff(firsts, append=len(parts))))
-                              / self._scale)
-            found += self._scale * np.log(np.add.reduceat(weights, firsts))
-        return parts[firsts], found
+        own, after = map(int, np.searchsorted(self._places, [first, last + 1]))
+        start = max(own, near.start)
+        numbers = self._places[start:min(after, near.stop)]
+        # Each distinct number, after the points without numbers since the one before.
+        ends = np.flatnonzero(np.diff(numbers, append=len(self.points)))
+        numbers, rank = numbers[ends], self._q * (end - begin)
+        # Far from the quantile, scores are clipped, whatever numbers are left out here.
+        up_to = self._rank(start + np.append(0, ends + 1)) - begin
+        apart = -np.minimum(self._reach, np.abs(up_to - rank))
+        scores = -np.minimum(self._reach, np.maximum(0.0, np.maximum(
+            up_to[:-1] - rank, rank - up_to[1:])))
+        parts = np.arange(first // width, last // width + 1)
+        of_number = numbers // width - parts[0]
+        last_of = np.searchsorted(of_number, np.arange(len(parts)), "right")
+        begins, stops = np.maximum(first, parts * width), np.minimum(last + 1, (parts + 1) * width)
+        tails = np.maximum(begins, np.append(begins[:1], numbers + 1)[last_of])
+        # No point has a better score than the numbers next to it.
+        found, firsts = apart[last_of], np.flatnonzero(np.diff(of_number, prepend=-1))
+        if len(numbers):
+            found[of_number[firsts]] = np.maximum.reduceat(scores, firsts)
+        sums = self.points.weights_of(tails, stops) * np.exp((apart[last_of] - found)
+                                                             / self._scale)
+        if len(numbers):
+            own_weights, up_to = self.points.weights_at(numbers, begins // self.points.n_each,
+                                                        of_number)
+            gaps = np.diff(up_to, prepend=0) - own_weights
+            gaps[firsts] = self.points.weights_of(begins[of_number[firsts]], numbers[firsts])
+            best = found[of_number]
+            weights = gaps * np.exp((apart[:-1] - best) / self._scale)
+            weights += own_weights * np.exp((scores - best) / self._scale)
+            sums[of_number[firsts]] += np.add.reduceat(weights, firsts)
+        found += self._scale * np.log(sums)
+        return parts, found
 
     def _best(self, low: int, high: int, noisy: FloatArray) -> int:
         """Return the place selected by noisy scores of cells, then of their parts."""

@@ -82,6 +82,15 @@ class Points:
         steps = starts % self.n_each
         return self._up_to[steps + ends - starts] - self._up_to[steps]
 
+    def weights_at(self, places: IntArray, cells: IntArray,
+                   of_place: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the weights of places, and those of all points of their cells up to them.
+
+        `cells` are the cells of some parts, and `of_place` holds the part of every place.
+        """
+        steps = places - (cells * self.n_each)[of_place]
+        return self.weights[steps], self._up_to[steps + 1]
+
     def places(self, numbers: FloatArray) -> IntArray:
         """Return the place of the first point at or above every number."""
         cells = np.searchsorted(self.first, numbers, "right") - 1
