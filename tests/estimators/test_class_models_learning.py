@@ -2,6 +2,7 @@
 """
 
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -31,6 +32,7 @@ from dpsk import (
 from dpsk.exceptions import PrivacyWarning
 from dpsk.sources import NpyFiles
 from dpsk.testing import NoiseSeed
+from tests.contracts.tapes import taped
 from tests.estimators.classes import MODELS, numbers, rows
 from tests.instruments import repeated_stream
 from tests.registry import every_class_model
@@ -280,3 +282,31 @@ def test_where_noise_hides_covariances_columns_count_as_uncorrelated(cls, monkey
     assert model.score(X[1500:], y[1500:]) > 0.6
     covariance = np.atleast_3d(np.transpose(model.covariance_))[..., 0]
     np.testing.assert_array_equal(covariance, np.diag(np.diag(covariance)))
+
+
+def _moved(answer):
+    """Return another answer of the same kind; integers are points of grids."""
+    if isinstance(answer, tuple | list):
+        return type(answer)(10**7 + one if isinstance(one, int) else _moved(one)
+                            for one in answer)
+    return answer + 64
+
+
+@every_class_model
+def test_every_value_that_is_paid_for_is_read(cls):
+    """Low ends of the categories of a column were released, and no model depended on them."""
+    X, y = rows(4000)
+    params = {"min_categories": None} if cls is DPCategoricalNB else {}
+
+    def fit(answers=None):
+        model = cls(3.0, classes=[0, 1, 2], random_state=NoiseSeed(0), **params)
+        with taped(answers) as tape:
+            model.fit(np.abs(np.rint(X)), y)
+        return tape.answers, numbers(model)
+
+    answers, found = fit()
+    for place, answer in enumerate(answers):
+        # Where another number of categories is read, later answers have the wrong size.
+        with suppress(ValueError):
+            others = fit([*answers[:place], _moved(answer), *answers[place + 1:]])[1]
+            assert not all(map(np.array_equal, found, others))
