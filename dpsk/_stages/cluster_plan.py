@@ -133,7 +133,7 @@ class ClusterPlan(RangedComposite):
 
         # Without noise nothing is clipped.
         least = first * (_NARROW if self.budget.is_private else 2.0 * _FAR)
-        # Cluster size at which the count is two standard deviations of its noise.
+        # Cluster size at which its moments are twice as large as their noise.
         mu = mu_of(rounds[0].own(noise_multiplier))  # type: ignore[attr-defined]
         few = 2.0 * _COUNT_NOISE / mu
 
