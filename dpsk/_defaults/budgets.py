@@ -27,6 +27,7 @@ __all__ = [
     "CLUSTER_SUBSPACE_SHARE",
     "COUNT_SHARE",
     "CURVATURE_SHARE",
+    "DIAGONAL_SIGNAL",
     "EDGE_SHARES",
     "FALSE_SHARE",
     "FEW_CLUSTER_ROUNDS",
@@ -182,6 +183,9 @@ RANGE_TAILS = (0.015, 0.4)
 #: Naive Bayes: the root of the share by which class variances are shrunk to a common one, times
 #: the root of the signal.
 INDEPENDENCE_SIGNAL = 20.0
+#: Discriminants: the signal below which columns count as uncorrelated within classes. Noise then
+#: hides their covariances.
+DIAGONAL_SIGNAL = 3.0
 #: K-means: the rounds that split clusters, the others in the principal directions, and those on
 #: all columns; the same where the noise exceeds the counts of usual clusters. Then, while clusters
 #: are split, their number over the final one; the bound on distances from a center over their root

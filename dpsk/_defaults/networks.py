@@ -9,6 +9,7 @@ import numpy as np
 
 from dpsk._defaults.budgets import FEW_ROWS_FACTOR, are_few, are_many
 from dpsk._defaults.losses import loss_defaults
+from dpsk._defaults.noiseless import SAMPLE_MU
 
 __all__ = ["ADAPTIVE_STEP", "MANY_WEIGHTS", "MOMENTUM", "USUAL_FACTOR", "carries_no_network",
            "few_rows_factor", "hidden_scale", "network_batch_size", "network_iterate",
@@ -110,11 +111,12 @@ def network_iterate(problem):
 def network_steps(problem):
     """Return the number of steps: ``6 n mu / sqrt(d)`` within [30, 2000].
 
-    On whitened rows it is the sum of steps over the usual step, or over the longest stable one,
-    within [60, 1000].
+    Without noise, mu is `SAMPLE_MU`, as more steps on few rows overfit. On whitened rows it is
+    the sum of steps over the usual step, or over the longest stable one, within [60, 1000].
     """
     if problem.geometry is None:
-        return int(np.clip(np.round(_wanted_steps(problem)), _FEWEST, _MOST))
+        mu = SAMPLE_MU if math.isinf(problem.mu) else problem.mu
+        return int(np.clip(np.round(_wanted_steps(problem, mu)), _FEWEST, _MOST))
     usual = min(loss_defaults(problem.loss).network_step, _stable_step(problem))
     return int(np.clip(np.round(_travel(problem) / usual), _FEWEST_WHITENED, _MOST_WHITENED))
 
@@ -128,16 +130,15 @@ def network_step(problem, clip_norm, n_steps):
     """
     usual = loss_defaults(problem.loss).network_step
     if problem.geometry is None:
-        step = usual / clip_norm * min(1.0, _wanted_steps(problem) / n_steps)
+        step = usual / clip_norm * min(1.0, _wanted_steps(problem, problem.mu) / n_steps)
     else:
         step = min(_LONGEST_STEP * usual, _stable_step(problem),
                    _travel(problem) / n_steps) / clip_norm
     return step / (1.0 + step * problem.penalty.smoothness)
 
 
-def _wanted_steps(problem):
-    signal = problem.n_samples * problem.mu
-    return _STEPS * signal / np.sqrt(problem.model.dimension)
+def _wanted_steps(problem, mu):
+    return _STEPS * problem.n_samples * mu / np.sqrt(problem.model.dimension)
 
 
 def _stable_step(problem):

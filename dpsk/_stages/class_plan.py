@@ -46,21 +46,25 @@ class GaussianFit:
         The map that scaled rows to their ranges and subtracted the released mean.
     rest : ndarray of shape (d,)
         Second moments of the columns that the subspace leaves out.
-    basis : ndarray of shape (d, k)
+    basis : ndarray of shape (d, k), or None
+        The directions of the subspace; None without covariances of classes.
     laws : tuple
         Class models in the subspace: shares, means, and the other outputs of the model function.
     count_noise : float
         Standard deviation of the noise on a share.
     radius : float
         The norm bound enforced on centered rows.
+    of_columns : bool
+        Whether the second moments are of single columns.
     """
 
     row_map: RangedRows
-    basis: np.ndarray
+    basis: np.ndarray | None
     rest: np.ndarray
     laws: tuple
     count_noise: float
     radius: float
+    of_columns: bool
 
 
 class RangedComposite(Composite):
@@ -166,12 +170,14 @@ class GaussianPlan(RangedComposite):
         rows, given = data[0], (session, noise_multiplier)
         (squares, classes), width = self.parts[2:], rows.n_features
         row_map, mapped, radius = self._begun(data, *given)
-        basis, values, rest, value_noise = np.eye(width), None, np.zeros(width), 0.0
+        basis, values, rest, value_noise = None, None, np.zeros(width), 0.0
         if self.reduces:
             model, mu = rows_within(radius, width), mu_of(squares.own(noise_multiplier))
             moment = squares.run((model, mapped), *given)
             value_noise = second_moment_noise(model, rows.n_units, mu)
             basis, values, rest = principal(moment, value_noise, self.n_components)
+        elif self.of == "classes":
+            basis = np.eye(width)
         if self.of == "classes":
             released = classes.run((mapped, self.n_classes, basis, radius), *given)
         else:
@@ -179,7 +185,8 @@ class GaussianPlan(RangedComposite):
         total = _total(rows, released)
         laws = (class_models(released, values, value_noise, total, self.divides)
                 if self.of == "classes" else _MODELS[self.of](released, total))
-        return GaussianFit(row_map, basis, rest, laws, released.count_noise / total, radius)
+        return GaussianFit(row_map, basis, rest, laws, released.count_noise / total, radius,
+                           self.of == "columns")
 
 
 def range_rule(budget):

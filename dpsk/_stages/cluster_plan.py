@@ -42,7 +42,7 @@ __all__ = ["ClusterFit", "ClusterPlan", "most_clusters"]
 _FAR = 4.0
 #: Least radius of a cluster, over the first radius.
 _NARROW = 1e-4
-#: Noise on cluster counts, times mu, when moments are released with them.
+#: Size, times mu, from which moments of a cluster stand out of their noise.
 _COUNT_NOISE = 5.0 * math.sqrt(2.0)
 #: Rounds on all columns in a fit without noise.
 _NOISELESS_ROUNDS = 100
@@ -133,7 +133,7 @@ class ClusterPlan(RangedComposite):
 
         # Without noise nothing is clipped.
         least = first * (_NARROW if self.budget.is_private else 2.0 * _FAR)
-        # Cluster size at which the count is two standard deviations of its noise.
+        # Cluster size at which its moments are twice as large as their noise.
         mu = mu_of(rounds[0].own(noise_multiplier))  # type: ignore[attr-defined]
         few = 2.0 * _COUNT_NOISE / mu
 

@@ -19,7 +19,7 @@ from dpsk._privacy.plans import choice_event
 from dpsk._stages.bounds import widened
 from dpsk._statistics.cells import noisy_decimal
 from dpsk._statistics.decimals import decimal_points
-from dpsk._statistics.quantiles import distance_grid, noisy_quantile
+from dpsk._statistics.quantiles import distance_grid, noisy_quantile, noisy_tails, positive_grid
 
 __all__ = ["bounds_rule", "learnt_bounds"]
 
@@ -57,18 +57,22 @@ def bounds_rule(budget, n_learnt, name, tails=TARGET_TAILS, medians=True):
         f"declare them in {name}, or raise epsilon.")
 
 
-def learnt_bounds(budget, places, rule, reach=0.0):
+def learnt_bounds(budget, places, rule, reach=0.0, only_high=False):
     """Return the mechanism that learns bounds of some columns, shape (n_places, 2).
 
     `rule` returns the same as `bounds_rule`. Quantiles are of distances from a median, which
     suits columns far from 0 in any unit; without a median, they are of distances from 0. Where
     both quantiles are the same number, they say nothing of the other entries, and the bounds lie
-    at least `reach` from it. Without a budget, bounds are the least and largest entries.
+    at least `reach` from it. With `only_high`, for numbers >= 0, the low end is 0 and costs
+    nothing. Without a budget, bounds are the least and largest entries.
     """
     if not (places and budget.is_private):
         return Priced(Composed(()), partial(_of_each, places, _ends))
     event, tail, median = rule(budget)
     medians = () if median is None else (Repeated(median, len(places)),)
+    if only_high:
+        return Priced(Repeated(event, len(places)),
+                      partial(_of_each, places, partial(_released_high, event, tail)))
     return Priced(Composed((*medians, Repeated(event, 2 * len(places)))),
                   partial(_of_each, places, partial(_released, event, tail, median, reach)))
 
@@ -81,13 +85,19 @@ def _released(event, tail, median, reach, rows, place, session):
     middle = 0.0
     if median is not None:
         middle = noisy_decimal(rows, partial(_away, place, 0.0), 0.5, median, session)
-    low, high = (noisy_quantile(rows, partial(_away, place, middle), q, distance_grid(), event,
-                                session, upward=q > 0.5)
-                 for q in (tail, 1.0 - tail))
+    low, high = noisy_tails(rows, partial(_away, place, middle), tail, distance_grid(), event,
+                            session)
     least, most = widened(middle + low, middle + high, tail)
     if high - low <= _NEAR + _NEAR_SHARE * abs(low) + _OFF * abs(middle):
         least, most = min(least, middle + low - reach), max(most, middle + high + reach)
     return least, most
+
+
+def _released_high(event, tail, rows, place, session):
+    high = noisy_quantile(rows, partial(_away, place, 0.0), 1.0 - tail, positive_grid(), event,
+                          session)
+    # Half of the numbers mirrored at 0 are beyond each end.
+    return widened(-high, high, 0.5 * tail)
 
 
 def _ends(rows, place, session):

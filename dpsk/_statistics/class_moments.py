@@ -10,14 +10,17 @@ Within one class it moves one matrix, by ``sqrt(|a|^4 + |b|^4 - 2 (a.b)^2)``, wh
 all classes together have the privacy cost of the second moment of all rows.
 
 Two separate queries of equal privacy cost would have noise ``2 sqrt(2) R / mu`` on sums and
-``2 R^2 / mu`` on moments. The joint query, with ``c = R / 2``, has factors 2.5 and 1.77.
+``2 R^2 / mu`` on moments. The joint query, with ``c = R / 2``, has factors 2.5 and 1.77. Noise on
+counts is ``7.07 / mu``; with ``c = R`` it is ``2.83 / mu``, and the factors are 2 and 2.83. We
+use ``c = R`` with several classes, and ``c = R / 2`` with one, whose count is public.
 
 **One matrix for all classes**, with counts and sums per class: a row ``(x, c)`` adds
 ``sqrt(u) c^2`` and ``sqrt(v) c x`` to its class and ``sqrt(w) xx'`` to the common matrix, each
 divided by its own bound, with ``u + v + w = 1``. With ``t = x.y / R^2``, the inner product of two
 rows is ``u + v t + w t^2`` within a class and ``w t^2`` across classes. Neither is negative for
 any t if ``v^2 <= 4 u w``, so replacing a row moves the sum by ``sqrt(|a|^2 + |b|^2 - 2 a.b) <=
-sqrt(2)``. We use ``u = 1/9`` and ``v = w = 4/9``.
+sqrt(2)``. We use ``v = 2 sqrt(u w)``, so that ``sqrt(u) + sqrt(w) = 1``, and ``sqrt(u) = 1/3``, or
+up to 1/2 where the noise ``sqrt(2 / u) / mu`` on counts is more than a twentieth of the rows.
 
 **Squares of columns** per class: a row is scaled down until ``|x| <= R`` and the vector of its
 squares has ``|x^2| <= Q``. It adds ``(1, x / R, x^2 / Q)``, of norm at most sqrt(3). Two rows of
@@ -61,8 +64,9 @@ __all__ = ["COUNT_UNIT", "ClassMoments", "members", "noisy_class_moments", "nois
 #: Bits of the entries of a basis, which are at most 1, and of rows over their bound. Sums of their
 #: products are at most the bound, by the Cauchy-Schwarz inequality, and therefore exact.
 _BASIS_BITS, _ROW_BITS = 20, 24
-#: Squared weights u, v and w of the count, the sums and the matrix of all classes.
-_SHARES = 1.0 / 9.0, 4.0 / 9.0, 4.0 / 9.0
+#: Least and largest weight of a count beside the matrix of all classes, and the noise on it, over
+#: the number of rows, from which the weight grows.
+_COUNT_WEIGHTS, _COUNT_NOISE = (1.0 / 3.0, 1.0 / 2.0), 0.05
 #: The fourth moment of a normal variable, divided by its squared variance.
 _KURTOSIS = 3.0
 #: Counts and weights are multiples of this.
@@ -123,7 +127,8 @@ def noisy_class_moments(rows: RowSource, n_classes: int, basis: FloatArray, radi
         Privacy cost of the query; infinite without noise.
     session : Session
     """
-    n_samples, constant = rows.n_units, _constant(radius)
+    n_samples = rows.n_units
+    constant = _constant(0.5 * radius if n_classes == 1 else radius)
     bound = math.sqrt(2.0) * (radius**2 + constant**2)
     unit = 2.0 ** -(exact_bits(n_samples * bound / math.sqrt(2.0), bound / mu) // 2)
 
@@ -146,9 +151,10 @@ def noisy_shared_moments(rows: RowSource, n_classes: int, radius: float, mu: flo
 
     Parameters are those of `noisy_class_moments`.
     """
-    constant = _constant(radius)
-    moved = [math.sqrt(2.0 / share) * bound for share, bound in zip(
-        _SHARES, (constant**2, constant * radius, radius**2), strict=True)]
+    constant, of_count = _constant(0.5 * radius), _count_weight(rows.n_units * mu)
+    weights = of_count, math.sqrt(2.0 * of_count * (1.0 - of_count)), 1.0 - of_count
+    moved = [math.sqrt(2.0) / weight * bound for weight, bound in zip(
+        weights, (constant**2, constant * radius, radius**2), strict=True)]
     unit = 2.0 ** -(exact_bits(rows.n_units * (radius**2 + constant**2), moved[2] / mu) // 2)
 
     def totals(batch: Batch) -> tuple[FloatArray, ...]:
@@ -271,6 +277,13 @@ def members(codes: IntArray, n_classes: int) -> Any:
     return sparse.csc_matrix((np.ones(n), codes, np.arange(n + 1)), (n_classes, n))
 
 
-def _constant(radius: float) -> float:
-    """Return the constant appended to rows: a power of two near half of their bound."""
-    return 2.0 ** (math.floor(math.log2(radius)) - 1)
+def _constant(most: float) -> float:
+    """Return the constant appended to rows: the largest number of four bits up to `most`."""
+    unit = 2.0 ** (math.floor(math.log2(most)) - 3)
+    return math.floor(most / unit) * unit
+
+
+def _count_weight(signal: float) -> float:
+    """Return the weight of a count of rows, whose number times mu is `signal`."""
+    least, most = _COUNT_WEIGHTS
+    return min(most, max(least, math.sqrt(2.0) / (_COUNT_NOISE * signal)))

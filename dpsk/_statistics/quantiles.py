@@ -29,7 +29,7 @@ like any other. Every point gets noise, so the number of draws reveals nothing a
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from dpsk._typing import FloatArray, IntArray
 
 __all__ = ["N_OCTAVES", "bounded_grid", "distance_grid", "noisy_octaves", "noisy_quantile",
-           "positive_grid", "real_grid", "sizes_above"]
+           "noisy_tails", "positive_grid", "real_grid", "sizes_above"]
 
 #: Rows whose numbers are read at once.
 _PART = 1 << 16
@@ -116,12 +116,30 @@ def noisy_quantile(rows: RowSource, numbers: Callable[..., FloatArray], q: float
         the ends are rounded to the ends.
     """
     def scores(inside: Batch) -> FloatArray:
-        counts = rows.added(_counts, numbers, grid, upward)
-        up_to = np.cumsum(counts)
-        rank = round(q * int(up_to[-1]))
-        return -np.maximum(0, np.maximum(up_to - counts - rank, rank - up_to)).astype(np.float64)
+        return _scores(q, rows.added(_counts, numbers, grid)[int(upward)])
 
     return _best_point(scores, grid, event, session)
+
+
+def noisy_tails(rows: RowSource, numbers: Callable[..., FloatArray], tail: float,
+                grid: FloatArray, event: Elementary, session: Session) -> list[float]:
+    """Return points near the quantiles `tail` and ``1 - tail``, by two queries.
+
+    They are those of `noisy_quantile`, rounded outward, from one reading of the rows.
+    """
+    counts = cache(lambda: rows.added(_counts, numbers, grid))
+
+    def scores(place: int, inside: Batch) -> FloatArray:
+        return _scores((tail, 1.0 - tail)[place], counts()[place])
+
+    return [_best_point(partial(scores, place), grid, event, session) for place in (0, 1)]
+
+
+def _scores(q: float, counts: IntArray) -> FloatArray:
+    """Return the scores of points, from the number of rows at each."""
+    up_to = np.cumsum(counts)
+    rank = round(q * int(up_to[-1]))
+    return -np.maximum(0, np.maximum(up_to - counts - rank, rank - up_to)).astype(np.float64)
 
 
 def noisy_octaves(rows: RowSource, numbers: Callable[..., FloatArray], width: int,
@@ -144,7 +162,7 @@ def noisy_octaves(rows: RowSource, numbers: Callable[..., FloatArray], width: in
     share = math.ceil(2 * _NEAR * share) / (2 * _NEAR)
 
     def scores(inside: Batch) -> FloatArray:
-        counts = rows.added(_counts, numbers, ends, True)
+        counts = rows.added(_counts, numbers, ends)[1]
         # Numbers at ends further than _NEAR from a window add nothing to its score.
         found = np.convolve(counts, near)[_NEAR - 1:][:N_OCTAVES]
         found[place] += share * (rows.n_units - counts.sum())
@@ -175,16 +193,15 @@ def _nearness(width: int) -> FloatArray:
     return np.where(off <= 0, 1.0, 0.5 * np.maximum(0.0, 1.0 - off / _NEAR))
 
 
-def _counts(rows: RowSource, numbers: Callable[..., FloatArray], grid: FloatArray,
-            upward: bool) -> IntArray:
-    """Return how many numbers are rounded to each point of the grid."""
-    up_to = np.zeros(len(grid), np.int64)
+def _counts(rows: RowSource, numbers: Callable[..., FloatArray], grid: FloatArray) -> IntArray:
+    """Return how many numbers are rounded to each point of the grid, shape (2, n): down and up."""
+    up_to = np.zeros((2, len(grid)), np.int64)
     for part in rows.shown(_PART):
         # Missing numbers do not count; NaN is sorted last.
         own = np.sort(numbers(rows, part))
         own = own[:len(own) - np.count_nonzero(np.isnan(own))]
         # Search for the points among the numbers, as there are fewer points.
-        up_to[:-1] += (np.searchsorted(own, grid[:-1], "right") if upward
-                       else np.searchsorted(own, grid[1:], "left"))
-        up_to[-1] += len(own)
+        up_to[0, :-1] += np.searchsorted(own, grid[1:], "left")
+        up_to[1, :-1] += np.searchsorted(own, grid[:-1], "right")
+        up_to[:, -1] += len(own)
     return np.diff(up_to, prepend=0)

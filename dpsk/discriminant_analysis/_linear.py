@@ -8,7 +8,7 @@ import numpy as np
 
 from dpsk._docs import documented
 from dpsk._parameters import check_flag, optional
-from dpsk.discriminant_analysis._base import CHECK_SHARE, raised
+from dpsk.discriminant_analysis._base import CHECK_SHARE, diagonal, raised
 from dpsk.naive_bayes._base import GaussianClasses
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ class DPLinearDiscriminantAnalysis(GaussianClasses):
 
     with m the mean of all rows.
 
-    One query releases the noisy counts and sums of all classes and the second moment of all rows.
+    One query releases the noisy counts and sums of all classes and the second moment of all rows,
+    or only its diagonal where noise hides covariances (``n mu < 3 d``).
 
     Parameters
     ----------
@@ -72,8 +73,9 @@ class DPLinearDiscriminantAnalysis(GaussianClasses):
     %(privacy_moments)s
 
     ``decision_function(X)`` is ``X @ coef_.T + intercept_``, for two classes the difference of
-    their scores, with X clipped to `feature_range_` if there are ranges. The norm bound applies
-    in training only.
+    their scores, with X bounded as in training: clipped to `feature_range_` if there are ranges,
+    and scaled down to the norm `data_norm_` about `center_`. The covariance is that of rows within
+    these bounds; scores of longer rows would be too large.
 
     References
     ----------
@@ -117,25 +119,26 @@ class DPLinearDiscriminantAnalysis(GaussianClasses):
     def _keep(self, fitted, budget):
         shares, means, covariance, noise = fitted.laws
         self.priors_ = self._priors(shares, fitted.count_noise)
-        values, vectors = raised(covariance, noise)
+        values, vectors = ((diagonal(covariance, noise), None) if fitted.of_columns
+                           else raised(covariance, noise))
         share = self.shrinkage or 0.0
         values = (1.0 - share) * values + share * values.mean()
         halves = self._halves()
         self.means_ = np.array([fitted.row_map.undone(mean.copy()) for mean in means])
         # Products of means far from 0 would lose the digits of their differences.
         apart = self.means_ - self.center_
-        coef = (apart / halves @ vectors / values) @ vectors.T / halves
+        coef = apart / halves / values if vectors is None else (
+            apart / halves @ vectors / values) @ vectors.T
+        coef /= halves
         intercept = (np.log(np.maximum(self.priors_, 1e-300))
                      - coef @ self.center_ - 0.5 * np.einsum("ij,ij->i", coef, apart))
         if len(coef) == 2:
             coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
         self.coef_, self.intercept_ = coef, intercept
         if self.store_covariance:
-            self.covariance_ = (vectors * values @ vectors.T) * np.outer(halves, halves)
+            self.covariance_ = np.outer(halves, halves) * (
+                np.diag(values) if vectors is None else vectors * values @ vectors.T)
 
     def _predict_raw(self, X):
-        X = self._checked(X)
-        if self.feature_range_ is not None:
-            X = np.clip(X, *self.feature_range_)
-        scores = X @ self.coef_.T + self.intercept_
+        scores = self._bounded(self._checked(X)) @ self.coef_.T + self.intercept_
         return scores[:, 0] if len(self.coef_) == 1 else scores

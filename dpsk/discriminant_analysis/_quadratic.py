@@ -9,7 +9,7 @@ import numpy as np
 from dpsk._docs import documented
 from dpsk._parameters import check_flag
 from dpsk._stages.class_plan import FEW_COLUMNS
-from dpsk.discriminant_analysis._base import CHECK_SHARE, raised
+from dpsk.discriminant_analysis._base import CHECK_SHARE, diagonal, raised
 from dpsk.naive_bayes._base import GaussianClasses, JointScores
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ class DPQuadraticDiscriminantAnalysis(JointScores, GaussianClasses):
               - \tfrac12 (x - \mu_c)^\top \Sigma_c^{-1} (x - \mu_c).
 
     One query releases the noisy counts, sums and second moments of all classes. With more than
-    64 columns, rows are first projected to the principal directions that exceed the noise.
+    64 columns, rows are first projected to the principal directions that exceed the noise. Where
+    noise hides covariances (``n mu < 3 d``), only squares of columns are released, and all classes
+    have one diagonal covariance.
 
     Parameters
     ----------
@@ -121,10 +123,17 @@ class DPQuadraticDiscriminantAnalysis(JointScores, GaussianClasses):
         shares, means, covariances, noise = fitted.laws
         self.priors_ = self._priors(shares, fitted.count_noise)
         halves, basis = self._halves(), fitted.basis
-        axes = [raised(one, own) for one, own in zip(covariances, noise, strict=True)]
-        self.means_ = np.array([fitted.row_map.undone(basis @ mean) for mean in means])
+        if fitted.of_columns:
+            basis = np.eye(len(halves))
+            axes = [(diagonal(covariances, noise), basis)] * len(means)
+        else:
+            axes = [raised(one, own) for one, own in zip(covariances, noise, strict=True)]
+            means = means @ basis.T
+        self.means_ = np.array([fitted.row_map.undone(mean.copy()) for mean in means])
         self.scalings_ = [(1.0 - self.reg_param) * values + self.reg_param for values, _ in axes]
-        self.rotations_ = [basis @ vectors / halves[:, None] for _, vectors in axes]
+        # All axes of single columns are one array.
+        self.rotations_ = [np.diag(1.0 / halves)] * len(axes) if fitted.of_columns else [
+            basis @ vectors / halves[:, None] for _, vectors in axes]
         if self.store_covariance:
             self.covariance_ = [np.diag(fitted.rest * halves**2) + (each * values) @ each.T
                                 for values, (_, vectors) in zip(self.scalings_, axes, strict=True)

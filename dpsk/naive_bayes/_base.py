@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
 from dpsk._data.labels import encode_labels, encoded_rows, labels_fact
 from dpsk._data.validation import FLOATS, check_prediction_rows, check_rows
+from dpsk._defaults.budgets import DIAGONAL_SIGNAL
 from dpsk._docs import documented
 from dpsk._estimator import DPEstimator
 from dpsk._fit import run_private
@@ -24,6 +26,7 @@ from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk._ranged import RANGED_CONSTRAINTS, Ranged
 from dpsk._stages.class_models import smoothed
+from dpsk._statistics.class_moments import with_short_squares
 
 if TYPE_CHECKING:
     from typing import Any
@@ -191,6 +194,8 @@ class GaussianClasses(Ranged, ClassModel):
     def _release(self, rows, budget, classes, public):
         width = rows.n_features
         plan, data = self._planned(rows, budget, len(classes), None, self._reduces(width))
+        if budget.signal_to_noise < DIAGONAL_SIGNAL:
+            plan = replace(plan, of="columns", reduces=False)
         learns = plan.learns_ranges or None in (plan.norm, plan.spread)
         fitted = self._run("noisy moments of classes", rows, budget, plan, data,
                            public=[*public, *self._shown_facts(rows, learns)],
@@ -198,6 +203,7 @@ class GaussianClasses(Ranged, ClassModel):
                            released=[*self._shown, "center_", "data_norm_", "feature_range_"])
         self.center_ = fitted.row_map.undone(np.zeros(width))
         self.feature_range_, self.data_norm_ = fitted.row_map.ends, float(fitted.radius)
+        self._of_columns = fitted.of_columns
         self._keep(fitted, budget)
 
     def _reduces(self, width):
@@ -218,8 +224,9 @@ class GaussianClasses(Ranged, ClassModel):
         return row_map.undone(self._short(rows))
 
     def _short(self, rows):
-        """Scale centered rows down to the norm bound, in place, and return them."""
-        return shortened(rows, self.data_norm_)
+        """Scale centered rows down to the bounds of training, in place, and return them."""
+        rows = shortened(rows, self.data_norm_)
+        return with_short_squares(rows, self.data_norm_) if self._of_columns else rows
 
     def _check_fit(self, n_samples, y):
         super()._check_fit(n_samples, y)

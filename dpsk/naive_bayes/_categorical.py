@@ -175,7 +175,8 @@ class _Tables(Composite):
         """tuple of Mechanism : the bounds of the codes, and the tables."""
         width = self.budget.n_columns
         places = tuple(range(width)) if self.sizes is None else ()
-        return (learnt_bounds(self.budget, places, partial(_rule, width)),
+        return (learnt_bounds(self.budget, places, partial(_rule, width),
+                              only_high=True),
                 Share(Statistic(noisy_tables), 1.0))
 
     def run(self, data, session, noise_multiplier):

@@ -10,7 +10,6 @@ import numpy as np
 from dpsk._defaults.budgets import INDEPENDENCE_SIGNAL
 from dpsk._docs import documented
 from dpsk._parameters import number
-from dpsk._statistics.class_moments import with_short_squares
 from dpsk.naive_bayes._base import GaussianClasses, JointScores
 
 if TYPE_CHECKING:
@@ -125,9 +124,6 @@ class DPGaussianNB(JointScores, GaussianClasses):
         self.var_ = variances * self._halves()**2
         if self.var_smoothing != "auto":
             self.var_ += float(self.var_smoothing) * self.var_.max()
-
-    def _short(self, rows):
-        return with_short_squares(super()._short(rows), self.data_norm_)
 
     def _log_laws(self, X):
         X = self._bounded(X)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from dpsk._data.source import Rows
+from dpsk._defaults.budgets import NOISE_DEVIATIONS
 from dpsk._defaults.trees import (
     CLIP_WIDTH,
     CUT_SHARE,
@@ -136,11 +137,10 @@ class NodeSums(Composite):
                 at = below(bins, splits[-1], at)
             means, counts, noise = estimated([*levels, leaves.of(at, self.depth)], self.averaged)
             kept = _kept(means, noise, self.depth)
-            if drawn is not None and not self.scales:
-                # With drawn splits, the deviations of all trees are added up, not averaged.
-                means, noise = means[0] + self.count * (means - means[0]), self.count * noise
             trees.append(SplitTree(tuple(splits), kept, middle + unit * means, counts,
                                    unit * noise))
+        if drawn is not None and not self.scales:
+            return _added_up(trees)
         return trees
 
     def _tried(self, asked, draws, n_nodes):
@@ -278,6 +278,32 @@ def _linear(sums, parents, variance, several, above):
     whole = counts + RIDGE[0] + of_counts / (SPREAD * counts)
     means = parents + (sums[:, :-1] - sums[:, -1:] * parents) / whole[:, None]
     return means, counts, noise / whole
+
+
+def _added_up(trees):
+    """Return trees with drawn splits, whose deviations from the root are added up, not averaged.
+
+    Their sum is shrunk by the factor ``max(0, 1 - N / E)`` (James-Stein), with E its mean square
+    over rows and N that of its noise, plus a standard deviation of it. It cannot vary more than
+    the targets do.
+    """
+    found = noises = scatter = 0.0
+    for tree in trees:
+        leaves = slice(len(tree.means) // 2, None)
+        weights = np.maximum(tree.counts[leaves], 0.0)
+        weights /= max(float(weights.sum()), 1.0)
+        found += weights @ np.square(tree.means[leaves] - tree.means[0]).sum(axis=1)
+        own = weights * np.square(tree.noise[leaves])
+        noises += tree.means.shape[1] * own.sum()
+        scatter += 2.0 * tree.means.shape[1] * np.square(own).sum()
+    middle = np.mean([tree.means[0] for tree in trees], axis=0)
+    most = max(0.0, float(1.0 - np.square(middle).sum()))
+    factor = len(trees)
+    noises += NOISE_DEVIATIONS * math.sqrt(scatter)
+    if found > 0.0:
+        factor *= min(max(0.0, 1.0 - noises / found), math.sqrt(most / found))
+    return [replace(tree, means=tree.means[0] + factor * (tree.means - tree.means[0]),
+                    noise=factor * tree.noise) for tree in trees]
 
 
 def _kept(means, noise, depth):

@@ -30,7 +30,7 @@ from dpsk._stages import column_bounds
 from dpsk._statistics.class_moments import noisy_class_moments
 from dpsk._statistics.tables import PairChoices, noisy_tables, table_noise
 
-RADIUS, CONSTANT = 2.0, 1.0
+RADIUS, CONSTANT = 2.0, 2.0
 LABELS = np.arange(N) % 3
 #: A grid for the ends of a range, and numbers on it with how many rows have them.
 GRID, TAIL = np.arange(-60.0, 61.0), 0.3

@@ -37,7 +37,9 @@ def _answer(X, y, radius=1.0, mu=0.5, basis=None, n_classes=3, session=None):
 
 
 def _constant(radius):
-    return 2.0 ** np.floor(np.log2(radius)) / 2
+    """Return the radius cut to four bits."""
+    unit = 2.0 ** (np.floor(np.log2(radius)) - 3)
+    return np.floor(radius / unit) * unit
 
 
 def _blocks(found, radius):

@@ -14,7 +14,13 @@ from dpsk._privacy.events import Gaussian, Pure
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import ExponentialChoices
-from dpsk._statistics.quantiles import bounded_grid, noisy_quantile, positive_grid, real_grid
+from dpsk._statistics.quantiles import (
+    bounded_grid,
+    noisy_quantile,
+    noisy_tails,
+    positive_grid,
+    real_grid,
+)
 from tests.contracts.columns import column, first, spread
 from tests.contracts.streams import SilentStream
 from tests.contracts.tapes import taped
@@ -66,6 +72,22 @@ def test_scores_are_those_of_the_definition(upward):
         q = rng.choice([0.0, 0.3, 0.5, 0.97, 1.0])
         np.testing.assert_array_equal(asked(numbers, q, grid, upward=upward)[1],
                                       naive_scores(numbers, q, grid, upward))
+
+
+def test_both_tails_have_the_scores_of_single_quantiles_from_one_reading_of_the_rows():
+    numbers, readings = np.random.default_rng(1).normal(size=50), []
+    declared = ExponentialChoices(2, pure=False)
+
+    def read(*part):
+        readings.append(part)
+        return first(*part)
+
+    with taped() as tape:
+        noisy_tails(column(numbers), read, 0.1, GRID, declared.release(2.0),
+                    Session(EntropyStream(), Ledger(declared(2.0))))
+    assert len(readings) == 1
+    for (found,), q, upward in zip(tape.totals, (0.1, 0.9), (False, True), strict=True):
+        np.testing.assert_array_equal(found, naive_scores(numbers, q, GRID, upward))
 
 
 @pytest.mark.parametrize("q", [0.0, 0.25, 0.5, 1.0])

@@ -190,3 +190,15 @@ def test_bounds_of_targets_are_learnt():
     X, y, model = squares(DPRandomForestRegressor, 2000, epsilon=4.0, target_bounds="auto")
     low, high = model.fit(X, 100 + 5 * y).target_bounds_
     assert 70 < low < high < 130 and model.score(X, 100 + 5 * y) > 0.2
+
+
+@pytest.mark.parametrize("share", [0.02, 0.12])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_rare_class_is_not_predicted_from_noise(share, seed):
+    """Deviations of trees that noise explains were added up: up to .35 below a constant."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(3300, 5))
+    y = (rng.random(3300) < share).astype(int)
+    model = DPRandomForestClassifier(classes=[0, 1], random_state=NoiseSeed(seed))
+    model.fit(X[:300], y[:300])
+    assert model.score(X[300:], y[300:]) > 1.0 - y[300:].mean() - 0.06
