@@ -104,6 +104,28 @@ def test_other_rows_are_not_centered(X, params):
     assert "center_" not in model.privacy_.released
 
 
+@pytest.mark.parametrize("n, epsilon, d", [(18, 64.0, 2), (45, 16.0, 1), (51, 16.0, 3)])
+def test_a_center_is_stated_only_where_it_was_released(n, epsilon, d):
+    """Rounds were counted by rows with their constant after they were offered without it."""
+    X = np.random.default_rng(0).normal(size=(n, d)) + 30.0
+    model = DPLogisticRegression(epsilon=epsilon, delta=1e-4, random_state=NoiseSeed(0)).fit(
+        X, X[:, 0] > 30.0)
+    norms = [line.value for line in model.privacy_.enforced if line.name == "center_norms"]
+    assert all(norms)
+    assert (model.center_ is not None) == bool(norms) == ("center_" in model.privacy_.released)
+
+
+def test_public_rows_may_be_sparse_beside_rows_that_are_centered():
+    """What they were centered by took them for dense, after noise had been drawn."""
+    X, _, y = rows(30.0)
+    found = [DPLogisticRegression(
+        epsilon=2.0, alpha=0.0, solver="stgd", max_iter=10, solver_options={"holdout": "public"},
+        random_state=NoiseSeed(0)).fit(X[200:], y[200:], public_X=public, public_y=y[:200])
+        for public in (X[:200], sparse.csr_array(X[:200]))]
+    assert found[0].center_ is not None
+    np.testing.assert_allclose(found[0].coef_, found[1].coef_, rtol=1e-9)
+
+
 @pytest.mark.parametrize("value", [1e300, -1.7e308, 5e-324])
 def test_extreme_rows_leave_finite_models(value):
     X, _, y = rows(30.0)
