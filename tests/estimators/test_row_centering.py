@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from dpsk import (
+    DPAUCMaximizer,
     DPLogisticRegression,
     DPMLPClassifier,
     DPMLPRegressor,
@@ -102,6 +103,15 @@ def test_other_rows_are_not_centered(X, params):
         model.set_params(**params).fit(X, y)
     assert model.center_ is None
     assert "center_" not in model.privacy_.released
+
+
+def test_a_network_keeps_nothing_of_a_linear_score():
+    X, _, y = rows(30.0, n=400)
+    fits = [DPAUCMaximizer(max_iter=2, random_state=NoiseSeed(0)) for _ in range(2)]
+    fits[0].fit(X, y)
+    for model in fits:
+        model.set_params(hidden_layer_sizes=(3,)).fit(X, y)
+    assert vars(fits[0]).keys() == vars(fits[1]).keys()
 
 
 @pytest.mark.parametrize("n, epsilon, d", [(18, 64.0, 2), (45, 16.0, 1), (51, 16.0, 3)])
