@@ -32,18 +32,12 @@ from dpsk._sums import grid_entry
 from dpsk.accounting import Gaussian
 from tests.contracts.tapes import taped
 from tests.contracts.test_group_neighbors import largest_share
-from tests.estimators.test_learnt_bounds import every_fit, make, rows
+from tests.estimators.test_learnt_bounds import every_fit, make, rounds_of, rows
 from tests.events import tally
 from tests.registry import make_problem
 
 #: Tests here compare the plans of several fits, which follow the draw of their rounds.
 pytestmark = pytest.mark.usefixtures("longest_rounds")
-
-
-def rounds_of(model):
-    """Return the number of rounds in which a fit centered its rows."""
-    bounds = {line.name: line.value for line in model.privacy_.enforced}
-    return len(bounds.get("center_norms", []))
 
 
 @pytest.mark.covering(most=6)
