@@ -49,6 +49,8 @@ class LessCenter:
 
     def dense(self, X: Features, out: FloatArray) -> None:
         """Write the rows of a block to `out`."""
+        # Public rows may be sparse beside dense ones.
+        X = X.toarray() if sparse.issparse(X) else X
         whole = 0
         if X.flags.c_contiguous and out.flags.c_contiguous:
             # NumPy loops over the last axis, so several short rows are taken as one.

@@ -155,9 +155,9 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
             name = self._solver_of_constant(name, facts, rows)
             solver = self._build_solver(name)
         bound = [NormBound(model, stage)] if learns else []
-        center = RowCentering.stages(facts, rows) if (
-            learns and self.fit_intercept and not self._of_shares) else []
         problem = facts if stage is None else stage.prepared(facts)
+        center = RowCentering.stages(problem, rows) if (
+            learns and self.fit_intercept and not self._of_shares) else []
         free = int(problem.model.fit_intercept and not solver.penalizes_intercept)
         problem = replace(problem, penalty=penalty(free + loss.n_extra))
         theta, rest = self._solve(

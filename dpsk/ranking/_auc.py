@@ -211,7 +211,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         other: tuple[str, ...]
         fit, other = self._fit_linear_score, ("coefs_", "intercepts_")
         if self._layer_sizes():
-            fit, other = self._fit_network, ("coef_", "intercept_")
+            fit, other = self._fit_network, ("coef_", "intercept_", "_noise_facts")
         rest = fit(rows.with_targets(methodcaller("astype", np.int8)), loss,
                    stages=[counting] if counts else [], **settings,
                    released=["offset_"] if loss.minimax else [])

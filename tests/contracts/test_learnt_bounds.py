@@ -5,7 +5,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from dpsk import DPPoissonRegressor, accounting
+from dpsk import (
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPMLPClassifier,
+    DPPoissonRegressor,
+    DPRidge,
+    accounting,
+)
 from dpsk._data.source import Rows
 from dpsk._defaults.budgets import (
     NORM_TAILS,
@@ -21,20 +28,16 @@ from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._stages import NormBound, TargetBounds
 from dpsk._stages.bounds import quantile_rule, widened
 from dpsk._statistics.quantiles import positive_grid
+from dpsk._sums import grid_entry
 from dpsk.accounting import Gaussian
 from tests.contracts.tapes import taped
-from tests.estimators.test_learnt_bounds import every_fit, make, rows
+from tests.contracts.test_group_neighbors import largest_share
+from tests.estimators.test_learnt_bounds import every_fit, make, rounds_of, rows
 from tests.events import tally
 from tests.registry import make_problem
 
 #: Tests here compare the plans of several fits, which follow the draw of their rounds.
 pytestmark = pytest.mark.usefixtures("longest_rounds")
-
-
-def rounds_of(model):
-    """Return the number of rounds in which a fit centered its rows."""
-    bounds = {line.name: line.value for line in model.privacy_.enforced}
-    return len(bounds.get("center_norms", []))
 
 
 @pytest.mark.covering(most=6)
@@ -152,3 +155,59 @@ def test_quantiles_of_a_large_tail_are_widened_to_those_of_a_small_one():
         ends = widened(low, high, 0.1)
         assert ends[0] < ends[1]
         assert sum(ends) == pytest.approx(low + high)
+
+
+N, D, WHO = 120, 4, 5
+_BOUNDS = {"target_bounds": (0.0, 1.0)}
+CENTERED = {
+    "whitened": (DPLogisticRegression, {"max_iter": 3}),
+    "plain": (DPLogisticRegression, {"max_iter": 3, "precondition": False}),
+    "scaled": (DPLogisticRegression, {"max_iter": 3, "precondition": "unit_norm"}),
+    "sampled": (DPLinearRegression, {"solver": "sgd", "batch_size": 20, "max_iter": 3, **_BOUNDS}),
+    "moments": (DPRidge, _BOUNDS),
+    "network": (DPMLPClassifier, {"hidden_layer_sizes": (3,), "max_iter": 3}),
+}
+
+
+def centered_table(offset, dtype, order):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, D)) * rng.choice([0.1, 1.0, 3.0], size=(N, 1))
+    return np.asarray(X + offset, dtype, order), (X[:, 0] > 0.0).astype(int)
+
+
+def others(center):
+    """Yield rows far from a center, at it, just off it, and in other octaves about it."""
+    # Networks refuse longer rows than single precision holds, by the public dtype.
+    largest = float(np.finfo(np.float32).max)
+    yield from (np.full(D, each) for each in (largest, -largest, 1e-45, -0.0))
+    yield np.array([largest, -largest, largest, 0.0])
+    yield center
+    yield np.nextafter(center, np.inf)
+    for power in (-20, 1, 5, 39, 60):
+        yield center + 2.0**power
+        yield center - 2.0**power
+
+
+@pytest.mark.covering(most=6)
+@pytest.mark.parametrize("name", CENTERED)
+@pytest.mark.parametrize("offset, dtype, order", [(30.0, np.float32, "C"), (1e6, float, "F"),
+                                                  (0.0, float, "C")], ids=["near", "far", "at"])
+def test_a_row_moves_no_sum_about_a_center_beyond_its_price_and_shows_in_nothing_else(
+        name, offset, dtype, order, monkeypatch):
+    # Later passes read rows again.
+    monkeypatch.setattr(grid_entry, "_SMALL_BYTES", 0)
+    cls, params = CENTERED[name]
+
+    def job(X, y):
+        model = cls(epsilon=50.0, delta=1e-4, random_state=0, **params).fit(X, y)
+        assert rounds_of(model) == 4
+        return model
+
+    def neighbors(X, y):
+        for row in others(np.asarray(job(X, y).center_, float)):
+            changed, turned = X.copy(order="K"), y.copy()
+            changed[WHO], turned[WHO] = row, 1 - y[WHO]
+            yield changed, turned
+
+    given = centered_table(offset, dtype, order)
+    assert largest_share(job, given, neighbors(*given)) > 0.3

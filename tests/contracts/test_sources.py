@@ -319,6 +319,9 @@ def test_rows_that_are_not_held_are_those_that_are(dtype):
     for part in (slice(0, 500), slice(7, 90), np.array([3, 3, 499])):
         for one, other in zip(viewed.take(part), held.take(part), strict=True):
             np.testing.assert_array_equal(one, other)
+    for part in (slice(0, 500), slice(7, 90)):
+        viewed.write(part, out := np.empty((part.stop - part.start, 3)))
+        np.testing.assert_array_equal(out, held.X[part])
     np.testing.assert_array_equal(viewed.norms(slice(0, 500)), held.norms(slice(0, 500)))
     assert (viewed.n_features, viewed.dtype, viewed.n_units) == (3, np.dtype(dtype), 250)
     parts = [part.take(slice(0, len(part))).X for part in viewed.split(3)]

@@ -92,8 +92,7 @@ def test_the_moment_is_released_charged_and_stated(cls, solver, norm):
     assert {"preconditioner_", "center_", "linear_coef_"} <= set(certificate.released)
     (bound,) = [one for one in certificate.enforced if one.name == "moment_norm"]
     assert bound.origin == ("released" if norm is None else "derived")
-    # A learned bound is one of rows less a center.
-    lengths = np.linalg.norm(X - (model.center_ if norm is None else 0.0), axis=1)
+    lengths = np.linalg.norm(X - model.center_, axis=1)
     assert bound.value == norm or np.median(lengths) < bound.value < 1.5 * lengths.max()
     events = tally(certificate.event)
     assert events[Gaussian(mu_of_share(certificate, NETWORK_MOMENT_SHARE))] == 1

@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from dpsk import (
+    DPAUCMaximizer,
     DPLogisticRegression,
     DPMLPClassifier,
     DPMLPRegressor,
@@ -102,6 +103,37 @@ def test_other_rows_are_not_centered(X, params):
         model.set_params(**params).fit(X, y)
     assert model.center_ is None
     assert "center_" not in model.privacy_.released
+
+
+def test_a_network_keeps_nothing_of_a_linear_score():
+    X, _, y = rows(30.0, n=400)
+    fits = [DPAUCMaximizer(max_iter=2, random_state=NoiseSeed(0)) for _ in range(2)]
+    fits[0].fit(X, y)
+    for model in fits:
+        model.set_params(hidden_layer_sizes=(3,)).fit(X, y)
+    assert vars(fits[0]).keys() == vars(fits[1]).keys()
+
+
+@pytest.mark.parametrize("n, epsilon, d", [(18, 64.0, 2), (45, 16.0, 1), (51, 16.0, 3)])
+def test_a_center_is_stated_only_where_it_was_released(n, epsilon, d):
+    """Rounds were counted by rows with their constant after they were offered without it."""
+    X = np.random.default_rng(0).normal(size=(n, d)) + 30.0
+    model = DPLogisticRegression(epsilon=epsilon, delta=1e-4, random_state=NoiseSeed(0)).fit(
+        X, X[:, 0] > 30.0)
+    norms = [line.value for line in model.privacy_.enforced if line.name == "center_norms"]
+    assert all(norms)
+    assert (model.center_ is not None) == bool(norms) == ("center_" in model.privacy_.released)
+
+
+def test_public_rows_may_be_sparse_beside_rows_that_are_centered():
+    """What they were centered by took them for dense, after noise had been drawn."""
+    X, _, y = rows(30.0)
+    found = [DPLogisticRegression(
+        epsilon=2.0, alpha=0.0, solver="stgd", max_iter=10, solver_options={"holdout": "public"},
+        random_state=NoiseSeed(0)).fit(X[200:], y[200:], public_X=public, public_y=y[:200])
+        for public in (X[:200], sparse.csr_array(X[:200]))]
+    assert found[0].center_ is not None
+    np.testing.assert_allclose(found[0].coef_, found[1].coef_, rtol=1e-9)
 
 
 @pytest.mark.parametrize("value", [1e300, -1.7e308, 5e-324])
