@@ -140,7 +140,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         facts = replace(facts, penalty=penalty(0))
         name = self._solver_name(facts)
         solver = self._build_solver(name)
-        learns = self._learns_norm(facts, solver, rows)
+        learns = self._learns_norm(facts, solver, rows, target_stages)
         if free_weights and not solver.lowers_weights:
             facts = replace(facts, weight_bound=np.inf)
         elif free_weights:
@@ -254,7 +254,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         """Return whether to shrink coefficients; it harms classifiers on shares."""
         return type(row_stage) is Whitening and not (self._of_shares and self._homogeneous)
 
-    def _learns_norm(self, problem, solver, rows):
+    def _learns_norm(self, problem, solver, rows, target_stages=()):
         """Return whether the bound on row norms is learned; warn if it cannot be.
 
         The decision uses public facts only. The bound is not learned where the privacy cost of
@@ -275,6 +275,9 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
                                  "solver and penalty; declare data_norm, such as 1.0, or use "
                                  "solver='gd'.")
             norm_rule(problem, problem.model)
+            if not all(stage.leaves_rest(problem) for stage in target_stages):
+                raise ValueError("data_norm: rows are too few to learn it and target_bounds; "
+                                 "declare either, or raise epsilon.")
 
         return can_learn("data_norm", self.data_norm, _PLAIN_NORM, rule, **words)
 
