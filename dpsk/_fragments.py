@@ -41,7 +41,7 @@ data_norm|ranged : "auto", None or float
 target_bounds : "auto", None or (float, float)
     Public bounds of the targets, which are clipped to them, or how to get some. None: a
     fiftieth of the budget each, and up to a tenth, goes to two quantiles chosen under noise,
-    where rows are few up to a half to the octaves that most targets lie in; a ValueError
+    where rows are few up to .8 to a window that most targets lie in; a ValueError
     where they are too few for that. "auto": so where rows suffice, else a constant, with a
     `dpsk.exceptions.PrivacyWarning`. Within declared ones closer bounds are learnt for squares
     and Huber's loss where rows suffice, unless penalties or sets are in their unit.

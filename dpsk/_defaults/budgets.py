@@ -10,7 +10,6 @@ from dpsk._defaults.losses import loss_defaults
 from dpsk._privacy.closed_forms import gaussian_mu
 
 __all__ = [
-    "ABOUT_MEAN_MOST",
     "ABOUT_MEAN_REACH",
     "ABOUT_MEAN_SHARES",
     "ABOUT_MEAN_TAIL",
@@ -143,15 +142,13 @@ SPREAD_FILLING = 1.0 / 3.0
 OCTAVES_REACH = 2.0
 #: The window of few targets: log of the probability of a point that holds all rows over that of an
 #: empty one, for width, zone and cell; the least fraction of these with which a window is learnt;
-#: least and largest share of mu^2, or of epsilon where delta is 0; the largest that leaves enough
-#: budget for features.
-PLACE_CLEARANCES, LEAST_PLACE = (20.5, 13.0, 20.0), 0.55
-PLACE_SHARES, MOST_OF_PLACE = (0.22, 0.8), 0.45
+#: least and largest share of mu^2 (of epsilon where delta is 0, times `PURE_OCTAVES`); and the
+#: largest that leaves enough budget for more than a constant.
+PLACE_CLEARANCES, LEAST_PLACE = (22.0, 12.0, 22.5), 0.45
+PLACE_SHARES, MOST_OF_PLACE = (0.22, 0.8), 0.4
 #: Shares of mu^2 of the mean of targets clipped to their window, and of a quantile of distances
-#: from it; the share of targets beyond the quantile; the bounds over the quantile; and the largest
-#: share of the window with which these releases leave enough budget.
+#: from it; the share of targets beyond the quantile; and the bounds over the quantile.
 ABOUT_MEAN_SHARES, ABOUT_MEAN_TAIL, ABOUT_MEAN_REACH = (0.1, 0.08), 0.3, 1.6
-ABOUT_MEAN_MOST = 0.3
 #: Least and largest share of rows beyond a bound on norms, and beyond one on targets.
 NORM_TAILS, TARGET_TAILS = (0.02, 0.5), (0.015, 0.25)
 #: Normal tail to which bounds on targets are extrapolated, as skewed targets have longer tails.

@@ -36,7 +36,7 @@ from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.events import Composed, Repeated
 from dpsk._privacy.plans import choice_event
 from dpsk._stages.base import Stage
-from dpsk._stages.target_place import leaves_rest, place_rule, placed_bounds
+from dpsk._stages.target_place import leaves_rest, place_rule, placed_bounds, too_few
 from dpsk._stages.target_spread import apart, away_from, released_spread
 from dpsk._statistics.cells import noisy_decimal
 from dpsk._statistics.quantiles import (
@@ -272,17 +272,10 @@ def quantile_rule(name: str, problem: Problem | Budget, tails: tuple[float, floa
     # The loss range at which a tail of all rows would be clear.
     whole = 2.0 * clearance / problem.n_samples
     if whole > most * largest:
-        raise _too_few(name, problem, whole / (most * largest))
+        raise too_few(name, problem, whole / (most * largest))
     width = max(usual, whole / most)
     # Candidates beyond the last row are all equally good: keep two rows there at any epsilon.
     return _choice(problem, width), max(least, whole / width, 2.0 / problem.n_samples)
-
-
-def _too_few(name, problem, times):
-    """Return the error of a bound that cannot be learnt."""
-    return ValueError(
-        f"{name}: n={problem.n_samples} rows at epsilon={problem.epsilon:g} are too few to learn "
-        f"a bound, which takes {times:.3g} times as many; declare {name}, or raise epsilon.")
 
 
 def _range(problem, share, pure_share):
@@ -380,7 +373,7 @@ def _octaves_rule(name, problem, filling, largest):
 
     least, most = width(OCTAVES_CLEARANCE), _range(problem, largest, PURE_OCTAVES * largest)
     if least > most:
-        raise _too_few(name, problem, least / most)
+        raise too_few(name, problem, least / most)
     usual = _range(problem, QUANTILE_SHARES[1], PURE_QUANTILE_SHARES[1])
     return _choice(problem, min(width(CLEARANCE), max(least, usual)))
 

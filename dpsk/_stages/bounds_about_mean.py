@@ -9,7 +9,6 @@ import numpy as np
 
 from dpsk._data.targets import centered, clipped_targets, middle_of
 from dpsk._defaults.budgets import (
-    ABOUT_MEAN_MOST,
     ABOUT_MEAN_REACH,
     ABOUT_MEAN_SHARES,
     ABOUT_MEAN_TAIL,
@@ -71,7 +70,7 @@ class BoundsAboutMean(TargetBounds):
         """Return whether bounds are a window and a mean is affordable, from public facts."""
         return (self._lowest is None and problem.delta > 0 and target_rule(problem) is None
                 and not self._median_and_octaves(problem)
-                and leaves_rest(problem, ABOUT_MEAN_MOST))
+                and leaves_rest(problem))
 
 
 def _mean_mu(problem: Problem) -> float:

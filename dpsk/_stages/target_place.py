@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dpsk._problem import Budget, Problem
     from dpsk._typing import AnyArray
 
-__all__ = ["leaves_rest", "place_rule", "placed_bounds"]
+__all__ = ["leaves_rest", "place_rule", "placed_bounds", "too_few"]
 
 #: Bounds closer to their middle than this fraction of it would be lost in single precision.
 _RESOLUTION = 2.0**-22
@@ -39,33 +39,44 @@ _FAR = 12.0
 _NARROW, _WIDE = 0.6, 1.5
 
 
+def too_few(name: str, problem: Problem | Budget, times: float) -> ValueError:
+    """Return the error of a bound that cannot be learnt."""
+    return ValueError(
+        f"{name}: n={problem.n_samples} rows at epsilon={problem.epsilon:g} are too few to learn "
+        f"a bound, which takes {times:.3g} times as many; declare {name}, or raise epsilon.")
+
+
 def place_rule(problem: Problem | Budget) -> tuple[Elementary, ...]:
     """Return the events of the selections of width, zone and cell.
 
     With too few rows even for these, raise a ValueError; it depends on public facts only.
     """
-    widths = 2.0 * np.array(PLACE_CLEARANCES) / problem.n_samples
-    power = 1 if problem.delta == 0 else 2
-    whole = problem.epsilon if power == 1 else bounded_range_epsilon(mu_of_share(problem, 1.0))
-    cost = float(np.sum((widths / whole) ** power))
+    return tuple(choice_event(float(width), pure=problem.delta == 0)
+                 for width in _ranges(problem)[0])
+
+
+def leaves_rest(problem: Problem | Budget) -> bool:
+    """Return whether `place_rule` leaves enough budget for more than a constant."""
+    return _ranges(problem)[1] <= MOST_OF_PLACE
+
+
+def _ranges(problem):
+    """Return the ranges of the privacy loss of the selections, and their share of mu^2.
+
+    Where delta is 0, it is that of epsilon, over `PURE_OCTAVES`.
+    """
+    ranges = 2.0 * np.array(PLACE_CLEARANCES) / problem.n_samples
+    if problem.delta == 0:
+        power, whole = 1, PURE_OCTAVES * problem.epsilon
+    else:
+        power, whole = 2, bounded_range_epsilon(mu_of_share(problem, 1.0))
+    share = float(np.sum((ranges / whole) ** power))
     least, most = PLACE_SHARES
-    most *= PURE_OCTAVES if power == 1 else 1.0
-    times = LEAST_PLACE * (cost / most) ** (1.0 / power)
+    times = LEAST_PLACE * (share / most) ** (1.0 / power)
     if times > 1.0:
-        raise ValueError(
-            f"target_bounds: n={problem.n_samples} rows at epsilon={problem.epsilon:g} are too "
-            f"few to learn a bound, which takes {times:.3g} times as many; declare "
-            "target_bounds, or raise epsilon.")
-    widths *= (min(most, max(least, cost)) / cost) ** (1.0 / power)
-    return tuple(choice_event(float(width), pure=power == 1) for width in widths)
-
-
-def leaves_rest(problem: Problem | Budget, most: float = MOST_OF_PLACE) -> bool:
-    """Return whether the place of targets costs at most a share of mu^2, or of epsilon."""
-    events, pure = place_rule(problem), problem.delta == 0
-    spent = sum(event.epsilon if pure else event.mu**2 for event in events)
-    whole = PURE_OCTAVES * problem.epsilon if pure else mu_of_share(problem, 1.0) ** 2
-    return spent <= most * whole
+        raise too_few("target_bounds", problem, times)
+    spent = min(most, max(least, share))
+    return ranges * (spent / share) ** (1.0 / power), spent
 
 
 def placed_bounds(problem: Problem, rows: RowSource, session: Session,

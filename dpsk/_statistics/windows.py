@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dpsk._data.source import RowSource
-    from dpsk._mechanism.session import Session
+    from dpsk._mechanism.session import Batch, Session
     from dpsk._privacy.elementary import Elementary
     from dpsk._typing import FloatArray, IntArray
 
@@ -42,12 +42,12 @@ __all__ = ["noisy_window"]
 _PART, _OCTAVE = 1 << 16, 64
 #: Octaves of either sign, and the largest number of cells of a zone, as powers of two: usually,
 #: and for equal numbers, whose width does not tell the size of cells.
-_ZONES, _MOST_HALVINGS, _HALVINGS_OF_EQUAL = 72, 18, 10
+_ZONES, _MOST_HALVINGS, _HALVINGS_OF_EQUAL = 72, 19, 10
 #: Fraction that a window should hold, largest fraction that a window of half the width should
 #: hold, and fraction of equal numbers that stands for the least width.
-_HELD, _HELD_BY_HALF, _EQUAL = 0.45, 0.5, 0.75
+_HELD, _HELD_BY_HALF, _EQUAL = 0.45, 0.5, 0.85
 #: Decrease of the log-probability per octave of distance of a width or zone from 1.
-_PER_OCTAVE = 0.35
+_PER_OCTAVE = 0.25
 
 
 def noisy_window(rows: RowSource, numbers: Callable[..., FloatArray],
@@ -77,12 +77,13 @@ def noisy_window(rows: RowSource, numbers: Callable[..., FloatArray],
     return cell, cell + 2.0 * size
 
 
-def _noisy_width(rows, numbers, event, session):
+def _noisy_width(rows: RowSource, numbers: Callable[..., FloatArray], event: Elementary,
+                 session: Session) -> float:
     """Return a power of two near the least width of a window with the wanted fraction."""
     widths = positive_grid()[::_OCTAVE]
     unlikely = _unlikely(np.log2(widths), event)
 
-    def scores(inside):
+    def scores(inside: Batch) -> FloatArray:
         found, counts = np.unique(np.concatenate(rows.each(_gathered, numbers)),
                                   return_counts=True)
         total = counts.sum()
