@@ -46,8 +46,9 @@ _ZONES, _MOST_HALVINGS, _HALVINGS_OF_EQUAL = 72, 19, 10
 #: Fraction that a window should hold, largest fraction that a window of half the width should
 #: hold, and fraction of equal numbers that stands for the least width.
 _HELD, _HELD_BY_HALF, _EQUAL = 0.45, 0.5, 0.85
-#: Decrease of the log-probability per octave of distance of a width or zone from 1.
-_PER_OCTAVE = 0.25
+#: Decrease of the log-probability of a width and of a zone per octave of distance from 1, times
+#: that by which all numbers raise a score: the less can be told, the more a usual unit counts.
+_PER_OCTAVE = (6.0, 3.0)
 
 
 def noisy_window(rows: RowSource, numbers: Callable[..., FloatArray],
@@ -64,7 +65,8 @@ def noisy_window(rows: RowSource, numbers: Callable[..., FloatArray],
     of_width, of_zone, of_cell = events
     width = _noisy_width(rows, numbers, of_width, session)
     zones, off = np.arange(-_ZONES, _ZONES + 1.0), math.log2(width)
-    unlikely = _unlikely(np.minimum(np.abs(zones), np.abs(np.abs(zones) + off)), of_zone)
+    unlikely = _unlikely(np.minimum(np.abs(zones), np.abs(np.abs(zones) + off)), rows.n_units,
+                         _PER_OCTAVE[1], of_zone)
     zone = best_point(lambda inside: _paired(rows.added(_in_zones, numbers, width)) - unlikely,
                       zones, of_zone, session)
     low, high = _start(zone, width), _start(zone + 2.0, width)
@@ -81,7 +83,7 @@ def _noisy_width(rows: RowSource, numbers: Callable[..., FloatArray], event: Ele
                  session: Session) -> float:
     """Return a power of two near the least width of a window with the wanted fraction."""
     widths = positive_grid()[::_OCTAVE]
-    unlikely = _unlikely(np.log2(widths), event)
+    unlikely = _unlikely(np.log2(widths), rows.n_units, _PER_OCTAVE[0], event)
 
     def scores(inside: Batch) -> FloatArray:
         found, counts = np.unique(np.concatenate(rows.each(_gathered, numbers)),
@@ -96,9 +98,10 @@ def _noisy_width(rows: RowSource, numbers: Callable[..., FloatArray], event: Ele
     return best_point(scores, widths, event, session)
 
 
-def _unlikely(octaves: FloatArray, event: Elementary) -> FloatArray:
+def _unlikely(octaves: FloatArray, n_units: int, rate: float, event: Elementary) -> FloatArray:
     """Return the penalty on scores of points so many octaves from 1, in whole counts."""
-    return np.round(_PER_OCTAVE * np.abs(octaves) * derived_scale(event, 2.0, "gumbel"))
+    scale = derived_scale(event, 2.0, "gumbel")
+    return np.round(rate * np.abs(octaves) * scale**2 / n_units)
 
 
 def _paired(counts: FloatArray) -> FloatArray:
