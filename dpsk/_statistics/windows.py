@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dpsk._privacy.elementary import Elementary
     from dpsk._typing import FloatArray, IntArray
 
-__all__ = ["noisy_window"]
+__all__ = ["noisy_place", "noisy_window"]
 
 #: Rows whose numbers are read at once; points of the positive grid per octave.
 _PART, _OCTAVE = 1 << 16, 64
@@ -62,8 +62,15 @@ def noisy_window(rows: RowSource, numbers: Callable[..., FloatArray],
     events : sequence of Event
         Privacy costs of the selections of width, zone and cell.
     """
-    of_width, of_zone, of_cell = events
+    of_width, *of_place = events
     width = _noisy_width(rows, numbers, of_width, session)
+    return noisy_place(rows, numbers, width, of_place, session)
+
+
+def noisy_place(rows: RowSource, numbers: Callable[..., FloatArray], width: float,
+                events: Sequence[Elementary], session: Session) -> tuple[float, float]:
+    """Return the ends of the window, given its width and the costs of zone and cell."""
+    of_zone, of_cell = events
     zones, off = np.arange(-_ZONES, _ZONES + 1.0), math.log2(width)
     unlikely = _unlikely(np.minimum(np.abs(zones), np.abs(np.abs(zones) + off)), rows.n_units,
                          _PER_OCTAVE[1], of_zone)

@@ -164,7 +164,7 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
                                  else numeric_targets)
         self._fit_layers(rows, self._loss(), None, free_weights=rows.is_weighted,
                          first=learning, maps_rows=rest, stages=[*scaling, TargetMean()],
-                         factor=1.0 if rest else FEW_ROWS_FACTOR,
+                         factor=1.0 if rest else FEW_ROWS_FACTOR**2,
                          enforced=[self._target_bound(bounds)] if bounds else [],
                          public=self._weight_facts(sample_weight))
         if bounds:

@@ -27,7 +27,7 @@ from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import ExponentialChoices
 from dpsk._statistics.quantiles import noisy_quantile
-from dpsk._statistics.windows import noisy_window
+from dpsk._statistics.windows import noisy_place
 from dpsk.testing import NoiseSeed
 from tests.contracts.columns import column, first
 from tests.contracts.tapes import spent, taped
@@ -71,13 +71,13 @@ SIDE, SURE = 400, Gaussian(1e4)
 def zones(sign, event):
     """Return on which side of 0 a zone is selected: all numbers are in two octaves."""
     numbers = column([sign * 12.0, *np.repeat([12.0, -12.0], SIDE)])
-    return numbers, (SURE, event, SURE), 0.0
+    return numbers, (event, SURE), 0.0
 
 
 def cells(sign, event):
     """Return in which half of a zone a cell is selected."""
     numbers = column([1500.0 + sign * 300.0, *np.repeat([1800.0, 1200.0], SIDE)])
-    return numbers, (SURE, SURE, event), 1500.0
+    return numbers, (SURE, event), 1500.0
 
 
 def side_of_window(case, sign, event):
@@ -86,7 +86,7 @@ def side_of_window(case, sign, event):
 
     def asked(session):
         own = Session(EntropyStream(), Ledger(Composed(events)))
-        return noisy_window(numbers, first, events, own)[0] < middle - 1e-6
+        return noisy_place(numbers, first, 1.0, events, own)[0] < middle - 1e-6
 
     return asked
 
