@@ -54,8 +54,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
     #: Whether the target of a long row is scaled down with it, as losses of residuals permit.
     _whole: ClassVar[bool] = False
     #: Whether features are parts of 1 (whitening needs fewer rows); log-odds of a rare class.
-    _of_shares: bool = False
-    _log_odds: float = 0.0
+    _of_shares, _log_odds = False, 0.0
     #: Default radius of a constraint set; None: the user must give one.
     _usual_radius: ClassVar[float | None] = None
     _default_norm: ClassVar[float | str | None] = "auto"
@@ -255,10 +254,9 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         return type(row_stage) is Whitening and not (self._of_shares and self._homogeneous)
 
     def _learns_norm(self, problem, solver, rows, target_stages=()):
-        """Return whether the bound on row norms is learned; warn if it cannot be.
+        """Return whether the bound on row norms is learned, from public facts; warn if it cannot.
 
-        The decision uses public facts only. The bound is not learned where the privacy cost of
-        the solver depends on the penalty, whose unit would then be unknown.
+        It is not where the privacy cost of the solver is in the unknown unit of the penalty.
         """
         if self._norm_is_known(problem):
             return False
@@ -274,10 +272,9 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
                 raise ValueError("data_norm: cannot be learned with data_norm_inf, or with this "
                                  "solver and penalty; declare data_norm, such as 1.0, or use "
                                  "solver='gd'.")
-            norm_rule(problem, problem.model)
             if not all(stage.leaves_rest(problem) for stage in target_stages):
-                raise ValueError("data_norm: rows are too few to learn it and target_bounds; "
-                                 "declare either, or raise epsilon.")
+                raise ValueError("data_norm: too few rows for target_bounds too; declare either.")
+            norm_rule(problem, problem.model)
 
         return can_learn("data_norm", self.data_norm, _PLAIN_NORM, rule, **words)
 
