@@ -56,8 +56,12 @@ def place_rule(problem: Problem | Budget) -> tuple[Elementary, ...]:
 
 
 def leaves_rest(problem: Problem | Budget) -> bool:
-    """Return whether `place_rule` leaves enough budget for more than a constant."""
-    return _ranges(problem)[1] <= MOST_OF_PLACE
+    """Return whether bounds leave enough budget for more than a constant."""
+    try:
+        return _ranges(problem)[1] <= MOST_OF_PLACE
+    except ValueError:
+        # Bounds are then not learnt.
+        return True
 
 
 def _ranges(problem):
