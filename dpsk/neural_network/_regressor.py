@@ -159,7 +159,8 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
         learning = [] if bounds else [BoundsAboutMean(centered, np.float32)]
         scaling = [TargetScaling()] if bounds and rows.groups is None else []
         # With few rows the bounds leave too little budget for other releases.
-        rest = all(stage.leaves_rest(self._facts(rows)) for stage in learning)
+        facts = self._facts(rows)
+        rest = facts.delta == 0 or all(stage.leaves_rest(facts) for stage in learning)
         rows = rows.with_targets(partial(clipped_targets, centered, bounds, np.float32) if bounds
                                  else numeric_targets)
         self._fit_layers(rows, self._loss(), None, free_weights=rows.is_weighted,
