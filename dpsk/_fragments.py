@@ -40,11 +40,11 @@ data_norm|ranged : "auto", None or float
     ``sqrt(n_features)`` with ranges and 1 without, with a `dpsk.exceptions.PrivacyWarning`.
 target_bounds : "auto", None or (float, float)
     Public bounds of the targets, which are clipped to them. None: bounds are learned from two
-    private quantiles, each for a fiftieth to a tenth of the budget. With few rows, up to half of
-    the budget goes to the octaves that hold most targets. A ValueError if rows are too few.
-    "auto": learned if rows suffice, otherwise a constant, with a
-    `dpsk.exceptions.PrivacyWarning`. Within declared bounds, the squared and Huber losses learn
-    closer ones if rows suffice, unless a penalty or set is in the unit of the bounds.
+    private quantiles, each for a fiftieth to a tenth of the budget. With few rows, up to .8 of the
+    budget goes to a window that holds most targets. A ValueError if rows are too few. "auto":
+    learned if rows suffice, otherwise a constant, with a `dpsk.exceptions.PrivacyWarning`. Within
+    declared bounds, the squared and Huber losses learn closer ones if rows suffice, unless a
+    penalty or set is in the unit of the bounds.
 target_bounds|network : "auto", None or (float, float)
     Public bounds of the targets, which are clipped to them; None and "auto" are those of
     `DPLinearRegression`. The fit releases a noisy mean of targets within the bounds. If they are

@@ -17,7 +17,8 @@ from dpsk._data.weights import class_weighted, is_balanced
 from dpsk._models.scores import best_class, log_probabilities, probabilities
 from dpsk._parameters import check_learnt
 from dpsk._privacy.certificate import Enforced
-from dpsk._stages.bounds import can_learn, target_rule
+from dpsk._stages.bounds import can_learn
+from dpsk._stages.target_place import place_rule
 
 if TYPE_CHECKING:
     from typing import Any
@@ -196,7 +197,7 @@ class BoundedRegressor(RegressorMixin):
 
     def _check_learnable(self, facts):
         """Raise a ValueError if, by public facts, bounds on targets cannot be learned."""
-        target_rule(facts)
+        place_rule(facts)
 
     def _widest(self, low, high):
         """Return bounds that contain all targets between two numbers."""

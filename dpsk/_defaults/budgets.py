@@ -10,7 +10,6 @@ from dpsk._defaults.losses import loss_defaults
 from dpsk._privacy.closed_forms import gaussian_mu
 
 __all__ = [
-    "ABOUT_MEAN_MOST",
     "ABOUT_MEAN_REACH",
     "ABOUT_MEAN_SHARES",
     "ABOUT_MEAN_TAIL",
@@ -35,6 +34,7 @@ __all__ = [
     "FOREST_SHARE",
     "INDEPENDENCE_SIGNAL",
     "LEAST_FLOOR",
+    "LEAST_PLACE",
     "LEAST_SHARE",
     "MEAN_SHARE",
     "MEDIAN_CLEARANCE",
@@ -43,6 +43,7 @@ __all__ = [
     "MOST_COLUMNS",
     "MOST_MEAN_NOISE",
     "MOST_OF_MEDIAN",
+    "MOST_OF_PLACE",
     "NARROW_SIGNAL",
     "NETWORK_MOMENT_SHARE",
     "NOISE_DEVIATIONS",
@@ -51,6 +52,8 @@ __all__ = [
     "NORM_TAILS",
     "OCTAVES_CLEARANCE",
     "OCTAVES_REACH",
+    "PLACE_CLEARANCES",
+    "PLACE_SHARES",
     "PURE_OCTAVES",
     "PURE_QUANTILE_SHARES",
     "QUANTILE_SHARES",
@@ -134,8 +137,8 @@ CLEARANCE = 20.0
 OCTAVES_CLEARANCE = 9.0
 #: The same for a median at any offset from 0, and the largest share of mu^2 that it costs.
 MEDIAN_CLEARANCE, MOST_OF_MEDIAN = 29.0, 0.3
-#: Number of octaves chosen to hold most norms or targets, the share of these that they are assumed
-#: to hold, and the largest share of mu^2 of the choice.
+#: Number of octaves chosen to hold most norms or distances of targets from their median, the share
+#: of these that they are assumed to hold, and the largest share of mu^2 of the choice.
 NORM_OCTAVES, TARGET_OCTAVES = (1, 0.8, 0.3), (2, 0.5, 0.5)
 #: Where delta is 0, that largest share times this is a share of epsilon.
 PURE_OCTAVES = 0.6
@@ -143,12 +146,15 @@ PURE_OCTAVES = 0.6
 SPREAD_FILLING = 1.0 / 3.0
 #: Bounds on targets over the end of their octaves; a tenth of a normal distribution is beyond.
 OCTAVES_REACH = 2.0
-#: Where those bounds are about 0: shares of mu^2 of the mean of targets clipped to the end of
-#: their octaves, and of a quantile of distances from it; the share of targets beyond the quantile;
-#: and the bounds over the quantile.
-ABOUT_MEAN_SHARES, ABOUT_MEAN_TAIL, ABOUT_MEAN_REACH = (0.15, 0.08), 0.3, 1.5
-#: Largest share of mu^2 of octaves with which these releases leave a network enough budget.
-ABOUT_MEAN_MOST = 0.3
+#: The window of few targets: log of the probability of a point that holds all rows over that of an
+#: empty one, for width, zone and cell; the least fraction of these with which a window is learnt;
+#: least and largest share of mu^2 (of epsilon where delta is 0, times `PURE_OCTAVES`); and the
+#: largest that leaves enough budget for more than a constant.
+PLACE_CLEARANCES, LEAST_PLACE = (22.0, 12.0, 22.5), 0.45
+PLACE_SHARES, MOST_OF_PLACE = (0.22, 0.8), 0.4
+#: Shares of mu^2 of the mean of targets clipped to their window, and of a quantile of distances
+#: from it; the share of targets beyond the quantile; and the bounds over the quantile.
+ABOUT_MEAN_SHARES, ABOUT_MEAN_TAIL, ABOUT_MEAN_REACH = (0.1, 0.08), 0.3, 1.6
 #: Least and largest share of rows beyond a bound on norms, and beyond one on targets.
 NORM_TAILS, TARGET_TAILS = (0.02, 0.5), (0.015, 0.25)
 #: Normal tail to which bounds on targets are extrapolated, as skewed targets have longer tails.

@@ -52,6 +52,10 @@ class Stage(ABC):
     def event(self, problem: Problem) -> Event:
         """Return the Event that accounts for the release."""
 
+    def leaves_rest(self, problem: Problem) -> bool:
+        """Return whether enough budget remains for more than a constant, from public facts."""
+        return True
+
     def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
         """Return the bounds that the certificate states as enforced, a list of Enforced."""
         return []

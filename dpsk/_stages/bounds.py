@@ -36,6 +36,7 @@ from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.events import Composed, Repeated
 from dpsk._privacy.plans import choice_event
 from dpsk._stages.base import Stage
+from dpsk._stages.target_place import leaves_rest, place_rule, placed_bounds, too_few
 from dpsk._stages.target_spread import apart, away_from, released_spread
 from dpsk._statistics.cells import noisy_decimal
 from dpsk._statistics.quantiles import (
@@ -133,9 +134,10 @@ class TargetBounds(Stage):
     The median is released first, by a choice among very many points. It is found in any unit and
     far from 0, where the tails of few rows would not stand out. The quantiles are of distances
     from the median. With too few rows for quantiles, the bounds follow from the octave that holds
-    most nonzero distances, if these are at least a third. Distances are then from 0 where a
-    median would cost too much. The rows must come with their targets in double precision. A given
-    `lowest` is the low bound, and only the high bound is released.
+    most nonzero distances, if these are at least a third. Where a median would cost too much, and
+    for few counts, the bounds are a window of most targets (`placed_bounds`). The rows must come
+    with their targets in double precision. A given `lowest` is the low bound, and only the high
+    bound is released, unless few targets are far from it.
 
     Parameters
     ----------
@@ -157,12 +159,16 @@ class TargetBounds(Stage):
 
     def event(self, problem: Problem) -> Event:
         """Return the event of the releases; raise ValueError with too few rows."""
-        event, tail = target_rule(problem)
-        if tail is None:
-            median = None if self._lowest is not None else median_rule(problem)
-            return event if median is None else Composed((median, event))
+        rule = target_rule(problem)
+        if rule is None:
+            return Composed(self._median_and_octaves(problem) or place_rule(problem))
+        event, _ = rule
         quantiles = Repeated(event, 3 if self._lowest is None else 1)
         return Composed((quantiles, spread_rule(problem)[0]))
+
+    def leaves_rest(self, problem: Problem) -> bool:
+        return bool(target_rule(problem) or self._median_and_octaves(problem)
+                    or leaves_rest(problem))
 
     def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("target_bounds", list(self.value), "released",
@@ -176,23 +182,24 @@ class TargetBounds(Stage):
 
     def _found(self, problem, rows, session):
         """Return the released bounds."""
-        _, tail = target_rule(problem)
-        found = (self._by_octaves if tail is None
-                 else self._by_quantiles if self._lowest is None else self._above_lowest)
-        return found(problem, rows, session)
+        if target_rule(problem) is not None:
+            found = self._by_quantiles if self._lowest is None else self._above_lowest
+            return found(problem, rows, session)
+        events = self._median_and_octaves(problem)
+        if not events:
+            return placed_bounds(problem, rows, session, self._lowest)
+        median, octaves = events
+        middle = noisy_decimal(rows, partial(targets_above, 0.0), 0.5, median, session)
+        sizes = away_from(middle, partial(targets_above, middle))
+        reach = OCTAVES_REACH * noisy_octaves(rows, sizes, TARGET_OCTAVES[0], _SMALL, octaves,
+                                              session)
+        return middle - reach, middle + reach
 
-    def _by_octaves(self, problem, rows, session):
-        lowest, middle = self._lowest, 0.0
-        if lowest is None:
-            median = median_rule(problem)
-            if median is not None:
-                middle = noisy_decimal(rows, partial(targets_above, 0.0), 0.5, median, session)
-            sizes = away_from(middle, partial(targets_above, middle))
-        else:
-            sizes = partial(_counts_above, lowest)
-        reach = OCTAVES_REACH * noisy_octaves(rows, sizes, TARGET_OCTAVES[0], _SMALL,
-                                              target_rule(problem)[0], session)
-        return (middle - reach, middle + reach) if lowest is None else (lowest, lowest + reach)
+    def _median_and_octaves(self, problem):
+        """Return the events of a median and of octaves about it; none where they cost too much."""
+        median = None if self._lowest is not None else median_rule(problem)
+        return () if median is None else (median, _octaves_rule("target_bounds", problem,
+                                                                *TARGET_OCTAVES[1:]))
 
     def _by_quantiles(self, problem, rows, session):
         event, tail = target_rule(problem)
@@ -265,17 +272,10 @@ def quantile_rule(name: str, problem: Problem | Budget, tails: tuple[float, floa
     # The loss range at which a tail of all rows would be clear.
     whole = 2.0 * clearance / problem.n_samples
     if whole > most * largest:
-        raise _too_few(name, problem, whole / (most * largest))
+        raise too_few(name, problem, whole / (most * largest))
     width = max(usual, whole / most)
     # Candidates beyond the last row are all equally good: keep two rows there at any epsilon.
     return _choice(problem, width), max(least, whole / width, 2.0 / problem.n_samples)
-
-
-def _too_few(name, problem, times):
-    """Return the error of a bound that cannot be learnt."""
-    return ValueError(
-        f"{name}: n={problem.n_samples} rows at epsilon={problem.epsilon:g} are too few to learn "
-        f"a bound, which takes {times:.3g} times as many; declare {name}, or raise epsilon.")
 
 
 def _range(problem, share, pure_share):
@@ -304,7 +304,10 @@ def norm_rule(problem: Problem, model: Any) -> tuple[Elementary, float | None]:
 def row_norm_rule(problem: Problem | Budget,
                   tails: tuple[float, float]) -> tuple[Elementary, float | None]:
     """Return event and tail of a bound on norms of any rows, for a range of tails."""
-    return _rule("data_norm", problem, tails, NORM_OCTAVES)
+    try:
+        return quantile_rule("data_norm", problem, tails)
+    except ValueError:
+        return _octaves_rule("data_norm", problem, *NORM_OCTAVES[1:]), None
 
 
 def released_norm(rows: RowSource, rule: tuple[Elementary, float | None], session: Session,
@@ -322,20 +325,23 @@ def released_norm(rows: RowSource, rule: tuple[Elementary, float | None], sessio
     return noisy_quantile(rows, _norms, 1.0 - tail, positive_grid(), event, session)
 
 
-def target_rule(problem: Problem) -> tuple[Elementary, float | None]:
-    """Return the event of one bound on targets, and its tail: the share of rows beyond it.
+def target_rule(problem: Problem) -> tuple[Elementary, float] | None:
+    """Return the event of one quantile of targets, and its tail: the share of rows beyond it.
 
-    The tail is None in the same case as for `norm_rule`. As n or epsilon grows, it vanishes.
+    None with too few rows for a quantile. As n or epsilon grows, the tail vanishes.
     """
     least = TARGET_TAILS[0] / max(1.0, problem.signal_to_noise / AMPLE_SIGNAL)
-    return _rule("target_bounds", problem, (least, TARGET_TAILS[1]), TARGET_OCTAVES)
+    try:
+        return quantile_rule("target_bounds", problem, (least, TARGET_TAILS[1]))
+    except ValueError:
+        return None
 
 
 def median_rule(problem: Problem) -> Elementary | None:
     """Return the event of the median for octaves of targets, from public facts.
 
     Its loss range makes the very many candidates beyond all rows less likely than one between
-    rows. None where that would cost too much; the octaves are then of distances from 0.
+    rows. None where that would cost too much.
     """
     width = 4.0 * MEDIAN_CLEARANCE / problem.n_samples
     most = _range(problem, MOST_OF_MEDIAN, PURE_OCTAVES * MOST_OF_MEDIAN)
@@ -354,14 +360,6 @@ def spread_rule(problem: Problem) -> tuple[Elementary, float]:
     return _choice(problem, width), clear
 
 
-def _rule(name, problem, tails, octaves):
-    """Return event and tail of a quantile; with too few rows, the event of octaves and None."""
-    try:
-        return quantile_rule(name, problem, tails)
-    except ValueError:
-        return _octaves_rule(name, problem, *octaves[1:]), None
-
-
 def _octaves_rule(name, problem, filling, largest):
     """Return the event of the choice of an octave that holds the share `filling` of the rows.
 
@@ -375,7 +373,7 @@ def _octaves_rule(name, problem, filling, largest):
 
     least, most = width(OCTAVES_CLEARANCE), _range(problem, largest, PURE_OCTAVES * largest)
     if least > most:
-        raise _too_few(name, problem, least / most)
+        raise too_few(name, problem, least / most)
     usual = _range(problem, QUANTILE_SHARES[1], PURE_QUANTILE_SHARES[1])
     return _choice(problem, min(width(CLEARANCE), max(least, usual)))
 

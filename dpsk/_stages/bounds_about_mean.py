@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpsk._data.targets import centered, clipped_targets
+from dpsk._data.targets import centered, clipped_targets, middle_of
 from dpsk._defaults.budgets import (
-    ABOUT_MEAN_MOST,
     ABOUT_MEAN_REACH,
     ABOUT_MEAN_SHARES,
     ABOUT_MEAN_TAIL,
-    OCTAVES_REACH,
     mu_of_share,
 )
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.events import Composed, Gaussian
 from dpsk._privacy.plans import choice_event
-from dpsk._stages.bounds import TargetBounds, median_rule, target_rule, targets_above
+from dpsk._stages.bounds import TargetBounds, target_rule, targets_above
+from dpsk._stages.target_place import leaves_rest
 from dpsk._statistics.moments import noisy_target_mean
 from dpsk._statistics.quantiles import noisy_quantile
 
@@ -34,18 +33,17 @@ if TYPE_CHECKING:
 
 __all__ = ["BoundsAboutMean"]
 
-#: Number of candidates for a distance below the end of the octave, half an octave apart.
-_STEPS = 12
+#: Candidates for a distance over half the bounds, a quarter of an octave apart.
+_STEPS = 2.0 ** (0.25 * np.arange(-12, 1))
 
 
 class BoundsAboutMean(TargetBounds):
-    """Bounds like `TargetBounds`, but about a noisy mean instead of about 0.
+    """Bounds like `TargetBounds`, but about a noisy mean where those are a window of few targets.
 
-    Bounds by octaves about 0 are as wide as targets are far from 0, and the noise on a constant
-    grows with that width. Therefore targets are clipped to the end of their octave, and their
-    noisy mean is released. A quantile of distances from the mean, chosen among steps of half an
-    octave, gives the bounds on both sides. The bounds stay about 0 where octaves cost so much
-    that too little budget remains.
+    Targets are clipped to the window, and their noisy mean is released. A quantile of distances
+    from the mean, chosen among steps of a quarter
+    of an octave, gives the bounds on both sides. The window
+    stays where it costs so much that too little budget remains.
     """
 
     def event(self, problem: Problem) -> Event:
@@ -59,23 +57,20 @@ class BoundsAboutMean(TargetBounds):
         low, high = super()._found(problem, rows, session)
         if not self._are_few(problem):
             return low, high
-        end = high / OCTAVES_REACH
-        within = rows.with_targets(partial(clipped_targets, centered, (-end, end), np.float64))
+        within = rows.with_targets(partial(clipped_targets, centered, (low, high), np.float64))
         mean, _ = noisy_target_mean(within, _mean_mu(problem), session)
-        middle = end * float(np.clip(mean, -1.0, 1.0))
+        middle, end = middle_of(low, high)
+        middle += end * float(np.clip(mean, -1.0, 1.0))
         away = noisy_quantile(rows, partial(_distances, middle), 1.0 - ABOUT_MEAN_TAIL,
-                              end * 2.0 ** (0.5 * np.arange(-_STEPS, 1)),
-                              _distance_event(problem), session)
+                              end * _STEPS, _distance_event(problem), session)
         reach = ABOUT_MEAN_REACH * away
         return middle - reach, middle + reach
 
     def _are_few(self, problem: Problem) -> bool:
-        """Return whether bounds would be about 0 and a mean is affordable, from public facts."""
-        if self._lowest is not None or median_rule(problem) is not None:
-            return False
-        event, tail = target_rule(problem)
-        return (tail is None and isinstance(event, Gaussian)
-                and event.mu <= mu_of_share(problem, ABOUT_MEAN_MOST))
+        """Return whether bounds are a window and a mean is affordable, from public facts."""
+        return (self._lowest is None and problem.delta > 0 and target_rule(problem) is None
+                and not self._median_and_octaves(problem)
+                and leaves_rest(problem))
 
 
 def _mean_mu(problem: Problem) -> float:

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from dpsk._privacy.elementary import Elementary
     from dpsk._typing import FloatArray, IntArray
 
-__all__ = ["N_OCTAVES", "bounded_grid", "distance_grid", "noisy_octaves", "noisy_quantile",
-           "noisy_tails", "positive_grid", "real_grid", "sizes_above"]
+__all__ = ["N_OCTAVES", "best_point", "bounded_grid", "distance_grid", "noisy_octaves",
+           "noisy_quantile", "noisy_tails", "positive_grid", "real_grid", "sizes_above"]
 
 #: Rows whose numbers are read at once.
 _PART = 1 << 16
@@ -118,7 +118,7 @@ def noisy_quantile(rows: RowSource, numbers: Callable[..., FloatArray], q: float
     def scores(inside: Batch) -> FloatArray:
         return _scores(q, rows.added(_counts, numbers, grid)[int(upward)])
 
-    return _best_point(scores, grid, event, session)
+    return best_point(scores, grid, event, session)
 
 
 def noisy_tails(rows: RowSource, numbers: Callable[..., FloatArray], tail: float,
@@ -132,7 +132,7 @@ def noisy_tails(rows: RowSource, numbers: Callable[..., FloatArray], tail: float
     def scores(place: int, inside: Batch) -> FloatArray:
         return _scores((tail, 1.0 - tail)[place], counts()[place])
 
-    return [_best_point(partial(scores, place), grid, event, session) for place in (0, 1)]
+    return [best_point(partial(scores, place), grid, event, session) for place in (0, 1)]
 
 
 def _scores(q: float, counts: IntArray) -> FloatArray:
@@ -168,7 +168,7 @@ def noisy_octaves(rows: RowSource, numbers: Callable[..., FloatArray], width: in
         found[place] += share * (rows.n_units - counts.sum())
         return found
 
-    return _best_point(scores, ends, event, session)
+    return best_point(scores, ends, event, session)
 
 
 def sizes_above(least: float, numbers: Callable[..., FloatArray], rows: RowSource,
@@ -178,7 +178,7 @@ def sizes_above(least: float, numbers: Callable[..., FloatArray], rows: RowSourc
     return np.where(sizes > least, sizes, np.nan)
 
 
-def _best_point(scores: Callable[[Batch], FloatArray], grid: FloatArray, event: Elementary,
+def best_point(scores: Callable[[Batch], FloatArray], grid: FloatArray, event: Elementary,
                 session: Session) -> float:
     """Return the point with the largest noisy score; each moves by at most 1."""
     # Scores have few bits, so they are exact.

@@ -54,8 +54,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
     #: Whether the target of a long row is scaled down with it, as losses of residuals permit.
     _whole: ClassVar[bool] = False
     #: Whether features are parts of 1 (whitening needs fewer rows); log-odds of a rare class.
-    _of_shares: bool = False
-    _log_odds: float = 0.0
+    _of_shares, _log_odds = False, 0.0
     #: Default radius of a constraint set; None: the user must give one.
     _usual_radius: ClassVar[float | None] = None
     _default_norm: ClassVar[float | str | None] = "auto"
@@ -140,7 +139,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         facts = replace(facts, penalty=penalty(0))
         name = self._solver_name(facts)
         solver = self._build_solver(name)
-        learns = self._learns_norm(facts, solver, rows)
+        learns = self._learns_norm(facts, solver, rows, target_stages)
         if free_weights and not solver.lowers_weights:
             facts = replace(facts, weight_bound=np.inf)
         elif free_weights:
@@ -255,11 +254,10 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         """Return whether to shrink coefficients; it harms classifiers on shares."""
         return type(row_stage) is Whitening and not (self._of_shares and self._homogeneous)
 
-    def _learns_norm(self, problem, solver, rows):
-        """Return whether the bound on row norms is learned; warn if it cannot be.
+    def _learns_norm(self, problem, solver, rows, target_stages=()):
+        """Return whether the bound on row norms is learned, from public facts; warn if it cannot.
 
-        The decision uses public facts only. The bound is not learned where the privacy cost of
-        the solver depends on the penalty, whose unit would then be unknown.
+        It is not where the privacy cost of the solver is in the unknown unit of the penalty.
         """
         words = {}
         if self._norm_is_known(problem):
@@ -275,6 +273,8 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
                 raise ValueError("data_norm: cannot be learned with data_norm_inf, or with this "
                                  "solver and penalty; declare data_norm, such as 1.0, or use "
                                  "solver='gd'.")
+            if not all(stage.leaves_rest(problem) for stage in target_stages):
+                raise ValueError("data_norm: too few rows for target_bounds too; declare either.")
             norm_rule(problem, problem.model)
 
         return can_learn("data_norm", self.data_norm, _PLAIN_NORM, rule, **words)

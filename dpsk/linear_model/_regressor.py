@@ -164,6 +164,15 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
             # Whether bounds can be learned depends on the number of rows only.
             self._declared_bounds(Rows(np.broadcast_to(np.int8(0), (n_samples, 1)), y))
 
+    def _solver_name(self, facts):
+        name = super()._solver_name(facts)
+        # Perturbed objectives have a least cost, more than a window of few targets may leave.
+        if (self.solver == "auto" and facts.is_private and facts.delta > 0
+                and self._learns_bounds and not self._build_solver(name).takes_unit
+                and not self._learnt_bounds(np.float64, None).leaves_rest(facts)):
+            return "gd"
+        return name
+
     def _learnt_bounds(self, dtype, within):
         """Return the stage that learns bounds, inside the bounds `within` if given."""
         if within is None:

@@ -67,7 +67,7 @@ class NetworkEstimator(NetworkFit):
             # Only if the user sets neither data_norm nor precondition.
             facts = Budget(rows.n_units, rows.n_features + 1, *self._budget(rows.n_units))
             factor *= few_rows_factor(facts, loss.is_likelihood)
-            if carries_no_network(facts):
+            if carries_no_network(facts) or not settings.get("maps_rows", True):
                 norm = _SHORT
                 enforced = [*enforced, Enforced("data_norm", norm, "default", _WORDS)]
         if factor < 1.0:

@@ -38,10 +38,12 @@ class NetworkFit(DPEstimator):
         return self.data_norm
 
     def _fit_network(self, rows, loss, n_outputs=None, *, data_norm=None, free_weights=False,
-                     first=(), stages=(), enforced=(), public=(), released=()):
+                     first=(), maps_rows=True, stages=(), enforced=(), public=(),
+                     released=()):
         """Set the layers and the map of rows; return the part of theta after the layers.
 
-        Stages in `first` run before rows are mapped, and may read targets. Rows are float32; the
+        Stages in `first` run before rows are mapped, and may read targets. Rows are mapped only
+        with `maps_rows`. Rows are float32; the
         network scales rows longer than `data_norm` down to it. With `free_weights` sample weights
         may exceed their bound. `enforced`, `public` and `released` extend the entries that the
         certificate of every network has.
@@ -54,8 +56,10 @@ class NetworkFit(DPEstimator):
                           epsilon=epsilon, delta=delta,
                           weight_bound=np.inf if free_weights else rows.weight_bound)
         name = self._auto_solver(problem) if self.solver == "auto" else self.solver
-        whitens = self._whitens_rows(problem)
-        if whitens:
+        whitens = maps_rows and self._whitens_rows(problem)
+        if not maps_rows:
+            maps = []
+        elif whitens:
             problem = NetworkWhitening.prepared(problem)
             maps = NetworkWhitening.stages(problem, self.data_norm, rows)
             released = [*released, "center_", "linear_coef_"]

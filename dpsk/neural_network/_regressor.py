@@ -11,6 +11,7 @@ from dpsk._callbacks import private_fit
 from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
 from dpsk._data.targets import centered, clipped_targets, middle_of, numeric_targets
+from dpsk._defaults.budgets import FEW_ROWS_FACTOR
 from dpsk._docs import documented
 from dpsk._mixins import LEARNT_TARGETS, BoundedRegressor
 from dpsk._objective.losses import Huber, Squared
@@ -157,10 +158,14 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
         # row-level, so it is not used with groups.
         learning = [] if bounds else [BoundsAboutMean(centered, np.float32)]
         scaling = [TargetScaling()] if bounds and rows.groups is None else []
+        # With few rows the bounds leave too little budget for other releases.
+        facts = self._facts(rows)
+        rest = facts.delta == 0 or all(stage.leaves_rest(facts) for stage in learning)
         rows = rows.with_targets(partial(clipped_targets, centered, bounds, np.float32) if bounds
                                  else numeric_targets)
         self._fit_layers(rows, self._loss(), None, free_weights=rows.is_weighted,
-                         first=learning, stages=[*scaling, TargetMean()],
+                         first=learning, maps_rows=rest, stages=[*scaling, TargetMean()],
+                         factor=1.0 if rest else FEW_ROWS_FACTOR**2,
                          enforced=[self._target_bound(bounds)] if bounds else [],
                          public=self._weight_facts(sample_weight))
         if bounds:

@@ -1,4 +1,4 @@
-"""The octaves that hold most numbers are chosen at the price of one choice."""
+"""Octaves that hold most numbers are chosen at the price of one choice, a window at three."""
 
 import itertools
 import math
@@ -9,12 +9,13 @@ import pytest
 from dpsk._defaults.budgets import NORM_OCTAVES, OCTAVES_CLEARANCE
 from dpsk._mechanism.session import Session
 from dpsk._privacy.closed_forms import bounded_range_mu
-from dpsk._privacy.events import Gaussian, Pure
+from dpsk._privacy.events import Composed, Gaussian, Pure
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import ExponentialChoices
 from dpsk._statistics.quantiles import N_OCTAVES, noisy_octaves, positive_grid
-from tests.contracts.columns import column, first
+from dpsk._statistics.windows import noisy_window
+from tests.contracts.columns import column, first, spread
 from tests.contracts.tapes import taped
 
 #: So little noise that the best octaves win, but with a chance below 1e-80.
@@ -108,3 +109,84 @@ def test_where_most_are_missing_the_end_is_that_of_the_others_or_the_harmless_on
     end, _, _ = asked(numbers, 1, missing=missing)
     lost = missing[1] * share > 1.0 - share
     assert end == positive_grid()[missing[0]] if lost else 3.0 <= end <= 8.0
+
+
+#: So little noise in all three selections of a window.
+SURE = (Gaussian(1e3),) * 3
+
+
+def window_of(numbers, answers=None, places=1):
+    """Return the window, the exact scores of width, zone and cell, and the tape."""
+    rows = column(np.asarray(numbers, float))
+    rows = rows if places == 1 else spread(rows, places)
+    with taped(answers) as tape:
+        window = noisy_window(rows, first, SURE,
+                              Session(EntropyStream(), Ledger(Composed(SURE))))
+    return window, [np.asarray(total[0]) for total in tape.totals], tape
+
+
+@pytest.mark.parametrize("unit, far", [(1.0, 0.0), (1.0, 1e6), (1.0, -1e6), (1e-6, 1e-5),
+                                       (3e5, -1e7), (2.0, -1.0)])
+def test_the_window_holds_most_numbers_of_any_unit_and_place(unit, far):
+    numbers = far + unit * np.random.default_rng(0).normal(size=300)
+    (low, high), _, _ = window_of(numbers)
+    # At most 2**18 cells of an octave are wider than a unit far from 0.
+    assert 2.0 * unit < high - low < 13.0 * unit
+    assert np.mean((low < numbers) & (numbers < high)) > 0.7
+
+
+@pytest.mark.parametrize("value", [0.0, 7.0, -273.0])
+def test_the_window_of_equal_numbers_is_about_them(value):
+    (low, high), _, _ = window_of([value] * 80 + [value + 5.0] * 10)
+    assert value - 0.01 * abs(value) - 1e-6 < low <= value <= high < value + 2.5
+
+
+def test_a_frequent_number_does_not_narrow_the_window():
+    """Most counts are 0, and a window of zeros would clip all others."""
+    numbers = [0.0] * 130 + [*np.linspace(1.0, 9.0, 170)]
+    (low, high), _, _ = window_of(numbers)
+    assert low <= 0.0 and 1.0 < high < 40.0
+
+
+def test_scores_of_widths_are_those_of_all_windows():
+    numbers = np.round(np.random.default_rng(1).normal(size=60) * 4.0, 0)
+    _, (scores, _, _), _ = window_of(numbers)
+    widths = positive_grid()[::64]
+
+    def counts(width):
+        inside = [numbers[(numbers >= each) & (numbers <= each + width)] for each in numbers]
+        return (max(map(len, inside)),
+                max(len(each) - np.unique(each, return_counts=True)[1].max() for each in inside))
+
+    found = np.array([counts(width) for width in widths])
+    off = np.maximum(27 - found[1:, 1], found[:-1, 0] - 30)
+    equal = round(0.85 * 60) - np.unique(numbers, return_counts=True)[1].max()
+    np.testing.assert_array_equal(scores, -np.maximum(0, np.append(equal, off)))
+
+
+def test_no_replaced_number_moves_a_score_of_a_window_by_more_than_one():
+    """Given the points selected before, as in composition; both directions happen at once."""
+    pool = (-1e30, 0.0, 1.0, 1.2, 1e20)
+    tables = [(*some, 1.0, 1.1) for some in itertools.product(pool, repeat=2)]
+    width_scores = {}
+    moves = [[], [], []]
+    for table in tables:
+        _, own, tape = window_of(table)
+        width_scores[table] = own[0]
+        for row, other in itertools.product(range(2), pool):
+            _, theirs, _ = window_of((*table[:row], other, *table[row + 1:]), tape.answers)
+            for move, a, b in zip(moves, own, theirs, strict=True):
+                moved = a - b
+                move.append((moved.min(), moved.max()))
+    for move in moves:
+        least, most = np.transpose(move)
+        assert least.min() == -1.0 and most.max() == 1.0
+
+
+def test_numbers_in_several_places_have_the_same_window():
+    numbers = 40.0 + np.random.default_rng(2).normal(size=90)
+    alone, scores, tape = window_of(numbers)
+    together, others, _ = window_of(numbers, tape.answers, places=3)
+    assert alone == together
+    for ours, theirs in zip(scores, others, strict=True):
+        np.testing.assert_array_equal(ours, theirs)

@@ -1,10 +1,13 @@
 """Fits that learn the bound on rows and on targets: price, statement, and what prediction uses."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 from dpsk import DPHuberRegressor, DPLinearRegression, DPPoissonRegressor
 from dpsk.accounting import Pure
+from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import KINDS, table, taped
 from tests.contracts.test_neighbors import HOSTILE, ROW, spent
@@ -12,7 +15,7 @@ from tests.contracts.test_replay import shown
 from tests.contracts.test_time import reads
 from tests.estimators.pairs import build
 from tests.events import tally
-from tests.registry import SOLVER_PARAMS, documented_solvers
+from tests.registry import SOLVER_PARAMS, documented_solvers, every_bounded_regressor
 
 #: Solvers whose price rests on a penalty want declared bounds.
 FITS = [pytest.param(cls, solver, id=f"{cls.__name__}-{solver}")
@@ -143,3 +146,19 @@ def test_without_delta_every_event_is_pure():
     assert all(isinstance(event, Pure) for event in events)
     assert sum(event.epsilon * count for event, count in events.items()) <= 3.0 * (1 + 1e-12)
     assert 200 < model.data_norm_ < 700
+
+
+@pytest.mark.parametrize("far", [0.0, 1e6])
+@every_bounded_regressor
+def test_few_rows_are_predicted_hardly_worse_than_by_their_mean(cls, far):
+    """Bounds of (-1, 1) made R2 -50 near 0, and -1e12 far from it."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (150, 4))
+    y = far + 20.0 + 3.0 * X[:, 0] + rng.normal(size=150)
+    scores = []
+    for seed in range(3):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyWarning)
+            scores.append(cls(1.0, random_state=NoiseSeed(seed)).fit(X, y).score(X, y))
+    # Far from `lowest`, counts are predicted anywhere within a narrow part of the window.
+    assert np.median(scores) > (-5.0 if cls is DPPoissonRegressor and far else -1.0), scores
