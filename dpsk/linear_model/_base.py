@@ -54,7 +54,8 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
     #: Whether the target of a long row is scaled down with it, as losses of residuals permit.
     _whole: ClassVar[bool] = False
     #: Whether features are parts of 1 (whitening needs fewer rows); log-odds of a rare class.
-    _of_shares, _log_odds = False, 0.0
+    _of_shares: bool = False
+    _log_odds: float = 0.0
     #: Default radius of a constraint set; None: the user must give one.
     _usual_radius: ClassVar[float | None] = None
     _default_norm: ClassVar[float | str | None] = "auto"
@@ -255,9 +256,9 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         return type(row_stage) is Whitening and not (self._of_shares and self._homogeneous)
 
     def _learns_norm(self, problem, solver, rows, target_stages=()):
-        """Return whether the bound on row norms is learned, from public facts; warn if it cannot.
+        """Return whether the bound on row norms is learned, by public facts; warn if it cannot be.
 
-        It is not where the privacy cost of the solver is in the unknown unit of the penalty.
+        It cannot where the cost of the solver depends on the penalty, whose unit is then unknown.
         """
         words = {}
         if self._norm_is_known(problem):
@@ -301,7 +302,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
     def _carries_no_slope(self, problem):
         """Return whether rows that are not whitened suffice for a constant only, and warn.
 
-        This holds only with ``solver="auto"`` and ``precondition="auto"``.
+        This holds only with "auto" as solver and `precondition`.
         """
         if not (self.solver == "auto" == self.precondition and self.fit_intercept
                 and NoFeatures.worthwhile(problem, self._of_shares)):

@@ -166,12 +166,22 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
 
     def _solver_name(self, facts):
         name = super()._solver_name(facts)
-        # Perturbed objectives have a least cost, more than a window of few targets may leave.
-        if (self.solver == "auto" and facts.is_private and facts.delta > 0
-                and self._learns_bounds and not self._build_solver(name).takes_unit
-                and not self._learnt_bounds(np.float64, None).leaves_rest(facts)):
-            return "gd"
-        return name
+        return "gd" if (self.solver == "auto" and facts.is_private and facts.delta > 0
+                        and self._learns_bounds and self._is_too_expensive(name, facts)) else name
+
+    def _check_learnable(self, facts):
+        super()._check_learnable(facts)
+        if self.solver != "auto" and self._is_too_expensive(self.solver, facts):
+            raise ValueError(
+                f"target_bounds: n={facts.n_samples} rows at epsilon={facts.epsilon:g} are too "
+                f"few to learn a bound before solver={self.solver!r}; declare target_bounds, or "
+                "raise epsilon.")
+
+    def _is_too_expensive(self, name, facts):
+        """Return whether learned bounds leave too little for the least cost of a solver."""
+        # The cost of a perturbed objective does not fall without limit as its noise grows.
+        return not (self._build_solver(name).takes_unit
+                    or self._learnt_bounds(np.float64, None).leaves_rest(facts))
 
     def _learnt_bounds(self, dtype, within):
         """Return the stage that learns bounds, inside the bounds `within` if given."""

@@ -9,10 +9,9 @@ coefficient is normal, its mean apart by nearly all of the mu of the whole.
 import numpy as np
 import pandas as pd
 import pytest
-from audit_settings import LEVEL
+from audit_settings import LEVEL, gaussian_mu
 
 from dpsk import DPLinearSVC, DPTableVectorizer, make_dp_pipeline
-from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 
 EPSILON, DELTA, RUNS, N = 4.0, 1e-3, 500, 12

@@ -92,7 +92,12 @@ def test_prediction_is_that_of_rows_in_training(name, cls, fit_intercept, handed
         model.set_params(temperature=False)
     X, y = training_rows(model)
     model.fit(X, y)
-    unit = 1.0 if is_classifier(model) else 0.5 * np.ptp(model.target_bounds_)
+    middle, unit = 0.0, 1.0
+    if not is_classifier(model):
+        # Without an intercept, targets are scaled by their distance from 0.
+        low, high = model.target_bounds_
+        middle = 0.5 * (low + high) * fit_intercept
+        unit = 0.5 * (high - low) if fit_intercept else max(-low, high)
     ((mapped, rows),), (theta,) = handed_over, solved
     scale, norms = mapped.row_scales(rows)
     trained = mapped.predict_raw(theta, rows, scale)
@@ -100,8 +105,7 @@ def test_prediction_is_that_of_rows_in_training(name, cls, fit_intercept, handed
     if ROW_STAGES[name].normalizes:
         kept[:] = True
     assert kept.any()
-    predicted = model._predict_raw(X) - (0.0 if is_classifier(model) else
-                                         np.mean(model.target_bounds_))
+    predicted = model._predict_raw(X) - middle
     np.testing.assert_allclose(predicted[kept], unit * trained[kept], atol=1e-6)
 
 
