@@ -256,10 +256,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         return type(row_stage) is Whitening and not (self._of_shares and self._homogeneous)
 
     def _learns_norm(self, problem, solver, rows, target_stages=()):
-        """Return whether the bound on row norms is learned, by public facts; warn if it cannot be.
-
-        It cannot where the cost of the solver depends on the penalty, whose unit is then unknown.
-        """
+        """Return whether public facts allow to learn the bound on norms; warn if they do not."""
         words = {}
         if self._norm_is_known(problem):
             return False
