@@ -117,6 +117,16 @@ def test_windows_of_few_targets_stay_under_the_claim_and_weak_noise_exceeds_it(c
     assert measured("gaussian", audit)[1] > CLAIMS["gaussian"]
 
 
+@pytest.mark.audit
+@pytest.mark.usefixtures("counted_once")
+@pytest.mark.parametrize("choose", [width_of_window, partial(side_of_window, zones),
+                                    partial(side_of_window, cells)], ids=["width", "zone", "cell"])
+def test_windows_stay_under_a_pure_claim_and_a_third_of_the_noise_exceeds_it(choose, noise_times):
+    assert measured("pure", partial(chosen, choose))[0] <= EPSILON
+    noise_times(1 / 3)
+    assert measured("pure", partial(chosen, choose))[0] > EPSILON
+
+
 @pytest.mark.parametrize("n_rows", [160, 400])
 @pytest.mark.parametrize("cls", [DPDecisionTreeRegressor, DPRandomForestRegressor,
                                  DPLinearRegression])
