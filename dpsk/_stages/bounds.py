@@ -219,8 +219,8 @@ class TargetBounds(Stage):
                                spread_rule(problem)[0], session)
         reach = noisy_quantile(rows, partial(targets_above, lowest), 1.0 - tail, positive_grid(),
                                event, session)
-        # Extrapolate to the usual tail as for an exponential distribution.
-        reach *= max(1.0, math.log(TARGET_TAILS[0]) / math.log(tail))
+        # Extrapolate to the usual tail as for an exponential distribution; 2 rows have the tail 1.
+        reach *= max(1.0, math.log(TARGET_TAILS[0]) / math.log(min(tail, 0.9)))
         return lowest, apart(lowest, spread, lowest, lowest + reach)[1]
 
 

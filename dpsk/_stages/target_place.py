@@ -16,8 +16,8 @@ from dpsk._defaults.budgets import (
     PURE_OCTAVES,
     mu_of_share,
 )
-from dpsk._privacy.closed_forms import bounded_range_epsilon
-from dpsk._privacy.plans import choice_event
+from dpsk._privacy.closed_forms import bounded_range_mu
+from dpsk._privacy.events import Gaussian, Pure
 from dpsk._statistics.windows import noisy_window
 
 if TYPE_CHECKING:
@@ -51,36 +51,38 @@ def place_rule(problem: Problem | Budget) -> tuple[Elementary, ...]:
 
     With too few rows even for these, raise a ValueError; it depends on public facts only.
     """
-    return tuple(choice_event(float(width), pure=problem.delta == 0)
-                 for width in _ranges(problem)[0])
+    event = Pure if problem.delta == 0 else Gaussian
+    return tuple(map(event, _costs(problem)[0].tolist()))
 
 
 def leaves_rest(problem: Problem | Budget) -> bool:
     """Return whether bounds leave enough budget for more than a constant."""
     try:
-        return _ranges(problem)[1] <= MOST_OF_PLACE
+        return _costs(problem)[1] <= MOST_OF_PLACE
     except ValueError:
         # Bounds are then not learnt.
         return True
 
 
-def _ranges(problem):
-    """Return the ranges of the privacy loss of the selections, and their share of mu^2.
+def _costs(problem):
+    """Return the mu of every selection, and their share of mu^2.
 
-    Where delta is 0, it is that of epsilon, over `PURE_OCTAVES`.
+    Where delta is 0, these are epsilons and a share of epsilon, over `PURE_OCTAVES`.
     """
-    ranges = 2.0 * np.array(PLACE_CLEARANCES) / problem.n_samples
+    costs = 2.0 * np.array(PLACE_CLEARANCES) / problem.n_samples
     if problem.delta == 0:
         power, whole = 1, PURE_OCTAVES * problem.epsilon
     else:
-        power, whole = 2, bounded_range_epsilon(mu_of_share(problem, 1.0))
-    share = float(np.sum((ranges / whole) ** power))
+        # A wide range costs less than in proportion, so shares of ranges would add up to more.
+        power, whole = 2, mu_of_share(problem, 1.0)
+        costs = np.array([bounded_range_mu(width) for width in costs.tolist()])
+    share = float(np.sum((costs / whole) ** power))
     least, most = PLACE_SHARES
     times = LEAST_PLACE * (share / most) ** (1.0 / power)
     if times > 1.0:
         raise too_few("target_bounds", problem, times)
     spent = min(most, max(least, share))
-    return ranges * (spent / share) ** (1.0 / power), spent
+    return costs * (spent / share) ** (1.0 / power), spent
 
 
 def placed_bounds(problem: Problem, rows: RowSource, session: Session,

@@ -111,6 +111,12 @@ def _learnt(make, **params):
     return job
 
 
+def _few_targets(X, labels, people):
+    """Learn bounds as a window of few targets, which are hostile for the replaced group."""
+    return DPLinearRegression(3.0, delta=1e-4, max_iter=2, random_state=0).fit(
+        _plain(X), X["score"].fillna(0.0), groups=people)
+
+
 def _principal(X, labels, people):
     return DPPCA(3.0, delta=1e-4, data_norm=1.0, random_state=0).fit(
         np.nan_to_num(X[_NUMBERS].to_numpy()), groups=people)
@@ -173,6 +179,7 @@ JOBS = {
     "balanced logistic": _learnt(DPLogisticRegression, epsilon=60.0, max_iter=2, classes=[0, 1],
                                  class_weight="balanced"),
     "learnt bounds": _learnt(DPLinearRegression, epsilon=60.0, max_iter=2),
+    "window of targets": _few_targets,
     "learnt ranges": _learnt(DPGaussianNB, epsilon=60.0),
     "boosting": _fit(DPGradientBoostingClassifier, [*_NUMBERS, *_WORDS], classes=[0, 1],
                      max_iter=2, max_categories=3, epsilon=40.0),

@@ -1,14 +1,17 @@
 """Bounds that are learnt: their rule, their price, and how far a row moves their choice."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from dpsk import (
+    DPDecisionTreeRegressor,
     DPLinearRegression,
     DPLogisticRegression,
     DPMLPClassifier,
+    DPMLPRegressor,
     DPPoissonRegressor,
     DPRidge,
     accounting,
@@ -70,6 +73,18 @@ def test_what_is_learnt_is_charged_and_stated_within_the_budget(cls, solver, del
     assert np.quantile(norms, 0.8) < model.data_norm_ < norms.max()
     low, high = model.target_bounds_
     assert high - low < 120 and high > np.quantile(y, 0.95)
+
+
+@pytest.mark.parametrize("n_samples, epsilon", [(2, 1e4), (4, 30.0), (8, 20.0)])
+@pytest.mark.parametrize("make_model", [
+    partial(DPDecisionTreeRegressor, columns={0: (-1, 1)}), DPLinearRegression, DPPoissonRegressor,
+    partial(DPMLPRegressor, max_iter=2)])
+def test_bounds_of_very_few_rows_leave_budget_at_a_large_epsilon(make_model, n_samples, epsilon):
+    model = make_model(epsilon=epsilon, random_state=0)
+    model.fit(np.zeros((n_samples, 1)), np.arange(20.0, 20.0 + n_samples))
+    assert accounting.delta(model.privacy_.event, epsilon) <= model.privacy_.delta
+    low, high = model.target_bounds_
+    assert low < high
 
 
 @pytest.mark.parametrize("shape", [(3,), (4,), (3, 2), (4, 5)])
