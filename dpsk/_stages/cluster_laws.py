@@ -21,6 +21,8 @@ __all__ = ["ClusterLaws", "kept_share", "least_counts"]
 _DEVIATIONS = 2.0
 #: Least distance of two separate clusters, over the sum of their standard deviations.
 _APART = 2.0
+#: Variances are equal up to this fraction, and digits to which shares of axes are compared.
+_EQUAL, _SHARE_DIGITS = 1e-6, 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +51,15 @@ class ClusterLaws:
     def of(cls, weights: Any, means: FloatArray, covariances: FloatArray) -> ClusterLaws:
         """Return the clusters with their steps."""
         values, vectors = np.linalg.eigh(covariances)
+        # Rounding would choose among directions of equal variance. So the step is along the
+        # projection on all of them of the axis that lies in them most.
+        largest = values >= (1.0 - _EQUAL) * values[:, -1:]
+        projectors = (vectors * largest[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+        shares = np.round(np.diagonal(projectors, axis1=1, axis2=2), _SHARE_DIGITS)
+        along = projectors[np.arange(len(values)), :, shares.argmax(axis=1)]
         sizes = np.sqrt(2.0 / math.pi * np.maximum(values[:, -1], 0.0))
-        return cls(np.asarray(weights), means, covariances, sizes[:, None] * vectors[:, :, -1])
+        sizes /= np.linalg.norm(along, axis=1)
+        return cls(np.asarray(weights), means, covariances, sizes[:, None] * along)
 
     @classmethod
     def released(cls, found: ClassMoments, points: FloatArray,

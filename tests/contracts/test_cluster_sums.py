@@ -96,3 +96,18 @@ def test_laws_are_split_where_they_are_wide_and_merged_where_they_are_near():
                                [-np.sqrt(18 / np.pi), np.sqrt(18 / np.pi), 40.25])
     assert len(laws.rearranged(7)) == 7 and len(laws.rearranged(1)) == 1
     np.testing.assert_allclose(laws.rearranged(1).means, [[20.125, 0.0]])
+
+
+def test_rounding_does_not_choose_among_directions_of_equal_variance():
+    """Kernels of BLAS round differently, and would else split clusters another way."""
+    rng = np.random.default_rng(0)
+    turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    for values in ((1.0, 1.0, 1.0, 1.0), (0.2, 1.0, 1.0, 1.0), (0.1, 0.2, 0.3, 1.0)):
+        covariance, found = (turn * values) @ turn.T, []
+        for _ in range(20):
+            noise = 1e-14 * rng.normal(size=(4, 4))
+            found.append(ClusterLaws.of([1.0], np.zeros((1, 4)), (
+                covariance + noise + noise.T)[None]).steps[0])
+        np.testing.assert_allclose(found, np.tile(found[0], (20, 1)), atol=1e-9)
+        np.testing.assert_allclose(np.linalg.norm(found[0])**2, 2.0 / np.pi)
+        np.testing.assert_allclose(found[0] @ covariance, found[0], atol=1e-9)
