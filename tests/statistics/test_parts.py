@@ -4,7 +4,6 @@ import math
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dpsk import PrivacyBudget
@@ -24,14 +23,8 @@ from dpsk.statistics import (
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
 from tests.events import GROUP_RELATION
+from tests.statistics.test_statistics import BOUNDS, FRAME, N, X
 
-N = 4000
-RNG = np.random.default_rng(0)
-X = RNG.gamma(2.0, 10.0, N)
-BOUNDS = (0.0, 200.0)
-FRAME = pd.DataFrame({"age": RNG.integers(17, 90, N),
-                      "pay": np.where(RNG.random(N) < 0.3, np.nan, X),
-                      "job": RNG.choice(list("abc"), N), "old": RNG.random(N) < 0.2})
 NUMBERS, KEPT = FRAME[["age", "pay"]], ["c", "a"]
 #: Of the rows of each part: the result of a call, and the exact one.
 CALLS = {
