@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -98,6 +98,15 @@ class NearestRows(ViewedRows):
     # The targets and the rows are those of `take`.
     beside = RowSource.beside
     write = RowSource.write
+
+    def _refused(self, _: Any) -> Any:
+        raise NotImplementedError("Rows about their nearest points are read in sums alone.")
+
+    subset: ClassVar[Any] = _refused
+    mapped: ClassVar[Any] = _refused
+    viewed: ClassVar[Any] = _refused
+    clipped_by: ClassVar[Any] = _refused
+    with_features: ClassVar[Any] = _refused
 
     def take(self, part: Any) -> Block:
         X, _, weights = super().take(part)

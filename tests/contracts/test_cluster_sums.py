@@ -111,3 +111,11 @@ def test_rounding_does_not_choose_among_directions_of_equal_variance():
         np.testing.assert_allclose(found, np.tile(found[0], (20, 1)), atol=1e-9)
         np.testing.assert_allclose(np.linalg.norm(found[0])**2, 2.0 / np.pi)
         np.testing.assert_allclose(found[0] @ covariance, found[0], atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["subset", "mapped", "viewed", "clipped_by", "with_features"])
+def test_rows_about_their_nearest_points_are_read_in_sums_alone(method):
+    """Their own rows would else be handed out, as those that were mapped but not moved."""
+    rows = source(np.zeros((3, 2)), np.zeros((1, 2)))
+    with pytest.raises(NotImplementedError, match="sums alone"):
+        getattr(rows, method)(None)
