@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LessCenter", "about_center"]
 
-
 #: Entries in one loop of a subtraction.
 _LOOP = 1 << 10
 

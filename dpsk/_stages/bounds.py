@@ -40,10 +40,10 @@ from dpsk._stages.target_place import leaves_rest, place_rule, placed_bounds, to
 from dpsk._stages.target_spread import apart, away_from, released_spread
 from dpsk._statistics.cells import noisy_decimal
 from dpsk._statistics.quantiles import (
-    N_OCTAVES,
     distance_grid,
     noisy_octaves,
     noisy_quantile,
+    octaves_range,
     positive_grid,
     sizes_above,
 )
@@ -354,10 +354,8 @@ def spread_rule(problem: Problem) -> tuple[Elementary, float]:
     It holds where there are enough rows for quantiles. The weight keeps empty octaves unlikely.
     """
     usual = _range(problem, QUANTILE_SHARES[0], PURE_QUANTILE_SHARES[0])
-    log_ends = math.log(N_OCTAVES)
-    width = max(usual, 2.0 * (CLEARANCE + log_ends) / (SPREAD_FILLING * problem.n_samples))
-    clear = 2.0 * (OCTAVES_CLEARANCE + log_ends) / (width * problem.n_samples)
-    return _choice(problem, width), clear
+    width = max(usual, octaves_range(problem.n_samples, SPREAD_FILLING, CLEARANCE))
+    return _choice(problem, width), octaves_range(problem.n_samples, width, OCTAVES_CLEARANCE)
 
 
 def _octaves_rule(name, problem, filling, largest):
@@ -368,9 +366,7 @@ def _octaves_rule(name, problem, filling, largest):
     `largest` of the budget. With too few rows, a ValueError names the bound `name`; it depends on
     public facts only.
     """
-    def width(clearance):
-        return 2.0 * (clearance + math.log(N_OCTAVES)) / (filling * problem.n_samples)
-
+    width = partial(octaves_range, problem.n_samples, filling)
     least, most = width(OCTAVES_CLEARANCE), _range(problem, largest, PURE_OCTAVES * largest)
     if least > most:
         raise too_few(name, problem, least / most)

@@ -18,16 +18,17 @@ from dpsk._defaults.budgets import (
     ROW_NORM_SHARE,
     mu_of_share,
 )
-from dpsk._models import MLP, LessCenter, LinearModel
+from dpsk._models import MLP, LessCenter
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.events import Composed, Gaussian
 from dpsk._privacy.plans import choice_event
 from dpsk._stages.base import Stage
 from dpsk._stages.bounds import SHORT, released_norm
+from dpsk._stages.centered import rows_within
 from dpsk._stages.centering import shrunk
 from dpsk._statistics.moments import noisy_mean
-from dpsk._statistics.quantiles import N_OCTAVES
+from dpsk._statistics.quantiles import octaves_range
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,8 +89,8 @@ class RowCentering(Stage):
             rule = _norm_event(problem), None
             # The noise on a mean grows with the bound, so zero rows count as short.
             norm = released_norm(rows, rule, session, SHORT)
-            within = LinearModel(rows.n_features, None, False, norm)
-            mean, noise_std = noisy_mean(within, rows, _mean_mu(problem), session)
+            mean, noise_std = noisy_mean(rows_within(norm, rows.n_features), rows,
+                                         _mean_mu(problem), session)
             self.value += shrunk(mean, noise_std, norm).astype(rows.dtype)
             self._norms.append(norm)
             rows = self._centered(given)
@@ -124,8 +125,7 @@ def _mean_mu(problem):
 
 def _norm_event(problem):
     """Return the event of the octave of most norms, at which empty octaves are unlikely."""
-    clear = 2.0 * (OCTAVES_CLEARANCE + math.log(N_OCTAVES)) / (
-        NORM_OCTAVES[1] * problem.n_samples)
+    clear = octaves_range(problem.n_samples, NORM_OCTAVES[1], OCTAVES_CLEARANCE)
     least = bounded_range_epsilon(mu_of_share(problem, ROW_NORM_SHARE))
     return choice_event(max(clear, least), pure=False)
 

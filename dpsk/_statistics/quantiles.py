@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from dpsk._typing import FloatArray, IntArray
 
 __all__ = ["N_OCTAVES", "best_point", "bounded_grid", "distance_grid", "noisy_octaves",
-           "noisy_quantile", "noisy_tails", "positive_grid", "real_grid", "sizes_above"]
+           "noisy_quantile", "noisy_tails", "octaves_range", "positive_grid", "real_grid",
+           "sizes_above"]
 
 #: Rows whose numbers are read at once.
 _PART = 1 << 16
@@ -140,6 +141,14 @@ def _scores(q: float, counts: IntArray) -> FloatArray:
     up_to = np.cumsum(counts)
     rank = round(q * int(up_to[-1]))
     return -np.maximum(0, np.maximum(up_to - counts - rank, rank - up_to)).astype(np.float64)
+
+
+def octaves_range(n_units: int, filling: float, clearance: float) -> float:
+    """Return the range of privacy loss at which empty octaves are unlikely by `clearance`.
+
+    The chosen octave holds the share `filling` of the rows.
+    """
+    return 2.0 * (clearance + math.log(N_OCTAVES)) / (filling * n_units)
 
 
 def noisy_octaves(rows: RowSource, numbers: Callable[..., FloatArray], width: int,

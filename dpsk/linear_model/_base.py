@@ -344,6 +344,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
     def _row_stage(self, dtype, problem, solver):
         """Return the stage that maps the rows in this fit, from public facts, or None."""
         wanted = self.precondition
+        # With epsilon=inf no moment is released, so rows are not mapped.
         if not (wanted and problem.is_private):
             return None
         stage = ROW_STAGES.get(wanted, Whitening)
