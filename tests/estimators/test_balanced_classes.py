@@ -100,4 +100,7 @@ def test_the_noise_of_coefficients_knows_that_the_classes_are_not_even():
     X, y = rows()
     one, other = (fitted(DPLogisticRegression, X, y, class_weight=each).summary()
                   for each in ("balanced", None))
-    np.testing.assert_allclose(one.coef_std, other.coef_std, rtol=0.5)
+    # Replays that took the classes for even would not recover the model: all NaN. The ratio of
+    # two lengths scatters by 0.09, so it passes 1.5 by chance less than once in 1e5.
+    lengths = [np.linalg.norm(summary.coef_std) for summary in (one, other)]
+    np.testing.assert_allclose(*lengths, rtol=0.5)
