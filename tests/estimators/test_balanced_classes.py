@@ -98,9 +98,10 @@ def test_what_cannot_be_balanced_is_refused_before_anything_is_drawn(cls, params
 @pytest.mark.thorough
 def test_the_noise_of_coefficients_knows_that_the_classes_are_not_even():
     X, y = rows()
-    one, other = (fitted(DPLogisticRegression, X, y, class_weight=each).summary()
-                  for each in ("balanced", None))
-    # Replays that took the classes for even would not recover the model: all NaN. The ratio of
-    # two lengths scatters by 0.09, so it passes 1.5 by chance less than once in 1e5.
-    lengths = [np.linalg.norm(summary.coef_std) for summary in (one, other)]
-    np.testing.assert_allclose(*lengths, rtol=0.5)
+    lengths = []
+    for weight in ("balanced", None):
+        model = fitted(DPLogisticRegression, X, y, class_weight=weight)
+        lengths.append([np.linalg.norm(model.summary().coef_std) for _ in range(5)])
+    # Replays that took the classes for even would not recover the model, so all would be NaN. One
+    # summary in a hundred is NaN by chance, and one ratio of two lengths passes 1.5.
+    np.testing.assert_allclose(*np.nanmedian(lengths, axis=1), rtol=0.5)
