@@ -267,7 +267,7 @@ def warn_of_weak_budget(budget, unit=None):
              "before anything of it is shown.", PrivacyWarning)
     elif delta > min(_WEAK_DELTA, 1.0 / n_samples):
         warn(f"the fit has a delta of {delta:.6g}, which is weak for n={n_samples} {unit}s. Delta "
-             f"is how far a probability may exceed the bound by epsilon for a {unit}; set delta "
+             f"is how far a probability may exceed epsilon's bound for a {unit}; set delta "
              f"to at most {_WEAK_DELTA:g} and well below 1/n, such as 1e-6.", PrivacyWarning)
 
 

@@ -10,11 +10,11 @@ epsilon : float
     Privacy budget; smaller is more private. ``inf`` adds no noise, so the fit is not
     private, and a `dpsk.exceptions.PrivacyWarning` says so; see ``docs/epsilon_inf.md``.
 delta : float or None
-    How far a probability may exceed the bound by epsilon. None: ``1 / n**2``. A
+    How far a probability may exceed epsilon's bound. None: ``1 / n**2``. A
     `dpsk.exceptions.PrivacyWarning` says if it is weak, above 1e-3 or 1/n. 0: a guarantee by
     epsilon alone (pure DP).
 delta|gaussian : float or None
-    How far a probability may exceed the bound by epsilon, > 0. None: ``1 / n**2``. A
+    How far a probability may exceed epsilon's bound, > 0. None: ``1 / n**2``. A
     `dpsk.exceptions.PrivacyWarning` says if it is weak, above 1e-3 or 1/n.
 fit_prior : bool
     Whether to learn class probabilities from released counts. False: all are equal.
@@ -113,15 +113,15 @@ precondition : {"auto", True, False}
     Whether to whiten features in training: to make them uncorrelated and of equal size by a
     noisy second moment (covariance), for .12 of the budget mu^2. A row moves results by at
     most mu standard deviations of their noise: .19 at epsilon 1 and delta 2.5e-9.
-    "auto": if delta > 0, there are at most 2000 features and fewer than n mu - 1, and the
-    penalty is none, or l2 with "gd" or "sgd".
+    "auto": True if delta > 0, if features are at most 2000 and fewer than n mu - 1, and if
+    the penalty is none, or l2 with "gd" or "sgd".
     The penalty applies to the coefficients of the original features.
 precondition|scores : {"auto", True, False, "unit_norm"}
     Whether to whiten features in training: to make them uncorrelated and of equal size by a
     noisy second moment (covariance), for .12 of the budget mu^2. A row moves results by at
     most mu standard deviations of their noise: .19 at epsilon 1 and delta 2.5e-9.
-    "auto": if delta > 0, there are at most 2000 features and fewer than n mu - 1, and the
-    penalty is none, or l2 with "gd" or "sgd".
+    "auto": True if delta > 0, if features are at most 2000 and fewer than n mu - 1, and if
+    the penalty is none, or l2 with "gd" or "sgd".
     The penalty applies to the coefficients of the original features.
     "unit_norm": whitened rows are scaled to one norm, in prediction too; see Notes.
 precondition|network : {"auto", "whitening", True, False}
@@ -141,11 +141,11 @@ max_iter, learning_rate, batch_size, clip_norm : number or None
 data_norm : "auto", None or float
     Largest l2 norm (length) of a row; longer rows are scaled down to it in training. None: it is
     learned, as a noisy quantile of the norms, for a fiftieth to a tenth of the budget, with few
-    rows up to .3; a ValueError if rows are too few. With an intercept, dense rows are centered
-    before, at a noisy mean, for at most .03 of the budget. "auto": learned if rows suffice and
-    either there is no penalty or the solver takes any unit, as "gd" and "sgd" do. Otherwise it is
-    1, and classifiers scale rows in prediction too; regressors with too few rows fit a constant.
-    A `dpsk.exceptions.PrivacyWarning` says so.
+    rows up to .3; a ValueError if rows are too few. Before that, with an intercept, dense rows
+    are centered at a noisy mean, if rows suffice, for at most .03 of the budget. "auto": learned
+    if rows suffice, and there is no penalty or the solver fits features of any size, as "gd" and
+    "sgd" do. Otherwise it is 1, and classifiers scale rows in prediction too; regressors with too
+    few rows fit a constant. A `dpsk.exceptions.PrivacyWarning` says so.
 data_norm|network : float or None
     Largest l2 norm of a row; longer rows are scaled down to it, in training and in prediction.
     None: rows are not scaled, unless they are few; see Notes.
@@ -210,10 +210,10 @@ preconditioner_ : ndarray or None
     The private whitening matrix P of shape (n_features + 1, n_features + 1), its last row for the
     intercept; n_features without intercept. None if rows were not whitened.
 preconditioner_scales_ : (float, float) or None
-    The usual norm u of a whitened row, and f, which was added for stability. Let S be
-    ``u * preconditioner_``, its rows of features multiplied by `data_norm_`. Then
-    ``inv(S @ S) - f I`` is the released second moment of ``(x / data_norm_, 1)``, where x is a
-    row less `center_`.
+    The usual norm u of a whitened row, and f, which was added for stability. They give back the
+    released second moment of ``(x / data_norm_, 1)``, where x is a row less `center_`, as
+    ``inv(S @ S) - f I``. S is ``u * preconditioner_``, its first n_features rows multiplied by
+    `data_norm_`.
 coefs_ : list of ndarray of float32, shapes (inputs, outputs)
     Weights of every layer.
 intercepts_ : list of ndarray of float32, shapes (outputs,)
@@ -301,9 +301,9 @@ privacy_ : Certificate
 |privacy
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, probabilities
     of the fitted attributes differ by at most a factor exp(epsilon), plus delta. Released, as the
-    certificate lists: learned bounds, a noisy second moment if rows are whitened, and the
-    solver's noisy gradients, differences, moments, coefficients or choices. All else is computed
-    from releases. The number of rows and features, the set of labels and all parameters are
+    certificate lists: learned bounds, noisy sums of the products of features if rows are whitened,
+    and noisy results of the solver, such as directions of its steps (gradients). All else is
+    computed from releases. The number of rows and features, the set of labels and all parameters are
     public.
 |privacy_network
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
@@ -316,10 +316,10 @@ privacy_ : Certificate
     of the fitted attributes differ by at most a factor exp(epsilon), plus delta. Released: knots
     (noisy quantiles); noisy counts of small whole numbers, of hash buckets and of classes;
     categories with high noisy counts; pairs of columns chosen under noise, and a first model for
-    that; learned bounds on targets; a noisy second moment of features, noisy gradients, slopes
-    and Hessians. All else is computed from these. With a probability of at most a tenth of delta
+    that; learned bounds on targets; noisy sums of the products of features; noisy slopes and
+    curvatures of the loss. All else is computed from these. With a probability of at most a tenth of delta
     a category of a single row is shown. A row's norm is at most the square root of the number of
-    columns and pairs, by construction. The number of rows, names and dtypes of columns, the set of
+    columns and pairs, by construction. The number of rows, names and types of columns, the set of
     labels and all parameters are public.
 |linear
     is ``X @ coef_ + intercept_`` within `target_bounds_`: bounds on rows and whitening apply

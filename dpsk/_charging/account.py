@@ -165,17 +165,14 @@ class Account:
 
     def _state(self, spent: tuple[float, ...]) -> str:
         """Describe the consumed and the remaining budget, in epsilon."""
-        delta = self.terms["delta"]
-        left = f"left: epsilon {self._left(spent):.4g}"
+        delta, left = self.terms["delta"], f"epsilon {self._left(spent):.4g}"
+        before = f"epsilon {self.filter.as_one(spent, delta):.4g}" if any(spent) else None
         if not delta:
-            left += " at delta=0"
-        elif any(spent):
-            left += f", each as one Gaussian fit at delta={delta:.3g} (they do not add up)"
-        else:
-            left += f", for one Gaussian fit at delta={delta:.3g}"
-        before = (f"Spent: epsilon {self.filter.as_one(spent, delta):.4g}" if any(spent)
-                  else "Nothing is spent")
-        return f"{before}; {left}."
+            return f"Spent: {before or 'nothing'}; left: {left} at delta=0."
+        if before is None:
+            return f"Spent: nothing; left: {left}, for one Gaussian fit at delta={delta:.3g}."
+        return (f"Spent: as much as one Gaussian fit of {before} at delta={delta:.3g}; left: as "
+                f"much as one of {left}.")
 
     def _left(self, spent: tuple[float, ...]) -> float:
         """Return the epsilon left for one Gaussian fit, or 0 if only rounding is left."""
@@ -194,11 +191,11 @@ class Account:
         if not left:
             return "Nothing is left: fit nothing more on these rows."
         kept = self.terms.get("disclosure", 0.0)
-        held = (f" (of the budget's delta, disclosure={kept:.3g} is kept for searches and for "
-                "finding categories)" if kept else "")
         more = "; budget.left(delta) gives the limit at another delta" if delta else ""
+        held = (f" Of the budget's delta, disclosure={kept:.3g} is kept for searches and for "
+                "finding categories." if kept else "")
         return (f"Reduce epsilon: one fit with Gaussian noise may use up to {left:.4g} at "
-                f"delta={delta:.3g}{held}{more}. Searches, and fits at delta=0, may use less.")
+                f"delta={delta:.3g}{more}. Searches, and fits at delta=0, may use less.{held}")
 
     def write(self, pages: Pages, charge: Charge) -> None:
         """Append a charge; it is on disk when this returns."""

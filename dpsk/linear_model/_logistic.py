@@ -29,8 +29,8 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
     .. math:: \frac1n \sum_i \ell(y_i, \bar x_i^\top w + b) + \alpha\, r(w),
               \qquad \bar x = x \min(1, R / \|x\|_2)
 
-    with coefficients w, intercept b and penalty r, the logistic loss for two classes and the
-    multinomial one for more. Longer rows are scaled down to norm `R`, which is `data_norm`.
+    with coefficients w, intercept b and penalty r. The loss (prediction error) is the logistic one
+    for two classes, and the multinomial one for more. Longer rows are scaled down to norm `R`, which is `data_norm`.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
     temperature : {"auto", True, False}, default="auto"
         Whether to divide scores by a private number, for a fiftieth of the budget. Clipped
         gradients make coefficients too large; the division makes probabilities less extreme
-        and changes no decision. "auto": only for whitened rows, default `clip_norm` and
+        and leaves `predict` as it is. "auto": only for whitened rows, default `clip_norm` and
         no more classes than features. True needs "gd" or "sgd", an l2 penalty or
         none, and delta > 0. Where noise dominates the scores (``n mu`` below the number of
         features, or below 65 with more than 200 features), "auto" divides scores by 4 instead,
@@ -58,9 +58,9 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
     temperature_ : float or None
         The private number that scores were divided by. None if no budget was used for it.
     score_curvature_ : float or None
-        Second derivative of the loss in a common factor of all scores, divided by the variance
-        of the scores, from one release of the solver; `summary()` uses it. None if rows
-        were not whitened, or there is no such release.
+        Curvature of the loss: its second derivative as all scores are multiplied by a number c,
+        divided by the variance of the scores. The solver releases it for `summary()`. None if
+        rows were not whitened, or there is no such release.
     %(class_shares_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 

@@ -96,7 +96,7 @@ def dp_mean(X: Any, *, epsilon: float = 1.0, delta: float | None = None, bounds:
     epsilon : float, default=1.0
         Privacy budget; smaller is more private. inf: no noise, not private.
     delta : float or None, default=None
-        How far a probability may exceed the bound by epsilon. None: ``1 / n**2``.
+        How far a probability may exceed epsilon's bound. None: ``1 / n**2``.
     bounds : (float, float), dict or None, default=None
         Public bounds; numbers outside are clipped to them. A dict gives bounds of some columns, by
         name or position. None: learned for a part of the budget; booleans have (0, 1).

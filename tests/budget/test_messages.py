@@ -34,9 +34,9 @@ def test_a_refusal_says_what_is_spent_and_left_in_epsilons(kind, first, dear):
         with pytest.raises(BudgetExceededError) as raised:
             charge_fit(dear)
     said = str(raised.value)
-    assert re.search(rf"left: epsilon {budget.left():.4g}(, each| at delta=0)", said)
+    assert re.search(rf"left: (as much as one of )?epsilon {budget.left():.4g}( at delta=0)?\.", said)
     if isinstance(first, (Gaussian, Pure)):
-        assert f"Spent: epsilon {epsilon(first, delta):.4g}; " in said
+        assert re.search(rf"Spent: .*epsilon {epsilon(first, delta):.4g}( at delta=.*)?; ", said)
     assert len(budget.charges) == 1
 
 
@@ -49,7 +49,7 @@ def test_an_exhausted_budget_says_how_much_was_spent(kind, price):
         with pytest.raises(BudgetExceededError, match="Nothing is left") as raised:
             charge_fit(price(0.1))
     spent = epsilon(price(most), delta)
-    assert f"Spent: epsilon {spent:.4g}; left: epsilon 0" in str(raised.value)
+    assert re.search(rf"Spent: .*epsilon {spent:.4g}.*; left: .*epsilon 0[. ]", str(raised.value))
 
 
 def test_groups_that_are_missing_are_refused_with_what_is_left():
@@ -138,12 +138,12 @@ def test_a_lock_that_is_given_back_soon_is_not_told_of(tmp_path):
 
 
 def test_a_first_fit_at_all_of_epsilon_is_told_what_is_kept():
-    said = r"Nothing is spent; .*up to 2\.986 at delta=1e-06 \(of .*, disclosure=1e-07 is kept"
+    said = r"Spent: nothing; .*up to 2\.986 at delta=1e-06; .* Of .*, disclosure=1e-07 is kept"
     with PrivacyBudget(3.0, 1e-6), pytest.raises(BudgetExceededError, match=said):
         charge_fit(Gaussian(1 / noise_multiplier(lambda z: Gaussian(1 / z), 3.0, 1e-6)))
 
 
 def test_an_unspent_pure_budget_speaks_of_no_gaussian_fit():
     with PrivacyBudget(1.0, 0.0), pytest.raises(
-            BudgetExceededError, match=r"Nothing is spent; left: epsilon 1 at delta=0\."):
+            BudgetExceededError, match=r"Spent: nothing; left: epsilon 1 at delta=0\."):
         charge_fit(Pure(2.0))
