@@ -107,9 +107,6 @@ def _why_unknown(model):
     """Return why the noise of a fitted model of features is not known, or None."""
     if model._noise_facts.epsilon < np.inf and model.preconditioner_scales_ is None:
         return "the fit released no second moment of features, as rows are few; raise epsilon."
-    if model._noise_facts.is_grouped:
-        # The clip of a group cuts the average of many rows far less than one row.
-        return "how many rows each group has was not released."
     return why_unknown(model)
 
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 from contextlib import contextmanager
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -121,6 +120,9 @@ def why_unknown(model: Any) -> str | None:
         return "the fit had sample_weight, whose law was not released."
     if hasattr(model, "group_weights_"):
         return "which rows are in which group was not released."
+    if facts.is_grouped:
+        # The clip of a group cuts the average of many rows far less than one row.
+        return "how many rows each group has was not released."
     if model.penalty in ("l1", "elasticnet"):
         return f"penalty={model.penalty!r} hides how far from 0 a coefficient would be without it."
     if not is_of(type(model), "dpsk"):
@@ -164,12 +166,10 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] 
     # The intercept compensates for predictions along hidden directions.
     if unclear[:model.n_features_in_].all():
         return "noise hides which combinations of features vary; more rows or epsilon would help."
-    # Grouped fits take other steps and bounds, so here every row is a group of its own.
-    known = {"groups": np.arange(n_rows)} if facts.is_grouped else {}
 
     def fits(share, count):
         X = synthetic_rows(model, moment, categories, n_rows, PublicDraws(None), share)
-        return X, list(replays(model, X, epsilon, count, draws, **known))
+        return X, list(replays(model, X, epsilon, count, draws))
 
     share = _share_of_rows(model, fits)
     if share is None:
@@ -214,14 +214,14 @@ def _share_of_rows(model, fits):
     return 1.0 if wanted is None else None
 
 
-def replays(model: Any, X: FloatArray, epsilon: float, n_draws: int, draws: PublicDraws,
-            **fit_params: Any) -> Iterator[Any]:
+def replays(model: Any, X: FloatArray, epsilon: float, n_draws: int,
+            draws: PublicDraws) -> Iterator[Any]:
     """Yield fits of a clone of a model to synthetic rows, each with fresh noise.
 
     Targets follow the model's predictions. No row of data is read, so nothing is charged.
     """
     y = without_warnings(synthetic_targets, model, X, draws, 1.0)
-    return _fits(model, X, y, epsilon, n_draws, fit_params)
+    return _fits(model, X, y, epsilon, n_draws)
 
 
 def sized_replays(model: Any, X: FloatArray, epsilon: float, n_draws: int,
@@ -274,7 +274,7 @@ def _size_of(own, tried):
     return min(math.sqrt(max(low + (own - less) / (more - less) * (high - low), 0.0)), _MOST_SIZE)
 
 
-def _fits(model, X, y, epsilon, n_draws, fit_params=MappingProxyType({})):
+def _fits(model, X, y, epsilon, n_draws):
     """Yield fits of clones of a model to synthetic rows and targets."""
     for _ in range(n_draws):
         replay = without_callbacks(clone(model)).set_params(
@@ -282,7 +282,7 @@ def _fits(model, X, y, epsilon, n_draws, fit_params=MappingProxyType({})):
             random_state=None, verbose=0)
         replay._of_shares, replay._log_odds = model._of_shares, model._log_odds
         with _paid_beforehand(replay):
-            without_warnings(replay.fit, X, y, **fit_params)
+            without_warnings(replay.fit, X, y)
         yield replay
 
 
