@@ -7,7 +7,8 @@ __all__ = ["TEXT"]
 # the signature.
 TEXT = """
 epsilon : float
-    Privacy budget; smaller is more private. ``inf`` adds no noise, so the fit is not
+    Privacy budget: another row in place of one makes no result more than exp(epsilon) times as
+    likely, plus delta. Smaller is more private. ``inf`` adds no noise, so the fit is not
     private, and a `dpsk.exceptions.PrivacyWarning` says so; see ``docs/epsilon_inf.md``.
 delta : float or None
     How far a probability may exceed epsilon's bound. None: ``1 / n**2``. A
@@ -143,9 +144,9 @@ data_norm : "auto", None or float
     learned, as a noisy quantile of the norms, for a fiftieth to a tenth of the budget, with few
     rows up to .3; a ValueError if rows are too few. Before that, with an intercept, dense rows
     are centered at a noisy mean, if rows suffice, for at most .03 of the budget. "auto": learned
-    if rows suffice, and there is no penalty or the solver fits features of any size, as "gd" and
-    "sgd" do. Otherwise it is 1, and classifiers scale rows in prediction too; regressors with too
-    few rows fit a constant. A `dpsk.exceptions.PrivacyWarning` says so.
+    if rows suffice, without a penalty or by a solver for features of any size ("gd", "sgd").
+    Otherwise it is 1, and classifiers scale rows in prediction too; regressors with too few rows
+    fit a constant. A `dpsk.exceptions.PrivacyWarning` says so.
 data_norm|network : float or None
     Largest l2 norm of a row; longer rows are scaled down to it, in training and in prediction.
     None: rows are not scaled, unless they are few; see Notes.
@@ -210,10 +211,10 @@ preconditioner_ : ndarray or None
     The private whitening matrix P of shape (n_features + 1, n_features + 1), its last row for the
     intercept; n_features without intercept. None if rows were not whitened.
 preconditioner_scales_ : (float, float) or None
-    The usual norm u of a whitened row, and f, which was added for stability. They give back the
-    released second moment of ``(x / data_norm_, 1)``, where x is a row less `center_`, as
-    ``inv(S @ S) - f I``. S is ``u * preconditioner_``, its first n_features rows multiplied by
-    `data_norm_`.
+    The usual norm u of a whitened row, and f, which was added for stability. Let S be
+    ``u * preconditioner_``, its first n_features rows multiplied by `data_norm_`. Then
+    ``inv(S @ S) - f I`` is the released second moment of ``(x / data_norm_, 1)``, with x a row
+    minus `center_`.
 coefs_ : list of ndarray of float32, shapes (inputs, outputs)
     Weights of every layer.
 intercepts_ : list of ndarray of float32, shapes (outputs,)
@@ -303,8 +304,8 @@ privacy_ : Certificate
     of the fitted attributes differ by at most a factor exp(epsilon), plus delta. Released, as the
     certificate lists: learned bounds, noisy sums of the products of features if rows are whitened,
     and noisy results of the solver, such as directions of its steps (gradients). All else is
-    computed from releases. The number of rows and features, the set of labels and all parameters are
-    public.
+    computed from releases. The number of rows and features, the set of labels and all
+    parameters are public.
 |privacy_network
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-differentially private. Released: a noisy mean if rows are
@@ -317,10 +318,10 @@ privacy_ : Certificate
     (noisy quantiles); noisy counts of small whole numbers, of hash buckets and of classes;
     categories with high noisy counts; pairs of columns chosen under noise, and a first model for
     that; learned bounds on targets; noisy sums of the products of features; noisy slopes and
-    curvatures of the loss. All else is computed from these. With a probability of at most a tenth of delta
-    a category of a single row is shown. A row's norm is at most the square root of the number of
-    columns and pairs, by construction. The number of rows, names and types of columns, the set of
-    labels and all parameters are public.
+    curvatures of the loss. All else is computed from these. With a probability of at most a tenth
+    of delta a category of a single row is shown. A row's norm is at most the square root of the
+    number of columns and pairs, by construction. The number of rows, names and types of columns,
+    the set of labels and all parameters are public.
 |linear
     is ``X @ coef_ + intercept_`` within `target_bounds_`: bounds on rows and whitening apply
     in training only.

@@ -160,8 +160,8 @@ class Account:
             costs = " and ".join(f"{unit}={one:.3g}, but {left:.3g} is left"
                                  for unit, (one, left) in short.items())
             raise BudgetExceededError(
-                f"The fit of {charge.name} costs {costs} in {self!r}; nothing was drawn. "
-                f"{self._state(spent)} {self._remedy(short, spent)}")
+                f"The privacy cost of the fit of {charge.name} is {costs} in {self!r}; nothing "
+                f"was drawn. {self._state(spent)} {self._remedy(short, spent)}")
 
     def _state(self, spent: tuple[float, ...]) -> str:
         """Describe the consumed and the remaining budget, in epsilon."""

@@ -77,8 +77,8 @@ class RowCentering(Stage):
         return Composed(one * _n_rounds(problem))
 
     def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
-        return [Enforced("center_norms", self._norms, "released", "l2 norm of one row "
-                         "less the means of earlier rounds; longer ones are scaled down. Training "
+        return [Enforced("center_norms", self._norms, "released", "l2 norm of a row minus "
+                         "the means of earlier rounds; longer ones are scaled down. Training "
                          "subtracts the sum of these means, center_, from rows before data_norm "
                          "applies")]
 

@@ -40,10 +40,10 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
     .. math:: s(x) = b + \sum_j f_j(x_j),
 
     with intercept b. The fit minimizes the loss (prediction error): the logistic one for two
-    classes, and the multinomial one for more. Curves are linear between knots, which are private quantiles of the column.
-    Skewed columns are on a logarithmic scale. Pass the raw table, with categorical and missing
-    values and features of any scale. Only its number of rows, names and types of columns, the set
-    of labels and all parameters are public.
+    classes, and the multinomial one for more. Curves are linear between knots, which are private
+    quantiles of the column. Skewed columns are on a logarithmic scale. Pass the raw table, with
+    categorical and missing values and features of any scale. Only its number of rows, names and
+    types of columns, the set of labels and all parameters are public.
 
     Parameters
     ----------

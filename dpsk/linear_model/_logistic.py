@@ -30,7 +30,8 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
               \qquad \bar x = x \min(1, R / \|x\|_2)
 
     with coefficients w, intercept b and penalty r. The loss (prediction error) is the logistic one
-    for two classes, and the multinomial one for more. Longer rows are scaled down to norm `R`, which is `data_norm`.
+    for two classes, and the multinomial one for more. Longer rows are scaled down to norm `R`,
+    which is `data_norm`.
 
     Parameters
     ----------
@@ -58,9 +59,9 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
     temperature_ : float or None
         The private number that scores were divided by. None if no budget was used for it.
     score_curvature_ : float or None
-        Curvature of the loss: its second derivative as all scores are multiplied by a number c,
-        divided by the variance of the scores. The solver releases it for `summary()`. None if
-        rows were not whitened, or there is no such release.
+        Curvature of the loss: its second derivative by a common factor of all scores, over the
+        variance of the scores. The solver releases it for `summary()`. None if rows were not
+        whitened, or there is no such release.
     %(class_shares_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 

@@ -341,7 +341,7 @@ def test_what_is_left_at_no_delta_is_refused_by_name(delta):
 
 
 @pytest.mark.parametrize(("delta", "end"), [
-    (1e-5, r" at delta=1e-05 \(.*\); budget.left\(delta\) gives"), (0.0, r" at delta=0\.")])
+    (1e-5, r" at delta=1e-05; budget.left\(delta\) gives"), (0.0, r" at delta=0\.")])
 def test_what_is_left_is_said_at_a_delta(delta, end):
     with PrivacyBudget(0.5, delta), pytest.raises(BudgetExceededError, match=end):
         DPLogisticRegression(epsilon=5.0, delta=delta, data_norm=30.0).fit(X, Y)
@@ -357,7 +357,7 @@ def test_a_refusal_says_what_falls_short_and_by_how_much(unit, first, dear):
             charge_fit(dear)
     price = budget._account.filter.price(dear)[budget._account.filter.units.index(unit)]
     left = budget.limits[unit] - budget.spent[unit]
-    assert f"costs {unit}={price:.3g}, but {left:.3g} is left in Priv" in str(raised.value)
+    assert f" is {unit}={price:.3g}, but {left:.3g} is left in Priv" in str(raised.value)
 
 
 def test_where_nothing_is_left_no_smaller_fit_is_advised():

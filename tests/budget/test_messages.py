@@ -34,7 +34,8 @@ def test_a_refusal_says_what_is_spent_and_left_in_epsilons(kind, first, dear):
         with pytest.raises(BudgetExceededError) as raised:
             charge_fit(dear)
     said = str(raised.value)
-    assert re.search(rf"left: (as much as one of )?epsilon {budget.left():.4g}( at delta=0)?\.", said)
+    left = rf"left: (as much as one of )?epsilon {budget.left():.4g}( at delta=0)?\."
+    assert re.search(left, said)
     if isinstance(first, (Gaussian, Pure)):
         assert re.search(rf"Spent: .*epsilon {epsilon(first, delta):.4g}( at delta=.*)?; ", said)
     assert len(budget.charges) == 1
