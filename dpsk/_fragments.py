@@ -7,8 +7,8 @@ __all__ = ["TEXT"]
 # the signature.
 TEXT = """
 epsilon : float
-    Privacy budget: another row in place of one makes no result more than exp(epsilon) times as
-    likely, plus delta. Smaller is more private. ``inf`` adds no noise, so the fit is not
+    Privacy budget: replacing one row makes no result more than exp(epsilon) times as likely,
+    plus delta. Smaller is more private. ``inf`` adds no noise, so the fit is not
     private, and a `dpsk.exceptions.PrivacyWarning` says so; see ``docs/epsilon_inf.md``.
 delta : float or None
     How far a probability may exceed epsilon's bound. None: ``1 / n**2``. A
@@ -112,15 +112,15 @@ solver|network : {"auto", %(offered)s}
     "auto" is "sgd".
 precondition : {"auto", True, False}
     Whether to whiten features in training: to make them uncorrelated and of equal size by a
-    noisy second moment (covariance), for .12 of the budget mu^2. A row moves results by at
-    most mu standard deviations of their noise: .19 at epsilon 1 and delta 2.5e-9.
+    noisy second moment (uncentered covariance), for .12 of the budget mu^2. A row moves results
+    by at most mu standard deviations of their noise: .19 at epsilon 1 and delta 2.5e-9.
     "auto": True if delta > 0, if features are at most 2000 and fewer than n mu - 1, and if
     the penalty is none, or l2 with "gd" or "sgd".
     The penalty applies to the coefficients of the original features.
 precondition|scores : {"auto", True, False, "unit_norm"}
     Whether to whiten features in training: to make them uncorrelated and of equal size by a
-    noisy second moment (covariance), for .12 of the budget mu^2. A row moves results by at
-    most mu standard deviations of their noise: .19 at epsilon 1 and delta 2.5e-9.
+    noisy second moment (uncentered covariance), for .12 of the budget mu^2. A row moves results
+    by at most mu standard deviations of their noise: .19 at epsilon 1 and delta 2.5e-9.
     "auto": True if delta > 0, if features are at most 2000 and fewer than n mu - 1, and if
     the penalty is none, or l2 with "gd" or "sgd".
     The penalty applies to the coefficients of the original features.
@@ -144,7 +144,7 @@ data_norm : "auto", None or float
     learned, as a noisy quantile of the norms, for a fiftieth to a tenth of the budget, with few
     rows up to .3; a ValueError if rows are too few. Before that, with an intercept, dense rows
     are centered at a noisy mean, if rows suffice, for at most .03 of the budget. "auto": learned
-    if rows suffice, without a penalty or by a solver for features of any size ("gd", "sgd").
+    if rows suffice; with a penalty, only by "gd", "sgd", "newton" and "sufficient_statistics".
     Otherwise it is 1, and classifiers scale rows in prediction too; regressors with too few rows
     fit a constant. A `dpsk.exceptions.PrivacyWarning` says so.
 data_norm|network : float or None
@@ -212,7 +212,7 @@ preconditioner_ : ndarray or None
     intercept; n_features without intercept. None if rows were not whitened.
 preconditioner_scales_ : (float, float) or None
     The usual norm u of a whitened row, and f, which was added for stability. Let S be
-    ``u * preconditioner_``, its first n_features rows multiplied by `data_norm_`. Then
+    ``u * preconditioner_`` with its first n_features rows multiplied by `data_norm_`. Then
     ``inv(S @ S) - f I`` is the released second moment of ``(x / data_norm_, 1)``, with x a row
     minus `center_`.
 coefs_ : list of ndarray of float32, shapes (inputs, outputs)
@@ -302,10 +302,10 @@ privacy_ : Certificate
 |privacy
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, probabilities
     of the fitted attributes differ by at most a factor exp(epsilon), plus delta. Released, as the
-    certificate lists: learned bounds, noisy sums of the products of features if rows are whitened,
-    and noisy results of the solver, such as directions of its steps (gradients). All else is
-    computed from releases. The number of rows and features, the set of labels and all
-    parameters are public.
+    certificate lists: learned bounds, noisy means if rows are centered, noisy sums of the products
+    of features if rows are whitened, and noisy results of the solver, such as directions of its
+    steps (gradients). All else is computed from releases. The number of rows and features, the set
+    of labels and all parameters are public.
 |privacy_network
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-differentially private. Released: a noisy mean if rows are
@@ -315,11 +315,11 @@ privacy_ : Certificate
 |privacy_additive
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, probabilities
     of the fitted attributes differ by at most a factor exp(epsilon), plus delta. Released: knots
-    (noisy quantiles); noisy counts of small whole numbers, of hash buckets and of classes;
+    (noisy quantiles); noisy counts of small whole numbers, of groups of categories and of classes;
     categories with high noisy counts; pairs of columns chosen under noise, and a first model for
     that; learned bounds on targets; noisy sums of the products of features; noisy slopes and
     curvatures of the loss. All else is computed from these. With a probability of at most a tenth
-    of delta a category of a single row is shown. A row's norm is at most the square root of the
+    of delta a category of a single row is shown. A row's length is at most the square root of the
     number of columns and pairs, by construction. The number of rows, names and types of columns,
     the set of labels and all parameters are public.
 |linear
@@ -328,8 +328,8 @@ privacy_ : Certificate
 |linear_score
     ``decision_function(X)`` is ``X @ coef_.T + intercept_``: bounds on rows and whitening apply in
     training only, unless a warning says that rows are scaled in prediction too. With
-    ``precondition="unit_norm"`` it is divided by ``||(x, 1) P||``, where P
-    is `preconditioner_`: a slightly curved score, which ranks better on some tables.
+    ``precondition="unit_norm"`` it is divided by ``||(z, 1) P||``, with z the row less `center_`
+    and P `preconditioner_`: a slightly curved score, which ranks better on some tables.
 |regressor
     %(data_norm)s %(data_norm_inf)s %(fit_intercept)s
     %(solver_options)s %(random_state)s %(verbose)s

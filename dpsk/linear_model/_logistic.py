@@ -59,9 +59,9 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
     temperature_ : float or None
         The private number that scores were divided by. None if no budget was used for it.
     score_curvature_ : float or None
-        Curvature of the loss: its second derivative by a common factor of all scores, over the
-        variance of the scores. The solver releases it for `summary()`. None if rows were not
-        whitened, or there is no such release.
+        Second derivative of the loss with respect to a factor on all scores, divided by the
+        variance of the scores. It is computed from one of the solver's releases, and `summary()`
+        uses it. None if rows were not whitened, or there is no such release.
     %(class_shares_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
