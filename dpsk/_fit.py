@@ -324,7 +324,7 @@ def _gradient_bounds(method, given, solver):
     origin = "declared" if solver.clip_norm == method.clip_norm else "derived"
     yield Enforced("clip_norm", solver.clip_norm, origin,
                    f"{solver.clip_measure} of one row's gradient; longer ones are scaled "
-                   "down to it, non-finite ones count as zero")
+                   "down to it, infinite or undefined ones count as zero")
     bound = getattr(solver, "group_clip_norm", None)
     if bound is not None:
         origin = "declared" if bound == given.group_clip_norm else "derived"

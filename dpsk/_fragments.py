@@ -144,7 +144,7 @@ data_norm : "auto", None or float
     learned, as a noisy quantile of the norms, for a fiftieth to a tenth of the budget, with few
     rows up to .3; a ValueError if rows are too few. Before that, with an intercept, dense rows
     are centered at a noisy mean, if rows suffice, for at most .03 of the budget. "auto": learned
-    if rows suffice; with a penalty, only by "gd", "sgd", "newton" and "sufficient_statistics".
+    if rows suffice; with a penalty, only by solvers that allow it, as "gd" and "sgd" do.
     Otherwise it is 1, and classifiers scale rows in prediction too; regressors with too few rows
     fit a constant. A `dpsk.exceptions.PrivacyWarning` says so.
 data_norm|network : float or None
@@ -211,10 +211,10 @@ preconditioner_ : ndarray or None
     The private whitening matrix P of shape (n_features + 1, n_features + 1), its last row for the
     intercept; n_features without intercept. None if rows were not whitened.
 preconditioner_scales_ : (float, float) or None
-    The usual norm u of a whitened row, and f, which was added for stability. Let S be
-    ``u * preconditioner_`` with its first n_features rows multiplied by `data_norm_`. Then
-    ``inv(S @ S) - f I`` is the released second moment of ``(x / data_norm_, 1)``, with x a row
-    minus `center_`.
+    Numbers (u, f). Let M be the released second moment of ``(x / data_norm_, 1)``, with x a row
+    minus `center_`. Then ``sqrtm(inv(M + f I)) / u`` is `preconditioner_` with its first
+    n_features rows multiplied by `data_norm_`. f is for stability, u the usual norm of a whitened
+    row.
 coefs_ : list of ndarray of float32, shapes (inputs, outputs)
     Weights of every layer.
 intercepts_ : list of ndarray of float32, shapes (outputs,)
@@ -237,8 +237,8 @@ out_activation_ : str
 classes_ : ndarray of shape (n_classes,)
     Sorted labels.
 n_iter_ : int
-    Number of optimizer steps: planned, or drawn at random by some solvers.
-    At ``epsilon=inf`` with "auto", the number of steps made.
+    Number of optimizer steps: planned by public numbers, or drawn at random by some solvers. At
+    ``epsilon=inf``, those that were made.
 n_features_in_ : int
     Number of features seen in `fit`.
 feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -269,8 +269,8 @@ privacy_ : Certificate
     ------
     ValueError
         For a parameter out of range, labels outside `classes`, a single class when classes are
-        inferred, a category that was not declared, or numbers that are not finite; always before
-        any noise is drawn.
+        inferred, a category that was not declared, or numbers that are not finite (missing ones
+        only where they are not taken); always before any noise is drawn.
 |ranged
     center_ : ndarray of shape (n_features_in_,)
         Noisy mean of all rows.
@@ -317,11 +317,11 @@ privacy_ : Certificate
     of the fitted attributes differ by at most a factor exp(epsilon), plus delta. Released: knots
     (noisy quantiles); noisy counts of small whole numbers, of groups of categories and of classes;
     categories with high noisy counts; pairs of columns chosen under noise, and a first model for
-    that; learned bounds on targets; noisy sums of the products of features; noisy slopes and
-    curvatures of the loss. All else is computed from these. With a probability of at most a tenth
-    of delta a category of a single row is shown. A row's length is at most the square root of the
-    number of columns and pairs, by construction. The number of rows, names and types of columns,
-    the set of labels and all parameters are public.
+    that; learned bounds on targets of regressions; noisy sums of the products of features; noisy
+    slopes and curvatures of the loss. All else is computed from these. With a probability of at
+    most a tenth of delta a category of a single row is shown. A row's length is at most the square
+    root of the number of columns and pairs, by construction. The number of rows, names and types
+    of columns, the set of labels and all parameters are public.
 |linear
     is ``X @ coef_ + intercept_`` within `target_bounds_`: bounds on rows and whitening apply
     in training only.

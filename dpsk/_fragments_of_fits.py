@@ -59,25 +59,25 @@ y|targets : array-like of shape (n,)
 sample_weight : array-like of shape (n,) or None
     Factors of the rows' losses, which are part of the rows. Each gradient is clipped after
     weighting, and the sum is divided by n, not by the sum of weights.
-groups : array-like of shape (n,) or None, default=None
+groups : array-like of shape (n,) or None
     The person of each row, for user-level privacy: a person adds the average of the clipped
     gradients of all own rows, which linear models clip again (`group_clip_norm` of
     `solver_options`). The public number of people replaces n, also in `delta`. Bounds are learned
     from one row per person, drawn by public randomness. Solvers "gd" and "sgd".
-groups|table : array-like of shape (n,) or None, default=None
+groups|table : array-like of shape (n,) or None
     The person of each row, for user-level privacy: columns are learned from one row per person,
     drawn by public randomness. The number of people replaces n.
-groups|trees : array-like of shape (n,) or None, default=None
+groups|trees : array-like of shape (n,) or None
     The person of each row, for user-level privacy: bins are learned from one row per person, and
     all else from averages over each person's rows. The number of people replaces n.
-groups|model : array-like of shape (n,) or None, default=None
+groups|model : array-like of shape (n,) or None
     As in `DPTableVectorizer.fit`; coefficients are learned from averages over each person's rows.
 public_X, public_y : array-like or None
     Rows and labels or targets that need no protection, for ``holdout="public"`` of the
     solvers "stgd" and "minibatch_stgd"; no guarantee covers them.
-sample_weight|moments : array-like of shape (n,) or None, default=None
+sample_weight|moments : array-like of shape (n,) or None
     Factors of the rows in sums and counts, which are part of the rows. Weights above 1 count as 1.
-groups|moments : array-like of shape (n,) or None, default=None
+groups|moments : array-like of shape (n,) or None
     The person of each row, strings or numbers, for user-level privacy: a person with any number
     of rows adds the average over them. The public number of people replaces n, also in `delta`.
     Bounds are learned from one row per person, drawn by public randomness.

@@ -72,6 +72,7 @@ def test_public_methods_are_documented_in_all_sections(name):
         if isinstance(member, property) or hasattr(member, "attrname"):
             assert _PROPERTY.match(inspect.getdoc(member)), path
             left_out.add("SS02")
+        assert not re.search(r"default=.*default=", inspect.getdoc(member) or ""), path
         errors += _errors(path, left_out)
     assert not errors
 

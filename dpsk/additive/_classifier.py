@@ -65,7 +65,7 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
     %(class_shares_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
-    %(raises_classes)s
+    %(raises_columns)s
 
     See Also
     --------

@@ -176,6 +176,27 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
         self.n_iter_ = plan.n_rounds
         return self
 
+    def fit_predict(self, X: Any, y: Table | None = None,
+                    sample_weight: ArrayLike | None = None) -> IntArray:
+        """Fit, and return the index of the nearest released center of each row.
+
+        The labels are for those who may see the rows: the guarantee covers the centers alone.
+
+        Parameters
+        ----------
+        %(X_dense)s
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n,) or None
+            Weights of the rows; those above 1 count as 1.
+
+        Returns
+        -------
+        labels : ndarray of int32, shape (n,)
+            Row indices in `cluster_centers_`.
+        """
+        return self.fit(X, sample_weight=sample_weight).predict(X)
+
     @quietly
     def predict(self, X: Any) -> IntArray:
         """Return the index of the nearest center of each row.

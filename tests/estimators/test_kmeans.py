@@ -57,6 +57,14 @@ def test_more_clusters_than_rows_are_refused():
         DPKMeans(9).fit(np.zeros((8, 2)))
 
 
+def test_labels_of_the_rows_at_hand_follow_from_the_released_centers():
+    X, weights = rows(), np.r_[np.ones(3000), np.zeros(3000)]
+    model = DPKMeans(4, epsilon=2.0, random_state=NoiseSeed(0))
+    labels = model.fit_predict(X, sample_weight=weights)
+    np.testing.assert_array_equal(labels, model.predict(X))
+    assert model.cluster_sizes_.sum() < 4000
+
+
 def test_labels_of_training_rows_are_refused_with_the_remedy():
     model = fitted()
     with pytest.raises(AttributeError, match="use predict"):

@@ -53,4 +53,4 @@ def dual_bound(dual_clip_norm: float) -> Enforced:
     """Return the bound on a row's dual gradient, for the certificate."""
     return Enforced("dual_clip_norm", float(dual_clip_norm), "default, or declared in "
                     "solver_options", "l2 norm of one row's gradient in the dual variable; "
-                    "longer ones are scaled down to it, non-finite ones count as zero")
+                    "longer ones are scaled down to it, infinite or undefined ones count as zero")
