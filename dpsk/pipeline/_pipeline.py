@@ -301,10 +301,10 @@ class DPPipeline(Composition):
                 private.append(name)
             elif not learns_nothing(step):
                 raise ValueError(
-                    f"step {name!r}: {type(step).__name__} learns from rows without a guarantee. "
-                    "Use a step with epsilon and delta, such as DPTableVectorizer, or a "
-                    "FunctionTransformer with public constants, or fit it to public data and "
-                    "pass FrozenEstimator of it.")
+                    f"step {name!r}: {type(step).__name__} has no epsilon and delta, and may learn "
+                    "from rows without a guarantee. Use a step that has them, such as "
+                    "DPTableVectorizer, the steps of a nested Pipeline themselves, a Function"
+                    "Transformer with public constants, or FrozenEstimator after a public fit.")
         for _, step in (*self.steps, *every_part(self.steps)):
             check_parameters(step)
         if not private:

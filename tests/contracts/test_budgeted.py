@@ -106,7 +106,7 @@ def test_a_search_is_a_step_and_is_checked_before_anything_is_charged(last):
 
 
 def test_a_pipeline_around_which_a_threshold_is_set_is_checked_first():
-    with pytest.raises(ValueError, match="learns from rows without a guarantee"):
+    with pytest.raises(ValueError, match="learn from rows without a guarantee"):
         DPTunedThresholdClassifier(make_dp_pipeline(
             StandardScaler(), DPLogisticRegression())).fit(*_rows())
 

@@ -148,7 +148,7 @@ def test_fitted_parts_have_scikit_learns_shape():
      "columns__more"),
     (FeatureUnion([("inner", columns())]), "columns__inner")], ids=_name)
 def test_a_part_that_learns_from_rows_is_refused_by_its_name(step, match, silent):
-    with pytest.raises(ValueError, match=f"step '{match}': .* learns from rows"):
+    with pytest.raises(ValueError, match=f"step '{match}': .* learn from rows"):
         pipeline(step).fit(*table())
 
 
