@@ -196,7 +196,7 @@ class BinaryEvaluation(ScoreTable):
             Public bounds on scores; None: scores of any size.
         bins : "auto", int or sequence of float, default="auto"
             "auto": edges follow the scores. Otherwise the number of public bins, or the public
-            edges between bins.
+            edges between bins; intervals then cover every order of rows within a bin.
         threshold : float or None, default=None
             Default threshold of metrics: rows with at least this score are predicted positive.
             It must be public or released before. It becomes an edge, so metrics at it have no

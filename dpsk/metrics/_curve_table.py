@@ -165,6 +165,11 @@ class CurveTable(TableEvaluation):
         return self._alone + bool(self.bins.tied) * spread * _curves.lumps(
             self.counts, self.noise_scale, spread)
 
+    @property
+    def _any_order(self):
+        """Shares of bins whose rows may be in any order: crowds, and all of public bins."""
+        return self._crowded if self.bins.tied else np.ones(len(self.bins))
+
     def _toward_law(self, found):
         """Shrink an area toward that of two normal laws, as far as noise explains the gap.
 

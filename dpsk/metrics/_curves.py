@@ -181,14 +181,16 @@ def law_areas(counts, tables):
 
 
 def lumps(counts, noise, share):
-    """Return the fraction of each bin's pairs above twice the median bin's pairs.
+    """Return the fraction of each bin's pairs above twice the median or mean bin's pairs.
 
-    The excess starts two deviations of noise above that. The pairs of each bin are weighted by
-    `share`.
+    The smaller of the two counts. The excess starts two deviations of noise above that. The pairs
+    of each bin are weighted by `share`.
     """
     held = np.maximum(counts, 0.0)
     pairs_in = held.prod(axis=0) * share
-    usual = np.median(pairs_in[pairs_in > 0.0]) if np.any(pairs_in > 0.0) else 0.0
+    # In most bins there may be only noise, and the median bin may be a lump.
+    usual = min(np.median(pairs_in[pairs_in > 0.0]) if np.any(pairs_in > 0.0) else 0.0,
+                pairs_in.mean())
     beyond = pairs_in - 2.0 * (usual + noise * np.sqrt((held**2).sum(axis=0)))
     return np.maximum(beyond, 0.0) / np.maximum(pairs_in, 1e-9)
 
@@ -254,26 +256,36 @@ def positives_above(counts):
     return np.concatenate([np.zeros((*falling.shape[:-1], 1)), falling], axis=-1)
 
 
-def positives_of(counts, fraction):
-    """Return the number of positives in the fraction of rows with the highest scores."""
+def positives_of(counts, fraction, order=0.0):
+    """Return the number of positives in the fraction of rows with the highest scores.
+
+    `order` is that of rows in a bin, a number or an array of shape (n_bins,): 1 for positives
+    before all negatives, 0 for a random order, -1 for positives after all negatives.
+    """
     above = positives_above(counts)
-    every, positive = monotone(above.sum(axis=-2)), above[..., 1, :]
+    every, positive = above.sum(axis=-2), above[..., 1, :]
     wanted = fraction * every[..., -1:]
-    place = np.clip((every <= wanted).sum(axis=-1, keepdims=True) - 1, 0, every.shape[-1] - 2)
+    place = (monotone(every) <= wanted).sum(axis=-1, keepdims=True) - 1
+    place = np.clip(place, 0, every.shape[-1] - 2)
     low, high, below, beyond = (np.take_along_axis(part, place + more, -1)
                                 for part in (every, positive) for more in (0, 1))
-    share = np.where(high > low, (wanted - low) / np.where(high > low, high - low, 1.0), 1.0)
-    return (below + share * (beyond - below))[..., 0]
+    taken, rows, held = wanted - low, high - low, beyond - below
+    own = np.where(rows > 0.0, np.clip(taken / np.where(rows > 0.0, rows, 1.0), 0.0, 1.0),
+                   1.0) * held
+    first = np.maximum(np.minimum(taken, held) - own, 0.0)
+    last = np.maximum(own - np.maximum(taken - rows + held, 0.0), 0.0)
+    order = np.broadcast_to(order, counts.shape[-1:])[::-1][place]
+    return (below + own + np.where(order > 0.0, first, last) * order)[..., 0]
 
 
-def bent_positives(counts, fraction, spread, crowded):
+def bent_positives(counts, fraction, spread):
     """Return the curvature correction of `positives_of` within a bin, and its error.
 
     The share of positives is taken to change linearly over the bin, from the bin above to the bin
-    below. `spread` are the shares of bins that are not ties; ties have no correction. Rows in the
-    `crowded` shares of bins may be in any order, which the error of a 95 % interval covers.
+    below. `spread` are the shares of bins that are not ties or crowds; these have no correction.
     """
-    every, positive = _cumulative(counts)
+    above = positives_above(counts)
+    every, positive = monotone(above.sum(axis=-2)), monotone(above[1])
     rows, held = np.diff(every), np.diff(positive)
     place = min(int(np.searchsorted(every, fraction * every[-1], "right")), len(rows)) - 1
     share = np.clip((fraction * every[-1] - every[place]) / max(rows[place], 1.0), 0.0, 1.0)
@@ -286,18 +298,8 @@ def bent_positives(counts, fraction, spread, crowded):
     most = rows[place] * share * (1.0 - share) * spread[::-1][place]
     # The positions of positives within the bin are random as well.
     chance = REACH * np.sqrt(most * own * max(1.0 - own, 0.0))
-    # All positives of the bin come first, or all negatives do.
-    even, wanted, positives = share * held[place], share * rows[place], held[place]
-    off = max(min(wanted, positives) - even, even - max(wanted - rows[place] + positives, 0.0))
-    error = np.hypot(_BENT * most * np.ptp([own, above, below]), chance)
-    return (most * (above - below) / 4.0,
-            np.hypot(error, crowded[::-1][place] * off / REACH))
-
-
-def _cumulative(counts):
-    """Return numbers of rows and of positives at or above every edge, highest first."""
-    above = positives_above(np.maximum(counts, 0.0))
-    return above.sum(axis=-2), above[..., 1, :]
+    return most * (above - below) / 4.0, np.hypot(_BENT * most * np.ptp([own, above, below]),
+                                                  chance)
 
 
 def monotone(above):

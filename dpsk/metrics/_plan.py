@@ -135,7 +135,8 @@ def _errors(signal, share, roc_auc):
     table = ScoreTable(counts, noise, _MANY, (0, 1), None, False, bins, 0.0,
                        float(release.losses(bins, noise)[2][0]))
     found = {name: float(getattr(table, name)().standard_error) for name in _METRICS}
-    return found | {_LUCK: math.sqrt(_MANY) * table._luck() / counts[1].sum()}
+    luck = table._luck(table._tied + table._crowded)
+    return found | {_LUCK: math.sqrt(_MANY) * luck / counts[1].sum()}
 
 
 def _expected(cells, n, cases, roc_auc):

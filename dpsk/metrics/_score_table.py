@@ -171,29 +171,31 @@ class ScoreTable(CurveTable):
         area : Estimate
             A number in [0, 1].
         """
-        spread = 1.0 - self._tied - self._crowded
-        mixed = _curves.mixed_pairs(self.counts, spread)
+        def area(crowded, way):
+            spread = 1.0 - self._tied - crowded
+            mixed = _curves.mixed_pairs(self.counts, spread)
 
-        def ordered(counts):
-            area, ties = _curves.told(counts)
-            apart = math.sqrt(2.0) * ndtri(area)
-            order = np.clip(ORDER * np.sign(apart) * np.abs(apart)**1.5 * ties, -1.0, 1.0)
-            # A share that rises linearly by s over a bin of N rows adds s N^2 / 12 won pairs.
-            rises, _ = _curves.slopes(counts, self.noise_scale)
-            return (order * (counts.prod(axis=-2) * spread).sum(axis=-1) / 2.0 + mixed,
-                    (rises * counts.sum(axis=-2)**2 * spread).sum(axis=-1) / 12.0)
+            def ordered(counts):
+                area, ties = _curves.told(counts)
+                apart = math.sqrt(2.0) * ndtri(area)
+                order = np.clip(ORDER * np.sign(apart) * np.abs(apart)**1.5 * ties, -1.0, 1.0)
+                # A share that rises linearly by s over a bin of N rows adds s N^2 / 12 won pairs.
+                rises, _ = _curves.slopes(counts, self.noise_scale)
+                return (order * (counts.prod(axis=-2) * spread).sum(axis=-1) / 2.0 + mixed,
+                        (rises * counts.sum(axis=-2)**2 * spread).sum(axis=-1) / 12.0)
 
-        def won(counts, way):
-            return (_curves.won_pairs(counts) + (sum(ordered(counts)) + (
-                counts.prod(axis=-2) * way * crowded).sum(axis=-1)) / 2.0, _curves.pairs(counts))
+            def won(counts):
+                return (_curves.won_pairs(counts) + (sum(ordered(counts)) + (
+                    counts.prod(axis=-2) * way * crowded).sum(axis=-1)) / 2.0,
+                    _curves.pairs(counts))
 
-        # For both estimates a and b: the root of ((a + b) / 2)^2 + ((a - b) / 2)^2.
-        hidden = np.hypot(*ordered(self.counts)) / math.sqrt(2.0) / max(
-            float(_curves.pairs(self.counts)), 1.0)
-        crowded, note = self._ties()
-        found = self._toward_law(self._enclosing(
-            lambda way: self._share(partial(won, way=way), hidden=hidden), crowded))
-        return replace(found, note=found.note or note)
+            # For both estimates a and b: the root of ((a + b) / 2)^2 + ((a - b) / 2)^2.
+            hidden = np.hypot(*ordered(self.counts)) / math.sqrt(2.0) / max(
+                float(_curves.pairs(self.counts)), 1.0)
+            return self._share(won, hidden=hidden)
+
+        found = self._toward_law(self._enclosing(area))
+        return replace(found, note=found.note or self._rough())
 
     def average_precision(self) -> Estimate:
         """Return the average precision, an `Estimate`.
@@ -203,8 +205,7 @@ class ScoreTable(CurveTable):
         precision : Estimate
             A number in [0, 1].
         """
-        crowded, counts = self._crowded, _curves.projected(self.counts)
-        ties = self._tied + crowded
+        counts = _curves.projected(self.counts)
         area, wide = _curves.told(self.counts)
         strong = 2.0 * area - 1.0
         even = np.array([strong * np.sqrt(wide)])
@@ -213,47 +214,54 @@ class ScoreTable(CurveTable):
         lean = (1.0 - law) * np.clip(
             _curves.orders_near(counts) / np.maximum(law, _ORDERLY) - 1.0, 0.0, 1.0)
         order = law + lean / 2.0
-        first, reach = _curves.first_negatives(counts, self.noise_scale)
-
-        def precise(counts, way):
-            tied = self._tied + self._alone * np.ndim(way)
-            return (_curves.precisions(counts, tied, order + crowded * (way - order),
-                                       first).sum(axis=-1), counts[..., 1, :].sum(axis=-1))
-
+        firsts = np.array(_curves.first_negatives(counts, self.noise_scale))
         unseen = _curves.unseen_ties(self.counts, _CELLS * self.noise_scale) * bool(
             self.bins.tied)
-        some, alike, none, beside, best, worst, same = (
-            _curves.precisions(counts, held, given) for given, held in (
-                (order, ties), (even, ties), (0.0, ties),
-                (_curves.orders_by_rise(counts, self.noise_scale), ties), (law + lean, ties),
-                (law, ties), (0.0, np.ones(len(self.bins)))))
-        last = _curves.precisions(counts, ties, order, reach)
-        hidden = math.hypot((alike - none).sum(), (alike - beside).sum(),
-                            (best - worst).sum() / 3.0, (some - last).sum() / 2.0,
-                            ((some - same) * unseen[::-1]).sum() / 2.0, self._luck())
-        found = self._enclosing(lambda way: self._curved_share(
-            counts, partial(precise, way=way), hidden / max(counts[1].sum(), 1.0)), crowded)
-        return replace(found, note=found.note or self._ties()[1])
 
-    def _enclosing(self, estimate, crowded):
-        """Return an estimate whose interval covers any order of the crowded rows.
+        def mean_precision(crowded, way):
+            ties = self._tied + crowded
+            # Any order of a crowd includes negatives before all its positives.
+            first, reach = firsts * (1.0 - crowded[-1])
 
-        `estimate` maps the order of these rows to an Estimate: -1 for positives after all
-        negatives, 1 for positives before them. The value takes rows of lone cells as ties, and
-        the others at half the order of all rows. The ends are those of 90 % intervals, as noise
-        can move each of them beyond the truth in one direction only.
+            def precise(counts):
+                tied = self._tied + self._alone * np.ndim(way)
+                return (_curves.precisions(counts, tied, order + crowded * (way - order),
+                                           first).sum(axis=-1), counts[..., 1, :].sum(axis=-1))
+
+            some, alike, none, beside, best, worst, same = (
+                _curves.precisions(counts, held, given) for given, held in (
+                    (order, ties), (even, ties), (0.0, ties),
+                    (_curves.orders_by_rise(counts, self.noise_scale), ties), (law + lean, ties),
+                    (law, ties), (0.0, np.ones(len(self.bins)))))
+            last = _curves.precisions(counts, ties, order, reach)
+            hidden = math.hypot((alike - none).sum(), (alike - beside).sum(),
+                                (best - worst).sum() / 3.0, (some - last).sum() / 2.0,
+                                ((some - same) * unseen[::-1]).sum() / 2.0, self._luck(ties))
+            return self._curved_share(counts, precise, hidden / max(counts[1].sum(), 1.0))
+
+        found = self._enclosing(mean_precision)
+        return replace(found, note=found.note or self._rough())
+
+    def _enclosing(self, estimate):
+        """Return an estimate whose interval covers any order of rows within crowded bins.
+
+        `estimate` maps crowded shares of bins and the order of their rows to an Estimate: -1 for
+        positives after all negatives, 1 for positives before them. The value takes rows of lone
+        cells as ties, and others of crowds at half the order of all rows. Nothing is known of
+        order within public bins: all their rows count as crowded at both ends. The ends are
+        those of 90 % intervals, as noise can move each beyond the truth in one direction only.
         """
         half = float(_curves.told(self.counts)[0]) - 0.5
-        found = estimate(np.where(self._alone > 0.0, 0.0, half))
+        found = estimate(self._crowded, np.where(self._alone > 0.0, 0.0, half))
+        crowded = self._any_order
         if not np.any(crowded) or math.isnan(found.value):
             return found
-        return enclosing(found, *(estimate(way) for way in (-1.0, 1.0)), level=0.9)
+        return enclosing(found, *(estimate(crowded, way) for way in (-1.0, 1.0)), level=0.9)
 
-    def _luck(self):
+    def _luck(self, ties):
         """Return the error of the sum of precisions from the random order within bins."""
         counts = _curves.projected(self.counts)
-        best, worst = (_curves.precisions(counts, self._tied + self._crowded, order)
-                       for order in (1.0, -1.0))
+        best, worst = (_curves.precisions(counts, ties, order) for order in (1.0, -1.0))
         return _LUCK * np.sqrt(np.sum(
             (best - worst)**2 / np.maximum(counts[1, ::-1], 1.0)))
 
@@ -325,15 +333,18 @@ class ScoreTable(CurveTable):
         fraction = check_real("fraction", fraction, low=0, high=1, open_low=True,
                               remedy="a number in (0, 1]")
 
-        bent, off = _curves.bent_positives(self.counts, fraction,
-                                           1.0 - self._tied - self._crowded, self._crowded)
+        def selected(crowded, way):
+            spread = 1.0 - self._tied - crowded
+            bent, off = _curves.bent_positives(self.counts, fraction, spread)
 
-        def held(counts):
-            return (_curves.positives_of(counts, fraction) + bent,
-                    fraction * counts[..., 1, :].sum(axis=-1))
+            def held(counts):
+                return (_curves.positives_of(counts, fraction, crowded * way) + bent,
+                        fraction * counts[..., 1, :].sum(axis=-1))
 
-        return self._share(held, (0.0, 1.0 / fraction),
-                           off / fraction / max(self.counts[1].sum(), 1.0))
+            return self._share(held, (0.0, 1.0 / fraction),
+                               off / fraction / max(self.counts[1].sum(), 1.0))
+
+        return self._enclosing(selected)
 
     def _at(self, threshold, metric, bounds=(0.0, 1.0)):
         """Return a metric of the cells (..., label, prediction) at a threshold."""
@@ -367,23 +378,18 @@ class ScoreTable(CurveTable):
                  for some in ((least, most), (most, least))]
         return enclosing(found, *sides)
 
-    def _ties(self):
-        """Return the shares of bins whose rows may be in any order, and a note if these are many.
-
-        For public bins, the shares are 0 unless too many pairs share a bin.
-        """
-        public = not self.bins.crowded
-        held = np.ones(len(self.bins)) if public else self._crowded
+    def _rough(self):
+        """Return a note if too many pairs are in bins whose rows may be in any order, or None."""
+        held = self._any_order
         share = float(np.clip(_curves.tied_pairs(self.counts, held), 0.0, 1.0))
         # Draws are slow, and few tables have that many ties.
         if (share <= _MANY_TIES or share - 2.0 * np.std(
                 _curves.tied_pairs(self._draws(), held)) <= _MANY_TIES):
-            return (np.zeros(len(held)) if public else held), None
-        return held, (
-            "scores crowd into few bins, by the noisy counts, so the metric is known roughly "
-            "only; give bins= edges where scores are, such as [-0.2, -0.1, 0.0, 0.1], or "
-            "score_range= a range that they fill, or None where they are no probabilities; "
-            "scorers take bins= alone")
+            return None
+        return ("scores crowd into few bins, by the noisy counts, so the metric is known roughly "
+                "only; give bins= edges where scores are, such as [-0.2, -0.1, 0.0, 0.1], or "
+                "score_range= a range that they fill, or None where they are no probabilities; "
+                "scorers take bins= alone")
 
 
 def _balanced(cells):

@@ -22,7 +22,15 @@ from dpsk._statistics.scores import (
     noisy_widths,
     widths_noise,
 )
-from dpsk.metrics._curves import law_areas, lumps, orders, slopes, unseen_ties, won_pairs
+from dpsk.metrics._curves import (
+    law_areas,
+    lumps,
+    orders,
+    positives_of,
+    slopes,
+    unseen_ties,
+    won_pairs,
+)
 from dpsk.metrics._score_cells import ScoreCells
 from dpsk.metrics._score_plan import fewer_bins, lone, planned_bins, row_counts
 from dpsk.metrics._score_release import ScoreRelease
@@ -352,6 +360,13 @@ def test_pairs_within_bins_follow_the_shares_of_the_bins_beside(share):
     np.testing.assert_allclose(shares, bins[1] / 2000.0)
 
 
+def test_positives_of_a_cut_bin_are_those_of_rows_in_any_order():
+    counts = np.array([[50.0, 30.0, 0.0], [10.0, 10.0, 0.0]])
+    found = [positives_of(np.stack([counts, 2.0 * counts]), 0.15, order) for order in (-1, 0, 1)]
+    np.testing.assert_allclose(found, [[0.0, 0.0], [3.75, 7.5], [10.0, 20.0]])
+    assert positives_of(counts, 0.35, -1.0) == pytest.approx(5.0)
+
+
 @pytest.mark.parametrize("apart", [-0.9, 0.6, 1.2])
 def test_orders_within_bins_and_the_nearest_area_are_those_of_two_normal_laws(apart):
     negative = ndtri((np.arange(4000) + 0.5) / 4000)
@@ -376,4 +391,7 @@ def test_lumps_are_bins_of_many_pairs_and_ties_are_unseen_under_much_noise():
     found = lumps(counts, 1.0, np.ones(8))
     assert found[3] == pytest.approx(1.0 - 2.0 * (2500.0 + np.hypot(200.0, 200.0)) / 40_000.0)
     assert np.count_nonzero(found) == 1 and not lumps(counts, 400.0, np.ones(8)).any()
+    # Two bins hold all rows, and noise has made few others positive for both labels.
+    two = np.array([[0.0, 1000.0, 900.0, 3.0, 0.0, -4.0], [-2.0, 500.0, 600.0, 1.0, 2.0, 5.0]])
+    assert np.all(lumps(two, 1.0, np.ones(6))[1:3] > 0.2)
     assert unseen_ties(counts, 1e3).min() > 0.99 and unseen_ties(counts, 0.1).max() < 0.01

@@ -9,7 +9,7 @@ from scipy.stats import binom
 from sklearn import metrics
 
 from benchmarks.utility.evaluation_grid import cells, measured
-from benchmarks.utility.evaluation_shapes import KINDS, scored
+from benchmarks.utility.evaluation_shapes import BINARY, KINDS, scored
 from dpsk.exceptions import PrivacyWarning
 from dpsk.metrics import BinaryEvaluation, DPCalibrationDisplay
 from dpsk.testing import NoiseSeed
@@ -93,8 +93,9 @@ AROUND = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.79, 0.798, 0.8, 0.802, 0.81, 0.9]
 
 @pytest.mark.parametrize("rows, epsilon, bins", [
     (easy_group, 4.0, "auto"), (one_crowd, 1.0, "auto"), (in_halves, 1.0, "auto"),
-    (hard_negatives, 4.0, "auto"), (two_kinds, 8.0, AROUND)])
-@pytest.mark.parametrize("metric", ["roc_auc", "average_precision"])
+    (hard_negatives, 4.0, "auto"), (two_kinds, 8.0, AROUND), (two_kinds, 4.0, 8),
+    (easy_group, 4.0, [0.1, 0.5, 0.9])])
+@pytest.mark.parametrize("metric", ["roc_auc", "average_precision", "lift"])
 def test_rows_within_bins_may_be_in_any_order(rows, epsilon, bins, metric):
     """Noise has fixed seeds."""
     covered = 0
@@ -105,7 +106,7 @@ def test_rows_within_bins_may_be_in_any_order(rows, epsilon, bins, metric):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyWarning)
             low, high = getattr(found, metric)().interval()
-        covered += low <= getattr(metrics, f"{metric}_score")(y, p) <= high
+        covered += low <= BINARY[metric](y, p) <= high
     assert covered >= 13
 
 
