@@ -78,9 +78,6 @@ class _Cells:
             self._list = self._series.to_list()
         return self._list
 
-    def __getitem__(self, place):
-        return self.tolist()[place]
-
     def __len__(self):
         return len(self._series)
 

@@ -54,20 +54,21 @@ class Buckets:
     def _shown(self):
         return range(self.count) if self.kept is None else self.kept
 
-    def place(self, cell):
-        """Return the index of a category or of its bucket; -1 if the bucket is not kept."""
-        if cell in self.named:
-            return self.named.index(cell)
-        bucket = self._bucket(cell)
-        return len(self.named) + self._shown.index(bucket) if bucket in self._shown else -1
+    def places(self, cells):
+        """Return the indices of plain cells or of their buckets, -1 where one is not kept."""
+        named = {cell: place for place, cell in enumerate(self.named)}
+        shown = {bucket: place for place, bucket in enumerate(self._shown, len(named))}
+        return [named[cell] if cell in named else shown.get(self._bucket(cell), -1)
+                for cell in cells]
 
     def _bucket(self, cell):
-        if isinstance(cell, Integral):
+        if isinstance(cell, int):
             # Avoid the conversion to a string, which Python refuses for very long integers.
-            return int(cell) % self.count
+            return cell % self.count
         text = cell if isinstance(cell, bytes) else str(cell).encode("utf-8", "surrogatepass")
         try:
-            return int(text) % self.count
+            # A float is no integer here, and exceptions take time.
+            return (zlib.crc32(text) if isinstance(cell, float) else int(text)) % self.count
         except ValueError:
             return zlib.crc32(text) % self.count
 
@@ -109,7 +110,7 @@ class Table:
         values, buckets = self.values.copy(), Buckets(count)
         for place, found in enumerate(self.found):
             if found is not None:
-                codes = np.array([*map(buckets.place, found), -1], dtype=np.float64)
+                codes = np.array([*buckets.places(found), -1], dtype=np.float64)
                 values[:, place] = codes[values[:, place].astype(np.intp)]
         columns = [column if found is None else replace(column, categories=buckets)
                    for column, found in zip(self.columns, self.found, strict=True)]
@@ -147,17 +148,22 @@ def read_table(estimator, X, declared, only=None):
         raise TypeError(f"X is a table of another library, whose cells may follow from those of "
                         f"other rows; {type(estimator).__name__} finds categories in a DataFrame "
                         "of pandas, or in an array. Use '.to_pandas()'.")
-    found = [_occurring(X, place, column) if column.categories == [] else None
-             for place, column in enumerate(columns)]
-    lists = [column.categories if occurring is None else occurring
-             for column, occurring in zip(columns, found, strict=True)]
-    return Table(_values(X, columns, lists), columns, found)
+    values, found = np.empty(X.shape), [None] * len(columns)
+    for place, column in enumerate(columns):
+        if column.categories == []:
+            values[:, place], found[place] = _occurring(_cells(X, place), column)
+        else:
+            values[:, place] = _values(_cells(X, place), column)
+    return Table(values, columns, found)
 
 
 def read_next_table(estimator, X, columns):
     """Return rows of an already known table as numbers and category indices, float64."""
     X = _as_rows(estimator, X, reset=False)
-    return _values(X, columns, [column.categories for column in columns])
+    values = np.empty(X.shape)
+    for place, column in enumerate(columns):
+        values[:, place] = _values(_cells(X, place), column)
+    return values
 
 
 def _as_rows(estimator, X, reset):
@@ -244,17 +250,43 @@ def _is_numeric(dtype):
     return getattr(dtype, "kind", "O") in "biuf"
 
 
-def _occurring(X, place, column):
-    """Return the categories that occur in a column, in canonical order."""
-    _, found = _factorized(_cells(X, place), column)
+def _occurring(cells, column):
+    """Return the index of every cell among all that occur, -1 if missing, and these in order."""
+    codes, found = _factorized(cells, column)
+    if _has_numbers(cells):
+        return codes, found
     if not all(isinstance(cell, (str, bytes, Real)) for cell in found):
         raise ValueError(f"X: column {column.name!r} holds a cell that is neither a word nor a "
                          "number; convert the column to one of them.")
-    return sorted(set(found), key=_canonical)
+    ordered = sorted(set(found), key=_canonical)
+    places = {cell: place for place, cell in enumerate(ordered)}
+    return np.array([*map(places.get, found), -1])[codes], ordered
+
+
+def _has_numbers(cells):
+    # Dtypes of pandas may hold missing values that are no NaN.
+    dtype = getattr(cells, "dtype", None)
+    return isinstance(dtype, np.dtype) and _is_numeric(dtype)
+
+
+def _distinct_numbers(numbers):
+    """Return the same as `_factorized` for an array; distinct numbers are in canonical order."""
+    if numbers.dtype.kind == "f":
+        numbers = numbers.astype(np.float64)
+    found, codes = np.unique(numbers, return_inverse=True)
+    found = found[found == found]
+    whole = np.isfinite(found) & (np.rint(found) == found) | (numbers.dtype.kind != "f")
+    order = np.argsort(whole, kind="stable")
+    places = np.full(len(found) + 1, -1)
+    places[order] = np.arange(len(found))
+    return places[codes], found[~whole].tolist() + [int(each) for each in found[whole].tolist()]
 
 
 def _factorized(cells, column):
-    """Return the index of every cell among distinct cells, -1 if missing, and these."""
+    """Return the index of every cell among distinct plain cells, -1 if missing, and these."""
+    if _has_numbers(cells):
+        return _distinct_numbers(np.asarray(cells))
+
     def factorized():
         codes, found = _factorize(cells)
         return codes, [_plain(cell) for cell in found]
@@ -298,14 +330,9 @@ def _cells(X, place):
     return X.iloc[:, place] if is_frame(X) else X[:, place]
 
 
-def _values(X, columns, lists):
-    """Return numbers and category indices, float64."""
-    out = np.empty(X.shape)
-    for place, (column, categories) in enumerate(zip(columns, lists, strict=True)):
-        cells = _cells(X, place)
-        out[:, place] = (_numbers(cells, column) if categories is None else
-                         _positions(cells, column, categories))
-    return out
+def _values(cells, column):
+    """Return the numbers or category indices of a column, float64."""
+    return _numbers(cells, column) if column.categories is None else _positions(cells, column)
 
 
 def _numbers(cells, column):
@@ -329,13 +356,13 @@ def _numbers(cells, column):
     return values
 
 
-def _positions(cells, column, categories):
+def _positions(cells, column):
     """Return the index of every cell among the categories, -1 for unknown ones."""
     (codes, found), missing = _factorized(cells, column), -1
-    if isinstance(categories, Buckets):
-        known = _looked_up(column, lambda: [categories.place(cell) for cell in found])
+    if isinstance(column.categories, Buckets):
+        known = _looked_up(column, lambda: column.categories.places(found))
     else:
-        places = {_plain(category): place for place, category in enumerate(categories)}
+        places = {_plain(category): place for place, category in enumerate(column.categories)}
         known = _looked_up(column, lambda: [places.get(cell, -1) for cell in found])
         # If one of None, NaN and NA is declared, it represents all missing values.
         missing = next((place for category, place in places.items() if _is_missing(category)), -1)
@@ -352,9 +379,8 @@ def _factorize(cells):
         known = np.array([not _is_missing(cell) for cell in found], dtype=bool)
         places = np.append(np.where(known, np.cumsum(known) - 1, -1), -1)
         return places[codes], [found[place] for place in np.flatnonzero(known)]
-    missing = np.array([_is_missing(cell) for cell in cells.tolist()])
-    codes = np.full(len(cells), -1)
-    found = {}
-    for place in np.flatnonzero(~missing):
-        codes[place] = found.setdefault(_plain(cells[place]), len(found))
+    codes, found = np.full(len(cells), -1), {}
+    for place, cell in enumerate(cells.tolist()):
+        if not _is_missing(cell):
+            codes[place] = found.setdefault(_plain(cell), len(found))
     return codes, list(found)

@@ -13,7 +13,7 @@ from scipy import sparse
 from dpsk._data.blocks import csr_of, row_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from dpsk._models.shifted_log import ShiftedLog
@@ -116,9 +116,9 @@ class Indicators:
     kept : ndarray of int or None
         The positions of these categories in training rows, increasing; sensitive. None: rows
         hold positions in `categories`.
-    others : ndarray of int or None
-        The index here of the category at every position in training rows, for those not in
-        `kept`; sensitive. None: they count as any other category.
+    others : callable or None
+        Returns the index here of the category at every position in training rows, for those not
+        in `kept`; sensitive. None: they count as any other category.
     named : int
         If not 0, the number of categories at the front that are not buckets of several; products
         merge all the others into one feature.
@@ -126,7 +126,7 @@ class Indicators:
 
     categories: list
     kept: IntArray | None = None
-    others: IntArray | None = None
+    others: Callable[[], IntArray] | None = None
     named: int = 0
 
     @property
@@ -150,7 +150,7 @@ class Indicators:
         if self.kept is not None:
             nearest = np.searchsorted(self.kept, places)
             known = np.append(self.kept, -2)[nearest] == places
-            rest = -1 if self.others is None else np.append(self.others, -1)[places]
+            rest = -1 if self.others is None else np.append(self.others(), -1)[places]
             places = np.where(known, nearest, rest)
         places = np.where(places < 0, self.width - 1, places)
         return places[None], np.ones((1, len(places)), dtype)

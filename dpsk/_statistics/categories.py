@@ -97,8 +97,9 @@ class FrequentCategories(Mechanism):
         def frequent(noisy: FloatArray) -> list[tuple[IntArray, FloatArray]]:
             found: list[tuple[IntArray, FloatArray]] = []
             for counts in np.split(noisy, ends[:-1]):
-                order = np.argsort(-counts, kind="stable")[:self.most]
-                kept = np.sort(order[counts[order] > threshold])
+                kept = np.flatnonzero(counts > threshold)
+                order = np.argsort(-counts[kept], kind="stable")[:self.most]
+                kept = np.sort(kept[order])
                 found.append((kept, counts[kept]))
             return found
 

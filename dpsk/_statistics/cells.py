@@ -235,9 +235,7 @@ class _Choices:
             self._places = places[order]
             self._ranks = np.append(0.0, np.cumsum(shares[order]))
         elif self._places is None:
-            self._places = np.concatenate(self._rows.each(_placed, *given))
-            # A stable sort merges sorted parts quickly.
-            self._places.sort(kind="stable")
+            self._places = np.sort(np.concatenate(self._rows.each(_placed, *given)))
 
     def _rank(self, index: Any) -> Any:
         """Return the total weight of the rows before an index."""
@@ -264,51 +262,53 @@ class _Choices:
         begin, target, end, near = self._near(low, high)
         numbers = self._places[near]
         # Score cells in batches of about _PART rows.
-        firsts = _distinct(numbers[::_PART] // width)
+        firsts = np.unique(numbers[::_PART] // width)
         # All points below the near numbers have one score; all points above have another.
         left, right = -np.minimum(self._reach, np.abs([target - begin, end - target]))
         found = np.where(cells < min(firsts, default=0), left, right)
-        if self._scale:
-            weights = self.points.weights_of(np.maximum(low, cells * width),
-                                             np.minimum(high + 1, (cells + 1) * width))
-            found += self._scale * np.log(weights)
+        edges = np.clip(np.append(cells, cells[-1] + 1) * width, low, high + 1)
+        found += self._scale * np.log(np.diff(self.points.weights_before(edges)))
         for first, after in pairwise([*firsts, *numbers[-1:] // width + 1]):
             names, own = self._together(max(low, first * width), min(high, after * width - 1),
                                         width, low, high)
             found[names - cells[0]] = own
-        if self._scale:
-            found += self._scale * np.log(self.points.cell_weights[cells % len(self.points.first)])
-        return found
+        return found + self._scale * np.log(
+            self.points.cell_weights[cells % len(self.points.first)])
 
     def _together(self, first: int, last: int, width: int, low: int,
                   high: int) -> tuple[IntArray, FloatArray]:
         """Return the parts of `width` points from `first` to `last`, and their scores.
 
-        The score of a part is ``s log sum w exp(u / s)`` over its points; if s = 0, the best u.
+        The score of a part is ``s log sum w exp(u / s)`` over its points.
         """
         begin, target, _, near = self._near(low, high)
-        own = slice(*np.searchsorted(self._places, [first, last + 1]))
-        places = _distinct(self._places[max(own.start, near.start):min(own.stop, near.stop)])
-        edges = np.arange(first // width + 1, last // width + 1) * width
-        # Runs of points with one score; a point with numbers is a run of its own.
-        starts = np.concatenate([[first], edges, places, places + 1])
-        starts.sort(kind="stable")
-        starts = _distinct(starts)
-        starts = starts[starts <= last]
-        below = self._rank(np.searchsorted(self._places[own], starts) + own.start) - begin
-        # A run has no numbers beyond its first point, unless it is far from the quantile.
-        up_to = np.append(below[1:], self._rank(own.stop) - begin)
+        own, after = map(int, np.searchsorted(self._places, [first, last + 1]))
+        # Beyond the near numbers all scores are clipped, however many numbers are there.
+        start = max(own, near.start)
+        numbers = self._places[start:max(start, min(after, near.stop))]
+        ends = np.flatnonzero(np.diff(numbers, append=-1))
+        odd = 2 * numbers[ends] + 1
+        parts = np.arange(first // width, last // width + 1)
+        edges = np.maximum(first, parts * width)
+        # Runs of points with one score, as twice their first point; a point with numbers is a run
+        # of its own, and odd.
+        runs = np.concatenate([2 * edges, odd, odd + 1])
+        runs.sort(kind="stable")
+        runs = runs[:np.searchsorted(runs, 2 * last + 2)]
+        starts = runs // 2
+        own_run = np.diff(starts, append=-1) != 0
+        starts, runs = starts[own_run], runs[own_run]
+        up_to = self._rank(start + np.append(0, ends + 1)[np.cumsum(runs & 1)]) - begin
+        below = np.append(self._rank(start) - begin, up_to[:-1])
         rank = target - begin
-        scores = -np.minimum(self._reach, np.maximum(0.0, np.maximum(below - rank, rank - up_to)))
-        parts = starts // width
-        firsts = np.flatnonzero(np.diff(parts, prepend=-1))
+        scores = -np.clip(np.maximum(below - rank, rank - up_to), 0.0, self._reach)
+        firsts = np.searchsorted(starts, edges)
         found = np.maximum.reduceat(scores, firsts)
-        if self._scale:
-            weights = self.points.weights_of(starts, np.append(starts[1:], last + 1))
-            weights *= np.exp((scores - np.repeat(found, np.diff(firsts, append=len(parts))))
-                              / self._scale)
-            found += self._scale * np.log(np.add.reduceat(weights, firsts))
-        return parts[firsts], found
+        weights = np.diff(self.points.weights_before(np.append(starts, last + 1)))
+        weights *= np.exp((scores - np.repeat(found, np.diff(firsts, append=len(starts))))
+                          / self._scale)
+        found += self._scale * np.log(np.add.reduceat(weights, firsts))
+        return parts, found
 
     def _best(self, low: int, high: int, noisy: FloatArray) -> int:
         """Return the place selected by noisy scores of cells, then of their parts."""
@@ -393,8 +393,3 @@ def _located(rows: RowSource, own: FloatArray, points: Points, part: Any,
     codes = rows.take(part).y
     there &= codes >= 0
     return there, points.places(own[there]) + points.span * codes[there].astype(np.int64)
-
-
-def _distinct(ordered: IntArray) -> IntArray:
-    """Return the distinct values of increasing nonnegative integers."""
-    return ordered[np.diff(ordered, prepend=-1) > 0]

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -353,7 +353,8 @@ def _indicators(categories, occurring, kept):
     """Return the indicators of categories, of which those at positions `kept` are kept."""
     if occurring is None or not isinstance(categories, Buckets):
         return Indicators(list(categories), kept)
-    others = np.array([categories.place(cell) for cell in occurring], dtype=np.intp)
+    # Computed for features of training rows only.
+    others = cache(lambda: np.array(categories.places(occurring), dtype=np.intp))
     return Indicators(list(categories), kept, others, len(kept))
 
 

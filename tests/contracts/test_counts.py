@@ -106,15 +106,15 @@ def test_what_is_not_declared_is_not_counted():
 def test_buckets_follow_categories_that_are_named():
     buckets = Buckets(4, ("bucket 1", 7))
     assert list(buckets) == ["bucket 1", 7, "bucket 0_", "bucket 1_", "bucket 2_", "bucket 3_"]
-    assert len(buckets) == 6 and buckets.place("bucket 1") == 0 and buckets.place(7) == 1
-    assert buckets.place("6") == 4 and buckets.place(3) == 5
+    assert len(buckets) == 6 and buckets.places(["bucket 1", 7, "6", 3]) == [0, 1, 4, 5]
     kept = Buckets(4, kept=(1, 3))
     assert list(kept) == ["bucket 1", "bucket 3"] and len(kept) == 2
-    assert [kept.place(each) for each in range(4)] == [-1, 0, -1, 1]
+    assert kept.places(range(4)) == [-1, 0, -1, 1]
 
 
 def test_categories_that_are_not_kept_are_where_they_are_hashed_to():
-    part = Indicators(["a", "bucket 0", "bucket 1"], np.array([1]), np.array([2, -9, 1]), 1)
+    part = Indicators(["a", "bucket 0", "bucket 1"], np.array([1]),
+                      lambda: np.array([2, -9, 1]), 1)
     code = TableCode((part, LinearSplineBasis(np.array([0.0, 1.0]))), ((0, 1),))
     features = code.features(np.array([[0.0, 1], [1, 1], [2, 1], [-1, 1]]))
     np.testing.assert_array_equal(features[:, :4], np.eye(4)[[2, 0, 1, 3]])

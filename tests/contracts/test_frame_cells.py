@@ -9,7 +9,9 @@ import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from dpsk._data.tables import read_next_table, read_table
+from dpsk import DPOneHotEncoder
+from dpsk._data import tables
+from dpsk._data.tables import Buckets, read_next_table, read_table
 
 SECRET = "Secretville"
 
@@ -93,6 +95,40 @@ def test_cells_that_are_equal_are_one_category_whichever_comes_first(first):
 def test_words_of_other_types_are_plain_ones(first, plain):
     (found,) = read(frame(w=[first, plain, first])).found
     assert [(type(each), each) for each in found] == [(type(plain), plain)]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "longdouble", "object"])
+@pytest.mark.parametrize("framed", [False, True])
+def test_numbers_of_every_dtype_are_categories_in_one_order(dtype, framed):
+    numbers = np.array([2.5, np.nan, -1.0, -0.0, np.inf, 0.0, -0.5, 2.0**70, -1.0], dtype)
+    X = frame(a=numbers) if framed else numbers[:, None]
+    table = read_table(Reader(), X, None, "words")
+    assert [repr(each) for each in table.found[0]] == [
+        "-0.5", "2.5", "inf", "-1", "0", str(2**70)]
+    assert table.values[:, 0].tolist() == [1, -1, 3, 4, 2, 4, 0, 5, 3]
+
+
+def test_a_column_is_searched_for_distinct_words_once(monkeypatch):
+    searched, factorize = [], pd.Series.factorize
+    monkeypatch.setattr(pd.Series, "factorize", lambda self: searched.append(0) or factorize(self))
+    read(frame(w=["b", "a", None, "b"]))
+    assert len(searched) == 1
+
+
+def test_numbers_are_told_apart_without_a_look_at_each(monkeypatch):
+    looks = []
+    monkeypatch.setattr(tables, "_is_missing", lambda cell: looks.append(cell))
+    read_table(Reader(), np.random.default_rng(0).normal(size=(50, 1)), None, "words")
+    assert not looks
+
+
+def test_rare_categories_are_hashed_only_for_features_of_training_rows(monkeypatch):
+    hashed = []
+    monkeypatch.setattr(Buckets, "_bucket", lambda self, cell: hashed.append(cell) or 0)
+    X = np.random.default_rng(0).normal(size=(5000, 1))
+    encoder = DPOneHotEncoder(epsilon=8.0).fit(X)
+    assert not hashed
+    assert encoder.transform(X[:9]).any(axis=1).all() and len(hashed) == 9
 
 
 def test_whole_numbers_that_no_double_holds_are_told_apart():

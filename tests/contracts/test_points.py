@@ -29,7 +29,7 @@ from tests.noise.levels import LEVEL
 FEW = Points(np.array([-2.0, -1.0, 1.0, 4.0]), np.array([1.0, 0.5, 2.0, 0.7]),
              np.array([8.0, 2.0]))
 GROUPED = Points(np.array([-2.0, 1.0, 4.0]), np.array([1.0, 2.0, 0.7]),
-                 np.array([4.0, 2.0, 3.0, 1.0]), group=2)
+                 np.array([4.0, 2.0, 3.0, 2.0]), group=2)
 POOL = (-9.0, -1.5, 0.2, 1.0, 3.0)
 
 
