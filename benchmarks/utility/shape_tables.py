@@ -7,7 +7,7 @@ knots (or their number) and categories of its columns, and pairs of columns.
 import numpy as np
 import pandas as pd
 
-__all__ = ["FRESH", "JUDGED", "MENDED", "TUNED"]
+__all__ = ["FRESH", "JUDGED", "MENDED", "TOLD", "TUNED"]
 
 
 def smooth(n, rng):
@@ -310,10 +310,28 @@ def exam(n, rng):
         "hours": 6, "sleep": 6, "age": 5, "repeat": (0.0, 0.5, 1.0)}, 0
 
 
+def age_bands(n, rng):
+    age = rng.integers(18, 90, n) * 1.0
+    X = pd.DataFrame({"age": age, "band": np.array(list("abcde"))[np.digitize(
+        age, [30, 45, 60, 75])], "retired": (age >= 65) * 1.0, "pay": rng.lognormal(0, 0.5, n)})
+    return X, 0.03 * (age - 50) - 0.8 * X.retired + 0.3 * np.log(X.pay), {
+        "age": 7, "band": list("abcde"), "retired": (0.0, 0.5, 1.0), "pay": 6}, 0
+
+
+def powers(n, rng):
+    x, place = rng.normal(size=n), rng.choice(3, n, p=[0.6, 0.3, 0.1])
+    X = pd.DataFrame({"x": x, "square": x**2,
+                      **{f"is_{name}": (place == i) * 1.0 for i, name in enumerate("abc")}})
+    return X, 0.6 * x - 0.3 * (x**2 - 1) + 0.5 * X.is_b, {
+        "x": 7, "square": 6, **{f"is_{name}": (0.0, 0.5, 1.0) for name in "abc"}}, 0
+
+
 MENDED = {"two clusters": two_clusters, "many zeros": many_zeros, "a sum of columns": a_sum,
           "hours": hours, "mostly noise": mostly_noise, "grades": grades,
           "nearly all cases": nearly_all, "twins": twins, "lags": lags}
-FRESH = {"squares": squares, "weak": weak, "steep": steep, "survey": survey, "sensors": sensors,
-         "claims, 2 % cases": claims, "churn, 2 % cases": churn, "blank": blank,
-         "volumes": volumes, "a mean": a_mean, "rent": rent, "energy bill": energy_bill,
-         "exam": exam}
+#: Tables that told of the last change.
+TOLD = {"squares": squares, "weak": weak, "sensors": sensors, "blank": blank, "volumes": volumes,
+        "a mean": a_mean}
+FRESH = {"steep": steep, "survey": survey, "claims, 2 % cases": claims,
+         "churn, 2 % cases": churn, "rent": rent, "energy bill": energy_bill, "exam": exam,
+         "age bands": age_bands, "powers": powers}

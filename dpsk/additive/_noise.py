@@ -40,8 +40,6 @@ _MISSING, _DIFFERENT = 3.0, 1.2
 #: Ratio of the variance in a direction to that of independent columns: its least value, and the
 #: limits, in deviations of noise and absolute, below which columns may be collinear.
 _LEAST_VARIANCE, _COLLINEAR = 0.001, (2.0, 0.3)
-#: A ratio that is known to be smaller counts as 0.
-_NEARLY_NONE = 0.1
 #: The noise on a value is known if at most this share of it is in such directions.
 _MOST_HIDDEN = 0.15
 #: Variances below this share of the largest count as 0.
@@ -214,8 +212,8 @@ def _with_moment(rows, moment, square_std):
     change = measured - 1.0
     ratios = 1.0 + np.sign(change) * np.sqrt(np.maximum(change**2 - noise**2, 0.0))
     ratios = _shared_where_small(measured, ratios, noise / _DIFFERENT)
-    # Columns that the moment shows as collinear stay collinear.
-    ratios[hidden & (_COLLINEAR[0] * noise < _NEARLY_NONE)] = 0.0
+    # Fits are noisiest along directions without variance, so bands hold whatever noise hides.
+    ratios[hidden] = 0.0
     stretch = turns * np.sqrt(np.maximum(ratios, _LEAST_VARIANCE))
     mapped = (rows - mean) @ maps @ stretch @ turns.T @ (vectors * roots).T + wanted
     return mapped, directions, hidden
