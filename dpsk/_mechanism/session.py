@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpsk._context import may_start_threads
 from dpsk._privacy.best_of import BestOf
 from dpsk._privacy.events import SampledGaussian, tally
 from dpsk._privacy.ledger import Ledger
@@ -129,8 +130,9 @@ class Session:
         if not event.protects:
             return _as_it_is(read(batch), divisor, select)
         noises = tuple(one.noise(event) for one in sensitivities)
-        if overlap:
-            with ThreadPoolExecutor(1) as thread:
+        if overlap and may_start_threads():
+            # Threads without a name of their own would count the answers of this process.
+            with ThreadPoolExecutor(1, "dpsk") as thread:
                 drawn = thread.submit(noises[0].draw, self._stream, None)
                 totals = _read(batch, read, event)
                 return noises[0].added(totals, drawn.result(), divisor)

@@ -317,8 +317,7 @@ def released_norm(rows: RowSource, rule: tuple[Elementary, float | None], sessio
     `zeros` holds the octave, first or last, for which rows of zeros count, and their weight.
     """
     event, tail = rule
-    # Threads would split groups.
-    rows = on_threads(rows) if rows.groups is None else rows
+    rows = on_threads(rows)
     if tail is None:
         return noisy_octaves(rows, partial(sizes_above, 0.0, _norms), NORM_OCTAVES[0], zeros,
                              event, session)
