@@ -100,7 +100,9 @@ class PrivacyBudget:
     processes that descend from it, such as workers of joblib and of `multiprocessing`, whether
     these are older than the block or not. An estimator that is pickled inside charges the budget
     wherever it can reach its file, and so does a process whose environment names the file in
-    ``DPSK_BUDGET``. A worker that cannot tell whether a budget is open refuses to fit. Lazy
+    ``DPSK_BUDGET``. Without one, workers of Dask, Ray and Spark, workers whose parent has ended
+    and children that run as another user refuse to fit. Other servers that are older than the
+    block, such as Celery's, and daemons that got another environment are not charged. Lazy
     results of joblib, futures, threads and processes that were begun inside and are not done
     when the block ends are charged until they are. What is pickled inside holds the path of the
     budget, so save models after the block.

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextvars import ContextVar
 
-__all__ = ["holding"]
+__all__ = ["holding", "may_start_threads", "without_threads"]
 
 _Of = TypeVar("_Of")
+_MAY_START_THREADS: ContextVar[bool] = ContextVar("may start threads", default=True)
 
 
 @contextmanager
@@ -24,3 +25,19 @@ def holding(variable: ContextVar[_Of], value: _Of) -> Iterator[None]:
         yield
     finally:
         variable.set(before)
+
+
+@contextmanager
+def without_threads() -> Iterator[None]:
+    """Start no threads inside the block or the decorated function.
+
+    Other programs can count threads, by the numbers that the system gives to threads and
+    processes, so they must not depend on a secret number of runs.
+    """
+    with holding(_MAY_START_THREADS, False):
+        yield
+
+
+def may_start_threads() -> bool:
+    """Return whether the work of this context may be given to other threads."""
+    return _MAY_START_THREADS.get()

@@ -16,7 +16,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from dpsk._charging.account import Account
-from dpsk._charging.board import Note, inherited, is_orphan, is_posted, post, posted
+from dpsk._charging.board import (
+    Note,
+    inherited,
+    is_below_another_user,
+    is_orphan,
+    is_posted,
+    post,
+    posted,
+)
 from dpsk._charging.facts import stated
 from dpsk._charging.prepaid import Prepaid, current
 from dpsk._charging.threads import this_thread
@@ -367,8 +375,13 @@ def _account(path):
 
 def _refuse_unless_known(name):
     """Raise a BudgetExceededError in a worker that cannot see its client's budgets."""
-    if is_orphan() or _works_for_dask():
-        where = "a process whose parent has ended" if is_orphan() else "a Dask worker"
+    # Ray sets the variable in its workers, and Spark imports the module in its own.
+    where = ("a process whose parent has ended" if is_orphan()
+             else "a Dask worker" if _works_for_dask()
+             else "a Ray worker" if "RAY_RAYLET_PID" in os.environ
+             else "a Spark worker" if "pyspark.worker" in sys.modules
+             else "a process that another user started" if is_below_another_user() else "")
+    if where:
         raise BudgetExceededError(
             f"The fit of {name} runs in {where}, from where it cannot be seen whether a "
             "PrivacyBudget is open; nothing was drawn. Open it in there, by "

@@ -32,8 +32,8 @@ except ImportError:
     # Windows has no such list of users.
     pwd = None  # type: ignore[assignment]  # the module is missing there
 
-__all__ = ["Note", "file_of_this_process", "inherited", "is_orphan", "is_posted",
-           "living_children", "note_folder", "post", "posted"]
+__all__ = ["Note", "file_of_this_process", "inherited", "is_below_another_user", "is_orphan",
+           "is_posted", "living_children", "note_folder", "post", "posted"]
 
 _STARTED_WITHIN = "DPSK_STARTED_WITHIN"
 #: Value of the environment variable when this program started; a fork keeps it in memory.
@@ -273,6 +273,17 @@ def is_orphan() -> bool:
     if sys.platform.startswith("linux"):
         return not _status(parent.pid)
     return parent.pid != os.getppid()
+
+
+def is_below_another_user() -> bool:
+    """Return whether a Python ancestor, on Linux, is of another user, whose notes are private."""
+    for number, _ in _ancestors():
+        with suppress(OSError):
+            user = os.stat(f"/proc/{number}").st_uid
+            if user != os.getuid() and os.path.isdir(os.path.join(_TOP, f"dpsk-{user}")) and any(
+                    "python" in os.path.basename(each) for each in _arguments(number)[:1]):
+                return True
+    return False
 
 
 @lru_cache(maxsize=8)

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import ThreadpoolController
 
+from dpsk._context import may_start_threads
 from dpsk._data.held import added
 from dpsk._data.source import Rows, RowSource
 
@@ -46,7 +47,7 @@ class Threads(Places):
     """Places that are threads of this process."""
 
     def __init__(self, count: int) -> None:
-        self._pool = ThreadPoolExecutor(count)
+        self._pool = ThreadPoolExecutor(count, "dpsk")
 
     def keep(self, functions: list[Any], *kept: list[Any]) -> list[Any]:
         return self.fetch(functions, *kept)
@@ -199,7 +200,8 @@ class PartedHeld:
 
 def on_threads(rows: RowSource) -> RowSource:
     """Distribute rows in memory over threads if that saves time; for exact sums only."""
-    if not isinstance(rows, Rows):
+    # With groups the number of rows is secret, and other programs can count threads.
+    if not isinstance(rows, Rows) or rows.groups is not None or not may_start_threads():
         return rows
     count = rows.n_entries // _WORTH_A_THREAD
     if count >= 2:

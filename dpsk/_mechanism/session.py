@@ -8,11 +8,13 @@ Answers without noise need the event `NotPrivate`, which no finite budget allows
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpsk._context import may_start_threads
 from dpsk._privacy.best_of import BestOf
 from dpsk._privacy.events import SampledGaussian, tally
 from dpsk._privacy.ledger import Ledger
@@ -80,6 +82,7 @@ class Session:
         self._stream, self._ledger, self.admission = stream, ledger, admission
         self._progress = Progress() if progress is None else progress
         self.enforced: list[Enforced] = []
+        self._process = os.getpid()
 
     def __call__(self, event: Elementary, read: Callable[[Batch], Any],
                  *sensitivities: Sensitivity, divisor: float = 1.0,
@@ -129,12 +132,13 @@ class Session:
         if not event.protects:
             return _as_it_is(read(batch), divisor, select)
         noises = tuple(one.noise(event) for one in sensitivities)
-        if overlap:
-            with ThreadPoolExecutor(1) as thread:
+        if overlap and may_start_threads():
+            # Threads without a name of their own would count the answers of this process.
+            with ThreadPoolExecutor(1, "dpsk") as thread:
                 drawn = thread.submit(noises[0].draw, self._stream, None)
-                totals = _read(batch, read, event)
+                totals = self._read(batch, read, event)
                 return noises[0].added(totals, drawn.result(), divisor)
-        totals = _read(batch, read, event)
+        totals = self._read(batch, read, event)
         if isinstance(totals, tuple):
             return tuple(noise.added(total, noise.draw(self._stream, total.shape), divisor)
                          for noise, total in zip(noises, totals, strict=True))
@@ -148,6 +152,7 @@ class Session:
         self._ledger.charge(event)
         self._progress()
         end = run(Batch(self._stream, None))
+        self._check_process()
         return np.rint(end / unit) * unit
 
     def groups(self, count: int) -> list[GroupLedger]:
@@ -171,6 +176,21 @@ class Session:
             count = streams.geometric(self._stream, failure_rate(event.mean_runs, 1.0))
         for _ in range(count):
             yield Session(self._stream, Ledger(asked))
+
+    def _read(self, batch: Batch, read: Callable[[Batch], Any], event: Elementary) -> Any:
+        """Return what is read; a RuntimeError if all rows are read at the cost of a batch."""
+        totals = read(batch)
+        if isinstance(event, SampledGaussian) and not batch.took_rows:
+            raise RuntimeError("SampledGaussian is the price of random batches; read inside.rows.")
+        self._check_process()
+        return totals
+
+    def _check_process(self) -> None:
+        """Raise a RuntimeError in a fork, whose noise would differ from the parent's."""
+        if os.getpid() != self._process:
+            raise RuntimeError("The process was forked during a fit, and only the fit of the "
+                               "parent was charged; fork no process in signal handlers and "
+                               "callbacks, or fit again in the child.")
 
     def index(self, stop: int) -> int:
         """Return a secret integer, uniform on ``0 .. stop - 1``."""
@@ -200,14 +220,6 @@ def _check_leaving(event: Elementary, sensitivities: tuple[Sensitivity, ...], ba
             raise RuntimeError("Only a choice among noisy scores may leave; give select.")
     elif len(sensitivities) != 1:
         raise RuntimeError("What leaves of one array is chosen by select; give one Sensitivity.")
-
-
-def _read(batch: Batch, read: Callable[[Batch], Any], event: Elementary) -> Any:
-    """Return what is read; a RuntimeError if all rows are read at the cost of a batch."""
-    totals = read(batch)
-    if isinstance(event, SampledGaussian) and not batch.took_rows:
-        raise RuntimeError("SampledGaussian is the price of random batches; read inside.rows.")
-    return totals
 
 
 def _as_it_is(totals: Any, divisor: float, select: Callable[[FloatArray], Any] | None) -> Any:

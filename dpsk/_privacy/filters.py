@@ -58,6 +58,8 @@ SEARCH_CHANCE = 1 / _ONE_OF + RUNS_CHANCE
 _SLACK, _SOLVED = 1e-15, 1e-11
 _ORDERS = (1.0 + 1e-3, 1e6)
 _MOST_NODES = 2_000_000
+#: Bound on the rounding of logarithms near 0, which a division by (order - 1) enlarges.
+_LOGARITHM = 1e-14
 
 
 #: One number per unit of the filter.
@@ -273,9 +275,14 @@ def _renyi_limit(epsilon: float, delta: float, order: float) -> float:
 
 
 def _response_divergence(epsilon: float, order: float) -> float:
-    """Return the Renyi divergence of randomized response."""
+    """Return a bound on the Renyi divergence of randomized response.
+
+    It is the divergence and the rounding of its logarithms, and for small epsilons the bound of
+    Bun and Steinke (2016), in which nothing cancels.
+    """
     terms = [order * epsilon, (1.0 - order) * epsilon]
-    return float(logsumexp(terms) - np.logaddexp(0.0, epsilon)) / (order - 1.0)
+    exact = float(logsumexp(terms) - np.logaddexp(0.0, epsilon)) / (order - 1.0)
+    return min(exact + _LOGARITHM / (order - 1.0), order * epsilon * epsilon / 2.0)
 
 
 def _sampled_divergence(event: SampledGaussian, order: float) -> float:
@@ -294,11 +301,11 @@ def _sampled_divergence(event: SampledGaussian, order: float) -> float:
     nodes = math.ceil(40.0 * width / min(z, z * z))
     if nodes > _MOST_NODES:
         return math.inf
-    x = np.linspace(-12.0 * z - 1.0, width - 12.0 * z - 1.0, nodes)
+    x, step = np.linspace(-12.0 * z - 1.0, width - 12.0 * z - 1.0, nodes, retstep=True)
     base = -0.5 * (x / z) ** 2 - math.log(z * math.sqrt(2.0 * math.pi))
     stay, move = math.log1p(-q) if q < 1 else -math.inf, math.log(q)
     above = np.logaddexp(stay, move + (2.0 * x - 1.0) / (2.0 * z**2))
     below = np.logaddexp(stay, move - (2.0 * x + 1.0) / (2.0 * z**2))
     values = base + order * above + (1.0 - order) * below
-    integral = float(logsumexp(values)) + math.log(x[1] - x[0])
+    integral = float(logsumexp(values)) + math.log(step) + _LOGARITHM
     return max(0.0, integral / (order - 1.0)) * (1.0 + 1e-9) + 1e-12

@@ -36,7 +36,7 @@ from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.events import Composed, Repeated
 from dpsk._privacy.plans import choice_event
 from dpsk._stages.base import Stage
-from dpsk._stages.target_place import leaves_rest, place_rule, placed_bounds, too_few
+from dpsk._stages.target_place import around, leaves_rest, place_rule, placed_bounds, too_few
 from dpsk._stages.target_spread import apart, away_from, released_spread
 from dpsk._statistics.cells import noisy_decimal
 from dpsk._statistics.quantiles import (
@@ -193,7 +193,7 @@ class TargetBounds(Stage):
         sizes = away_from(middle, partial(targets_above, middle))
         reach = OCTAVES_REACH * noisy_octaves(rows, sizes, TARGET_OCTAVES[0], _SMALL, octaves,
                                               session)
-        return middle - reach, middle + reach
+        return around(middle, reach)
 
     def _median_and_octaves(self, problem):
         """Return the events of a median and of octaves about it; none where they cost too much."""
@@ -317,8 +317,7 @@ def released_norm(rows: RowSource, rule: tuple[Elementary, float | None], sessio
     `zeros` holds the octave, first or last, for which rows of zeros count, and their weight.
     """
     event, tail = rule
-    # Threads would split groups.
-    rows = on_threads(rows) if rows.groups is None else rows
+    rows = on_threads(rows)
     if tail is None:
         return noisy_octaves(rows, partial(sizes_above, 0.0, _norms), NORM_OCTAVES[0], zeros,
                              event, session)

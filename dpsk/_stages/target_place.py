@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dpsk._problem import Budget, Problem
     from dpsk._typing import AnyArray
 
-__all__ = ["leaves_rest", "place_rule", "placed_bounds", "too_few"]
+__all__ = ["around", "leaves_rest", "place_rule", "placed_bounds", "too_few"]
 
 #: Bounds closer to their middle than this fraction of it would be lost in single precision.
 _RESOLUTION = 2.0**-22
@@ -104,6 +104,11 @@ def placed_bounds(problem: Problem, rows: RowSource, session: Session,
             return lowest, max(middle, lowest) + reach
         # The noise of a count so far out exceeds the width of the window.
         reach /= _FAR
+    return around(middle, reach)
+
+
+def around(middle: float, reach: float) -> tuple[float, float]:
+    """Return bounds about a middle, as far apart as single precision requires."""
     reach = max(reach, _RESOLUTION * abs(middle))
     return middle - reach, middle + reach
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpsk._context import without_threads
 from dpsk._data.errors import without_warnings
 from dpsk._data.passes import InPasses
 from dpsk._mechanism.sensitivity import Sensitivity
@@ -21,6 +22,7 @@ __all__ = ["enforced_bounds", "noises_of", "scored", "shares_of", "told", "train
            "trusted_facts"]
 
 
+@without_threads()
 def trained_run(plan, admission, after, part, model):
     """Return the trained models of a run, from which candidates are made."""
     # Worker processes print their warnings, which would reveal the number of runs.
@@ -29,6 +31,7 @@ def trained_run(plan, admission, after, part, model):
     return without_warnings(after.trained, model, plan, admission, part)
 
 
+@without_threads()
 def scored(models, plan, scorers, after, asks, held):
     """Score a run; return its rank, its model, the chosen index and noisy means.
 

@@ -18,7 +18,12 @@ from scipy.stats import beta
 from sklearn.base import clone
 
 from dpsk import DPGroupDROClassifier, DPLinearRegression, DPLogisticRegression
+from dpsk._mechanism.sensitivity import Sensitivity
+from dpsk._mechanism.session import Session
 from dpsk._objective.requirements import SQUARED_LOSS
+from dpsk._privacy.events import Gaussian
+from dpsk._privacy.ledger import Ledger
+from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._solvers import SADDLE_SOLVERS
 from dpsk.testing import NoiseSeed
 from tests.registry import ALL_SOLVERS, SOLVER_PARAMS
@@ -104,6 +109,28 @@ def test_fits_under_joblib():
     model, data = estimator(), rows()
     fits = Parallel(n_jobs=2)(delayed(model.fit)(*data) for _ in range(4))
     assert_unrelated([*fits, model.fit(*data)])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_fork_in_a_fit_releases_nothing():
+    """A signal handler may fork: one charge, and two answers with different noise."""
+    session, child = Session(EntropyStream(), Ledger(Gaussian(1.0))), []
+
+    def read(inside):
+        child.append(os.fork())
+        return np.zeros(1)
+
+    status = 1
+    try:
+        session(Gaussian(1.0), read, Sensitivity(1.0, size=1))
+    except RuntimeError as error:
+        status = 0 if "forked during a fit" in str(error) else 1
+    finally:
+        if not child[0]:
+            os._exit(status)
+    assert status == 1
+    assert os.waitpid(child[0], 0)[1] == 0
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -102,6 +102,43 @@ def test_a_process_whose_parent_has_ended_is_refused(monkeypatch):
     evaluated()
 
 
+@pytest.mark.parametrize("which", ["Ray", "Spark"])
+def test_workers_of_ray_and_spark_refuse_where_nothing_tells_them(which, monkeypatch):
+    if which == "Ray":
+        monkeypatch.setenv("RAY_RAYLET_PID", "1")
+    else:
+        monkeypatch.setitem(sys.modules, "pyspark.worker", ModuleType("pyspark.worker"))
+    with pytest.raises(BudgetExceededError, match=f"{which} worker.*DPSK_BUDGET.*none"):
+        charge_fit(Gaussian(1.0))
+    with budget() as open_one:
+        charge_fit(Gaussian(1.0))
+    assert len(open_one.charges) == 1
+    monkeypatch.setenv("DPSK_BUDGET", "none")
+    charge_fit(Gaussian(1.0))
+
+
+_AS_NOBODY = """import os
+from dpsk.exceptions import BudgetExceededError
+from tests.charging.test_workers import evaluated
+os.setgroups([])
+os.setuid(65534)
+try:
+    evaluated()
+except BudgetExceededError as error:
+    print(error)
+"""
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(sys.platform != "linux" or os.getuid() != 0, reason="only root becomes others")
+def test_a_child_of_another_user_with_another_environment_is_refused():
+    with budget() as open_one:
+        said = subprocess.run([sys.executable, "-c", _AS_NOBODY], capture_output=True, text=True,
+                              env={"PYTHONPATH": os.pathsep.join(sys.path)}, check=True).stdout
+    assert "another user" in said and "DPSK_BUDGET" in said
+    assert not open_one.charges
+
+
 @pytest.fixture(scope="module")
 def client():
     distributed = pytest.importorskip("distributed")

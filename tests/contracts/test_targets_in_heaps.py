@@ -5,7 +5,13 @@ import pytest
 from sklearn.linear_model import LinearRegression, PoissonRegressor
 from sklearn.metrics import d2_tweedie_score
 
-from dpsk import DPHuberRegressor, DPLinearRegression, DPMLPRegressor, DPPoissonRegressor
+from dpsk import (
+    DPGradientBoostingRegressor,
+    DPHuberRegressor,
+    DPLinearRegression,
+    DPMLPRegressor,
+    DPPoissonRegressor,
+)
 from dpsk._mechanism.session import Session
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
@@ -113,3 +119,15 @@ def test_bounds_stay_unless_they_hold_the_median_alone():
     assert apart(3.0, 1.0, 2.0, 3.1) == (2.0, 3.1)
     assert apart(3.0, 1.0, 2.9, 3.1) == (1.0, 5.0)
     assert apart(3.0, 1e-9, 3.0 - 1e-9, 3.0) == (3.0 - 1e-9, 3.0)
+
+
+@pytest.mark.parametrize(("model", "n"), [
+    (DPGradientBoostingRegressor(epsilon=50.0, delta=1e-5, max_iter=2, max_depth=2), 60),
+    (DPMLPRegressor(epsilon=4.0, delta=1e-5, hidden_layer_sizes=(4,), max_iter=2), 150)])
+def test_equal_targets_far_from_0_have_bounds_that_differ(model, n):
+    """A flag or a time: bounds of width 0 ended fits after their charge, or left NaN."""
+    X, y = np.random.default_rng(4).normal(size=(n, 3)), np.full(n, 2e7)
+    y[:2] = 0.0, 2e7 + 1.0
+    model.fit(X, y)
+    assert np.float32(model.target_bounds_[0]) < np.float32(model.target_bounds_[1])
+    assert np.isfinite(model.predict(X)).all()

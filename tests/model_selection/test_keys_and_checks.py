@@ -1,4 +1,6 @@
-"""Noise of a search that repeats follows from all targets, and all settings are checked first."""
+"""Noise of a search follows from all targets, settings are checked first, runs are not counted."""
+
+import threading
 
 import numpy as np
 import pytest
@@ -7,6 +9,8 @@ from scipy.stats import loguniform
 from dpsk import (
     DPPCA,
     DPGridSearchCV,
+    DPLogisticRegression,
+    DPMLPClassifier,
     DPRandomizedSearchCV,
     DPRidge,
     DPTableVectorizer,
@@ -15,6 +19,7 @@ from dpsk import (
 )
 from dpsk.testing import NoiseSeed
 from tests.budget.test_sharing import X, Y, model
+from tests.instruments import fix_runs
 
 
 def test_a_seed_draws_anew_for_other_targets():
@@ -61,3 +66,22 @@ def test_rows_that_one_of_the_settings_would_refuse_are_refused_first(order):
     with PrivacyBudget(30.0, 1e-2) as budget, pytest.raises(ValueError, match="contains NaN"):
         search.fit(rows, y)
     assert budget.charges == []
+
+
+@pytest.mark.parametrize(("model", "n"), [
+    (DPMLPClassifier(hidden_layer_sizes=(512,), max_iter=2, batch_size=50), 300),
+    (DPLogisticRegression(solver="gd", data_norm=8.0, max_iter=2), 1 << 15)])
+def test_no_number_of_threads_tells_how_many_runs_there_were(model, n, monkeypatch):
+    """Names and numbers of later threads and processes would show it."""
+    rows = np.random.default_rng(0).normal(size=(n, 64))
+    started, start = [], threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start",
+                        lambda self: start(self) or started.append(self.name))
+    model.fit(rows, rows[:, 0] > 0)
+    of_one = len(started)
+    fix_runs(monkeypatch, 3)
+    search = DPGridSearchCV(model, {"alpha": [0.1, 1.0]}, epsilon=2.0, test_size=0.1)
+    search.fit(rows, rows[:, 0] > 0)
+    assert len(started) == of_one
+    # An executor without a name of its own would count those of the whole process.
+    assert all(each.startswith("dpsk") for each in started)

@@ -137,9 +137,22 @@ def test_the_order_is_the_best_for_gaussian_releases(budget):
     assert filter_.left((0.0,), budget[1]) > 0.85 * budget[0]
 
 
+@pytest.mark.parametrize("budget", [(1.0, 1e-6), (100.0, 0.1), (1000.0, 0.5)])
+def test_tiny_pure_releases_cost_no_less_than_their_divergence(budget):
+    """Their logarithms cancel to 0, or to a negative cost that returned budget."""
+    mpmath.mp.dps = 60
+    filter_ = RenyiFilter.best(*budget)
+    order = mpmath.mpf(filter_.order)
+    for epsilon in map(float, 10.0 ** np.arange(-12.0, 1.0, 0.37)):
+        exact = mpmath.log((mpmath.exp(order * epsilon) + mpmath.exp((1 - order) * epsilon))
+                           / (1 + mpmath.exp(mpmath.mpf(epsilon)))) / (order - 1)
+        assert exact <= filter_.price(Pure(epsilon))[0] <= exact * (1 + 1e-6) + 1e-11
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(("q", "z", "order"), [
-    (0.01, 1.0, 8.0), (0.3, 2.0, 20.5), (0.99, 1.5, 3.0), (0.5, 0.5, 1.7), (1e-4, 0.7, 12.0)])
+    (0.01, 1.0, 8.0), (0.3, 2.0, 20.5), (0.99, 1.5, 3.0), (0.5, 0.5, 1.7), (1e-4, 0.7, 12.0),
+    (0.0016, 15.4, 1.0106)])
 def test_sampled_divergences_are_upper_bounds_of_the_integral(q, z, order):
     mpmath.mp.dps = 30
 
