@@ -203,12 +203,12 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
             self.class_shares_ = steps.release("shares of classes", counted, rows,
                                                (rows, len(self.classes_)))
 
-    def _read_targets(self, n_samples, y, weights):
-        classes, codes, weights = weighed_labels(self, y, weights)
+    def _read_targets(self, y):
+        classes, codes, factors = weighed_labels(self, y)
         refuse_several(self.monotonic_cst, len(classes))
         n_outputs = 1 if len(classes) == 2 else len(classes)
         loss = Logistic() if len(classes) == 2 else Multinomial()
-        return codes, n_outputs, weights, {
+        return codes, n_outputs, factors, {
             "classes_": classes, "_n_outputs": n_outputs, "_loss": loss}
 
     def _keep(self, init):

@@ -180,8 +180,8 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
     def _label_facts(self, y, n_samples):
         return []
 
-    def _read_targets(self, n_samples, y, weights):
-        return numeric_targets(y), 1, None if weights is None else np.minimum(weights, 1.0), {}
+    def _read_targets(self, y):
+        return numeric_targets(y), 1, None, {}
 
     def _keep(self, init):
         self.target_bounds_ = self._bounds() if init is None else init.target_bounds_

@@ -47,9 +47,9 @@ class TreeLabels(Probabilities, ScoreClassifier):
         (tree,) = self._trees
         return probabilities(self._scores(tree.means[tree.ends]))
 
-    def _read_targets(self, n_samples, y, weights):
-        classes, codes, weights = weighed_labels(self, y, weights)
-        return codes, len(classes), weights, {"classes_": classes}
+    def _read_targets(self, y):
+        classes, codes, factors = weighed_labels(self, y)
+        return codes, len(classes), factors, {"classes_": classes}
 
     def _as_targets(self, numbers, n_outputs):
         if n_outputs == 2:

@@ -54,20 +54,21 @@ class TreeTargets(BoundedRegressor):
     def _label_facts(self, y, n_samples):
         return []
 
-    def _read_targets(self, n_samples, y, weights):
-        return numeric_targets(y), 1, None if weights is None else np.minimum(weights, 1.0), {}
+    def _read_targets(self, y):
+        return numeric_targets(y), 1, None, {}
 
     def _facts(self, rows):
         return Budget(rows.n_units, 1, *self._budget(rows.n_units))
 
-    def _start_fit(self, steps, budget, plan, data, targets, told):
+    def _start_fit(self, steps, budget, plan, data, targets, told, left):
         bounds = self._declared_bounds(targets)
-        start, share = super()._start_fit(steps, budget, plan, data, targets, told)
+        start, share = super()._start_fit(steps, budget, plan, data, targets, told, left)
         if bounds:
             steps.enforce(self._target_bound(bounds))
         else:
             stage = TargetBounds(centered, np.float64)
-            share -= steps.learn(stage, targets)
+            steps.learn(stage, targets)
+            share -= steps.share_of(stage)
             bounds = stage.value
         self.target_bounds_ = bounds
         return start, share
