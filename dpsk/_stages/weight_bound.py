@@ -160,14 +160,17 @@ def _released(problem, rows, session):
     if not problem.is_private:
         counts = rows.added(_at_powers)
         return 2.0**(_LEAST + int(np.flatnonzero(counts)[-1]))
-    mu = _mu(problem)
+    counts = noisy_powers(rows, _mu(problem), session)
+    clear = np.flatnonzero(counts > _clear(problem))
+    return 2.0**(_LEAST + int(clear[-1] if len(clear) else counts.argmax()))
 
+
+def noisy_powers(rows: RowSource, mu: float, session: Session) -> FloatArray:
+    """Return the noisy numbers of rows at each power of two, at a cost of `Gaussian(mu)`."""
     def totals(inside: Batch) -> FloatArray:
         return rows.added(_at_powers)
 
-    counts = session(Gaussian(mu), totals, Sensitivity(_MOVED, unit=COUNT_UNIT))
-    clear = np.flatnonzero(counts > _clear(problem))
-    return 2.0**(_LEAST + int(clear[-1] if len(clear) else counts.argmax()))
+    return session(Gaussian(mu), totals, Sensitivity(_MOVED, unit=COUNT_UNIT))
 
 
 def _at_powers(rows):

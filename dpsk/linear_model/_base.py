@@ -121,7 +121,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
                        stages=(), enforced=(), public=(), released=()):
         """Fit on validated rows with encoded targets; set `preconditioner_`.
 
-        Weights may exceed their bound only with `free_weights`; then `weighed` says how they enter.
+        With `free_weights`, weights may exceed their bound; `weighed` says how they enter.
 
         Returns
         -------
@@ -158,7 +158,8 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         problem = replace(problem, penalty=penalty(free + loss.n_extra))
         theta, rest = self._solve(
             problem, name, rows,
-            stages=[*weighing, *center, *bound, *target_stages, *([] if stage is None else [stage]), *stages,
+            stages=[*weighing, *center, *bound, *target_stages,
+                    *([] if stage is None else [stage]), *stages,
                     *self._last_stages(stage, constraint)],
             enforced=[*self._row_bounds(model.data_norm, learns,
                                         "" if stage is None else stage.words),

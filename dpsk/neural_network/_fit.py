@@ -46,8 +46,8 @@ class NetworkFit(DPEstimator):
         Stages in `first` run before rows are mapped, and may read targets. Rows are mapped only
         with `maps_rows`. Rows are float32; the
         network scales rows longer than `data_norm` down to it. With `free_weights` sample weights
-        may exceed their bound; then `weighed` says how they enter. `enforced`, `public` and `released` extend the entries that the
-        certificate of every network has.
+        may exceed their bound; `weighed` says how they enter. `enforced`, `public` and `released`
+        extend the entries that the certificate of every network has.
         """
         n_samples, n_features = rows.n_units, rows.n_features
         epsilon, delta = self._budget(n_samples)
