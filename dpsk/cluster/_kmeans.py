@@ -142,7 +142,7 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
         y : None
             Ignored.
         sample_weight : array-like of shape (n,) or None
-            Weights of the rows; those above 1 count as 1.
+            Weights of the rows in any unit; they are divided by a privately learned bound.
 
         Returns
         -------

@@ -114,8 +114,8 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
         ----------
         %(X_table)s %(y_targets)s
         sample_weight : array-like of shape (n,) or None, default=None
-            Weights of the rows' losses, protected like the rest of a row. In trees, weights above
-            1 count as 1.
+            Weights of the rows' losses in any unit, protected like the rest of a row; they are
+            divided by a privately learned bound.
         %(groups_trees)s
 
         Returns

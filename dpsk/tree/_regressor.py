@@ -129,7 +129,8 @@ class DPDecisionTreeRegressor(TreeTargets, OneTree):
     undeclared columns, undeclared target bounds, the mean and spread of the targets and, for
     every level, one private choice of splits, noisy target sums and noisy counts. Targets enter
     these sums clipped at about three standard deviations from their mean. The number of rows,
-    column names and dtypes, and all parameters are public. Sample weights above 1 count as 1.
+    column names and dtypes, and all parameters are public. Sample weights are divided by a
+    released bound.
 
     References
     ----------
@@ -172,7 +173,8 @@ class DPDecisionTreeRegressor(TreeTargets, OneTree):
         ----------
         %(X_table)s %(y_targets)s
         sample_weight : array-like of shape (n,) or None, default=None
-            Weights of the rows, protected like the rest of a row; above 1 they count as 1.
+            Weights of the rows in any unit, protected like the rest of a row; they are divided by
+            a privately learned bound.
         %(groups_trees)s
 
         Returns

@@ -96,8 +96,8 @@ def test_a_row_of_another_weight_moves_no_total_beyond_its_price_and_shows_in_no
         other[ROW] = weight
         _, changed, replayed = shown(name, data, more, other, tape.answers)
         assert changed == face and repr(replayed.public) == repr(tape.public)
-        for place, (events, parts, here, there) in enumerate(zip(
-                tape.events, tape.parts, tape.totals, replayed.totals, strict=True)):
+        for events, parts, here, there in zip(tape.events, tape.parts, tape.totals,
+                                              replayed.totals, strict=True):
             share = spent(events[0], parts, [a - b for a, b in zip(here, there, strict=True)])
             assert share <= 1.0 + 1e-6
             if here[0].shape == (129,):
