@@ -110,16 +110,15 @@ def _learns(problem: Problem | Budget) -> bool:
     """Return whether a bound on weights can be learnt, from public facts; warn if not."""
     if not problem.is_private:
         return True
-    n_samples, reason = problem.n_samples, "delta=0 leaves no Gaussian noise"
+    reason = "delta=0 leaves out the Gaussian noise that learning a bound on weights takes"
     if problem.delta > 0:
-        times = 4.0 * _clear(problem) / n_samples
+        times = 4.0 * _clear(problem) / problem.n_samples
         if times <= 1.0:
             return True
-        reason = f"it takes {times:.3g} times as many rows"
-    warn(f"sample_weight: no bound on weights is learned from n={n_samples} rows at epsilon="
-         f"{problem.epsilon:g}, because {reason}. For now 1 is the bound: greater weights count "
-         "as little more than 1, and much smaller ones leave only noise; divide weights by a "
-         "public bound.", PrivacyWarning, stacklevel=2)
+        reason = (f"n={problem.n_samples} rows at epsilon={problem.epsilon:g} are too few to learn "
+                  f"a bound on weights, which takes {times:.3g} times as many")
+    warn(f"sample_weight: {reason}. For now weights above 1 are cut, and small ones leave mostly "
+         "noise; divide weights by a public bound.", PrivacyWarning, stacklevel=2)
     return False
 
 
