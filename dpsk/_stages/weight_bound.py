@@ -115,8 +115,8 @@ def _learns(problem: Problem | Budget) -> bool:
         times = 4.0 * _clear(problem) / problem.n_samples
         if times <= 1.0:
             return True
-        reason = (f"n={problem.n_samples} rows at epsilon={problem.epsilon:g} are too few to learn "
-                  f"a bound on weights, which takes {times:.3g} times as many")
+        reason = (f"n={problem.n_samples} rows at epsilon={problem.epsilon:g} are too few to "
+                  f"learn a bound on weights, which takes {times:.3g} times as many")
     warn(f"sample_weight: {reason}. For now weights above 1 are cut, and small ones leave mostly "
          "noise; divide weights by a public bound.", PrivacyWarning, stacklevel=2)
     return False
