@@ -46,6 +46,8 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
     _auto_is_gaussian: ClassVar[bool] = False
     #: The `data_norm` that an earlier pipeline step guarantees, if any.
     _implied_norm: float | None = None
+    #: Whether a fit learns a bound on sample weights; if not, they are at most 1 already.
+    _bounds_weights: bool = True
     #: Checks of parameters, by name.
     _constraints: ClassVar[dict] = PARAMETER_CONSTRAINTS
 

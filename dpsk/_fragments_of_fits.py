@@ -57,8 +57,9 @@ y|labels : array-like of shape (n,)
 y|targets : array-like of shape (n,)
     Finite numbers, clipped to `target_bounds`.
 sample_weight : array-like of shape (n,) or None
-    Factors of the rows' losses, which are part of the rows. Each gradient is clipped after
-    weighting, and the sum is divided by n, not by the sum of weights.
+    Factors of the rows' losses, which are part of the rows, in any unit: they are divided by a
+    privately learned bound. Each gradient is clipped after weighting, and the sum is divided by
+    n, not by the sum of weights.
 groups : array-like of shape (n,) or None
     The person of each row, for user-level privacy: a person adds the average of the clipped
     gradients of all own rows, which linear models clip again (`group_clip_norm` of
@@ -76,7 +77,8 @@ public_X, public_y : array-like or None
     Rows and labels or targets that need no protection, for ``holdout="public"`` of the
     solvers "stgd" and "minibatch_stgd"; no guarantee covers them.
 sample_weight|moments : array-like of shape (n,) or None
-    Factors of the rows in sums and counts, which are part of the rows. Weights above 1 count as 1.
+    Factors of the rows in sums and counts, which are part of the rows, in any unit: they are
+    divided by a privately learned bound.
 groups|moments : array-like of shape (n,) or None
     The person of each row, strings or numbers, for user-level privacy: a person with any number
     of rows adds the average over them. The public number of people replaces n, also in `delta`.

@@ -73,12 +73,13 @@ class ScoreClassifier(ClassifierMixin):
     def _labeled(self, X, y, sample_weight, groups=None):
         """Return rows with class indices as targets, the classes, and how to fit them."""
         rows = self._read_rows(X, y, sample_weight, groups)
+        weighted = rows.is_weighted
         classes, rows = encoded_rows(rows, self.classes, type(self).__name__)
         self._check_classes(classes)
         if not self._is_balanced():
             rows = class_weighted(rows, self.class_weight, classes, self._weight_dtype(rows))
         return rows, classes, {
-            "free_weights": sample_weight is not None,
+            "free_weights": weighted,
             "public": [labels_fact(classes, self.classes), *self._weight_facts(sample_weight)]}
 
     @blockwise

@@ -137,15 +137,18 @@ class Steps:
         self._enforced.extend(session.enforced)
         return found
 
+    def share_of(self, stage):
+        """Return the share of mu^2 that the own rule of a stage sets."""
+        return (accountant.merge(stage.event(self._budget)).rest.mu / self._mu)**2
+
     def learn(self, stage, rows):
-        """Run a stage at the share of mu^2 that its own rule sets, and return that share."""
-        event = stage.event(self._budget)
-        share = (accountant.merge(event).rest.mu / self._mu)**2
-        self.release(stage.attribute, Share(Priced(event, stage.release), share), rows,
-                     (self._budget, rows))
+        """Run a stage at the share of mu^2 that its own rule sets; return what it returns."""
+        step = Share(Priced(stage.event(self._budget), stage.release), self.share_of(stage))
+        found = self.release(stage.attribute or type(stage).__name__, step, rows,
+                             (self._budget, rows))
         for line in stage.enforced_bounds(self._budget):
             self.enforce(line)
-        return share
+        return found
 
     def enforce(self, line):
         """Add an enforced bound to the certificate."""

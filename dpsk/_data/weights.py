@@ -9,7 +9,7 @@ from dpsk._data.errors import discreetly
 from dpsk._data.structure import refuse_masked
 from dpsk._parameters import check_real
 
-__all__ = ["check_weights", "class_factors", "class_weighted", "is_balanced"]
+__all__ = ["check_weights", "class_factors", "class_weighted", "divided_weights", "is_balanced"]
 
 
 def check_weights(sample_weight, X, dtype, whole=True, narrow=None):
@@ -49,6 +49,18 @@ def class_weighted(rows, class_weight, classes, dtype):
 def _weighted(factors, dtype, codes, weights):
     per_row = factors[codes].astype(dtype)
     return per_row if weights is None else per_row * weights
+
+
+def divided_weights(bound, most=1.0):
+    """Return the map of targets and weights to weights over a bound, times `most`, at most that.
+
+    Both are exact for powers of two.
+    """
+    return partial(_divided, bound, most)
+
+
+def _divided(bound, most, targets, weights):
+    return np.minimum(weights * (most / bound), most, dtype=weights.dtype)
 
 
 def is_balanced(class_weight):

@@ -74,6 +74,9 @@ __all__ = [
     "TARGET_REACH",
     "TARGET_TAILS",
     "USUAL_RESIDUAL",
+    "WEIGHT_CLEARANCE",
+    "WEIGHT_ROWS",
+    "WEIGHT_SHARES",
     "are_few",
     "are_many",
     "balance_share",
@@ -186,6 +189,10 @@ EDGE_SHARES = (0.02, 0.2), (0.1, 0.4)
 #: Least and largest share of rows beyond either end of a learnt range, before it is widened. A
 #: range is the unit of its column, so a range twice as wide does little harm.
 RANGE_TAILS = (0.015, 0.4)
+#: Bound on sample weights: least and largest share of mu^2 of the counts of weights; the share of
+#: rows at one power of two that is to stand clear of their noise; and how many standard
+#: deviations are clear.
+WEIGHT_SHARES, WEIGHT_ROWS, WEIGHT_CLEARANCE = (0.005, 0.05), 0.01, 5.0
 #: Naive Bayes: the root of the share by which class variances are shrunk to a common one, times
 #: the root of the signal.
 INDEPENDENCE_SIGNAL = 20.0

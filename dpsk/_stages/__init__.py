@@ -17,6 +17,7 @@ from dpsk._stages.target_mean import TargetMean
 from dpsk._stages.target_scaling import TargetScaling
 from dpsk._stages.temperature_scaling import TemperatureScaling
 from dpsk._stages.usual_temperature import FewRows, UsualTemperature
+from dpsk._stages.weight_bound import WeightBound
 from dpsk._stages.whitening import UnitNorm, Whitening
 
 #: Stages that map the rows of a linear model, by the value of `precondition`.
@@ -28,4 +29,4 @@ ROW_STAGES = {
 __all__ = ["ROW_STAGES", "Centering", "ClassBalance", "Counting", "FewRows", "IntoSet",
            "NetworkWhitening", "NoFeatures", "NormBound", "RowCentering", "ScoreCurvature",
            "Shrinkage", "Standardizing", "TargetBounds", "TargetMean", "TargetScaling",
-           "TemperatureScaling", "UnitNorm", "UsualTemperature", "Whitening"]
+           "TemperatureScaling", "UnitNorm", "UsualTemperature", "WeightBound", "Whitening"]

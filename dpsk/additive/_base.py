@@ -32,6 +32,7 @@ from dpsk._models.products import product_by_row
 from dpsk._parameters import check_integer
 from dpsk._privacy.certificate import Enforced
 from dpsk._rehearsal import rehearse
+from dpsk._stages.weight_bound import at_most, weighing
 from dpsk._statistics.pairs import clipped_residuals, noisy_pairs
 from dpsk._steps import Steps
 from dpsk.additive._noise import ShapeNoise, centered_values
@@ -121,17 +122,20 @@ class AdditiveModel(DPEstimator):
         if members is not None:
             chosen = members.one_each(self.random_state)
             table = table.rows(chosen)
-        budget, table, plan, steps, facts = self._planned(table, y, members)
+        budget, table, plan, steps, left, stages, facts = self._planned(
+            table, y, members, weights is not None and self._bounds_weights)
         told = _Told(y, weights, members, chosen)
-        for share in self._shares(budget, 1.0 - plan.share):
+        for share in self._shares(budget, left):
             self._check_grouped(told, *steps.budget(share))
+        weights = at_most(steps, stages, Rows(np.broadcast_to(np.int8(0), (n_rows, 1)), numbers,
+                                              groups=members), weights)
+        told = replace(told, weights=weights)
         rows = Rows(table.values, numbers[chosen], told.chosen(weights))
         code, columns = steps.release("knots and categories", plan, rows, (table, rows))
         values = table.values
         if members is not None:
             code, values = code.for_next_rows(), read_next_table(self, X, columns)
-        code, features, left = self._with_pairs(code, columns, values, told, budget, steps,
-                                                1.0 - plan.share)
+        code, features, left = self._with_pairs(code, columns, values, told, budget, steps, left)
         model = steps.fit(left, partial(self._last_linear, budget, code), features, **told.of_fit)
         self._columns, self._code = columns, code.for_next_rows()
         model.coef_ = without_unseen(model, self._code)
@@ -149,11 +153,11 @@ class AdditiveModel(DPEstimator):
         model.privacy_ = self.privacy_
         return model
 
-    def _planned(self, table, y, members=None):
-        """Return the budget, table, plan, steps and public facts of a fit.
+    def _planned(self, table, y, members, weighted):
+        """Return budget, table, plan, steps, share of models, stages of weights, public facts.
 
         Raise a ValueError for invalid parameters before any release. With groups, `table` has one
-        row of each group; `y` has the targets of all rows.
+        row of each group; `y` has the targets of all rows. The stages are for `weighted` rows.
         """
         self._described = table.columns
         budget = self._table_budget(table.values.shape, members)
@@ -165,9 +169,11 @@ class AdditiveModel(DPEstimator):
             "that these hold", "all parameters")
         steps = Steps(self._method(), budget, plan.mechanism.delta, random_state=self.random_state,
                       verbose=self.verbose, public=[*facts, *self._label_facts(y, len(y))])
-        for share in self._shares(budget, 1.0 - plan.share):
+        stages = weighing(budget, weighted)
+        left = 1.0 - plan.share - sum(map(steps.share_of, stages))
+        for share in self._shares(budget, left):
             self._check_share(budget.n_samples, y, *steps.budget(share))
-        return budget, table, plan, steps, facts
+        return budget, table, plan, steps, left, stages, facts
 
     def _check_table(self, X, y):
         self._check_columns(read_table(self, X, self.columns).columns)

@@ -145,8 +145,10 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
         return (*found, "class_shares_") if self._is_balanced() else found
 
     def _linear(self, **params):
-        return with_implied_norm(DPLogisticRegression(**{
+        model = with_implied_norm(DPLogisticRegression(**{
             "class_weight": self.class_weight, "classes": self.classes, **params}))
+        model._bounds_weights = False
+        return model
 
     def _first_linear(self, **params):
         # With balanced classes, residuals are computed from a model without class weights.

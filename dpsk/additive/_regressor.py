@@ -147,7 +147,7 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
 
     def _linear(self, **params):
         model = with_implied_norm(DPLinearRegression(target_bounds=self.target_bounds, **params))
-        model._of_shares = True
+        model._of_shares, model._bounds_weights = True, False
         return model
 
     def _check_fit(self, n_samples, y):

@@ -20,10 +20,10 @@ from dpsk._estimator import DPEstimator
 from dpsk._fit import run_private
 from dpsk._output import check_output_container
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, check_integer
-from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk._ranged import RANGED_CONSTRAINTS, Ranged
 from dpsk._stages.cluster_plan import ClusterPlan, most_clusters
+from dpsk._stages.weight_bound import with_weight_bound
 
 if TYPE_CHECKING:
     from typing import Any
@@ -142,7 +142,7 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
         y : None
             Ignored.
         sample_weight : array-like of shape (n,) or None
-            Weights of the rows; those above 1 count as 1.
+            Weights of the rows in any unit; they are divided by a privately learned bound.
 
         Returns
         -------
@@ -157,13 +157,12 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
         budget = Budget(*X.shape, *self._budget(len(X)))
         (learns_ranges, norm, spread, _), data = self._begins(rows, budget)
         plan = ClusterPlan(budget, self._known_count, learns_ranges, norm, spread)
-        enforced = self._enforced(plan)
-        if rows.is_weighted:
-            enforced.append(Enforced("sample_weight", 1.0, "default",
-                                     "greater weights are lowered to it"))
+        mechanism, lowered = (
+            with_weight_bound(budget, plan) if rows.is_weighted else (plan, []))
         found, self.privacy_ = run_private(
-            self._method(), "noisy sums of clusters", budget, plan, rows, data,
-            random_state=self.random_state, verbose=self.verbose, enforced=enforced,
+            self._method(), "noisy sums of clusters", budget, mechanism, rows, data,
+            random_state=self.random_state, verbose=self.verbose,
+            enforced=[*self._enforced(plan), *lowered],
             public=["number of rows and of features, feature names, types of numbers and table",
                     "all parameters", *self._weight_facts(sample_weight)],
             released=["cluster_centers_", "cluster_sizes_", "inertia_", "n_iter_", "center_",
@@ -188,7 +187,7 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
         y : None
             Ignored.
         sample_weight : array-like of shape (n,) or None
-            Weights of the rows; those above 1 count as 1.
+            Weights of the rows in any unit; they are divided by a privately learned bound.
 
         Returns
         -------

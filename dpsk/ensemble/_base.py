@@ -79,21 +79,30 @@ class BoostedTrees(TableTrees):
         self._known_sets(columns)
         constrained(self.monotonic_cst, columns)
 
-    def _start_fit(self, steps, budget, plan, data, targets, told):
-        (share, count), balance = self._shared(budget), self._balance_share()
-        share *= 1.0 - balance
-        left = 1.0 - share - balance
-        if not self.init:
-            # Bins do not use weights.
-            told = {name: each for name, each in told.items() if name == "groups"}
+    def _check_first(self, steps, budget, data, told, left):
         # Invalid targets must raise before the budget is charged.
-        epsilon, delta = steps.budget(left)
-        rehearse(self._first(epsilon=epsilon, delta=delta), *data, **told)
-        init = steps.fit(left, self._first, *data, **told)
+        epsilon, delta = steps.budget(self._first_share(budget, left))
+        rehearse(self._first(epsilon=epsilon, delta=delta), *data, **self._first_told(told))
+
+    def _start_fit(self, steps, budget, plan, data, targets, told, left):
+        share, count = self._shared(budget)
+        init = steps.fit(self._first_share(budget, left), self._first, *data,
+                         **self._first_told(told))
         self._keep(init if self.init else None)
         self.init_ = init
         self.n_iter_ = count + bool(self.init)
-        return init, share
+        return init, share * (1.0 - self._balance_share())
+
+    def _first_share(self, budget, left):
+        """Return the share of mu^2 of the model before the trees, of the share that is left."""
+        balance = self._balance_share()
+        return left - self._shared(budget)[0] * (1.0 - balance) - balance
+
+    def _first_told(self, told):
+        """Return the weights and groups that the model before the trees uses."""
+        # Bins do not use weights.
+        return told if self.init else {
+            name: each for name, each in told.items() if name == "groups"}
 
     def _growth(self, budget):
         return Growth(self._shared(budget)[1], int(self.max_depth), float(self.learning_rate),
@@ -143,7 +152,9 @@ class BoostedTrees(TableTrees):
         if self.interaction_cst is not None:
             # Interactions are left to the trees.
             params["interactions"] = 0
-        return self._additive(**params)
+        model = self._additive(**params)
+        model._bounds_weights = False
+        return model
 
     def _order(self, n_columns):
         """Return the order of categories of every column, by released scores if there are any."""

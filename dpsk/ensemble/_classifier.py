@@ -114,8 +114,8 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
         ----------
         %(X_table)s %(y_labels)s
         sample_weight : array-like of shape (n,) or None, default=None
-            Weights of the rows' losses, protected like the rest of a row. In trees, weights above
-            1 count as 1.
+            Weights of the rows' losses in any unit, protected like the rest of a row; they are
+            divided by a privately learned bound.
         %(groups_trees)s
 
         Returns
@@ -203,12 +203,12 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
             self.class_shares_ = steps.release("shares of classes", counted, rows,
                                                (rows, len(self.classes_)))
 
-    def _read_targets(self, n_samples, y, weights):
-        classes, codes, weights = weighed_labels(self, y, weights)
+    def _read_targets(self, y):
+        classes, codes, factors = weighed_labels(self, y)
         refuse_several(self.monotonic_cst, len(classes))
         n_outputs = 1 if len(classes) == 2 else len(classes)
         loss = Logistic() if len(classes) == 2 else Multinomial()
-        return codes, n_outputs, weights, {
+        return codes, n_outputs, factors, {
             "classes_": classes, "_n_outputs": n_outputs, "_loss": loss}
 
     def _keep(self, init):

@@ -138,7 +138,7 @@ class DPRandomForestClassifier(TreeLabels, Forest):
     nodes.
     For small tables, splits are drawn from public randomness. The choice between the two depends
     on public facts only. The number of rows, column names and dtypes, the set of labels and all
-    parameters are public. Sample weights above 1 count as 1.
+    parameters are public. Sample weights are divided by a released bound.
 
     References
     ----------
@@ -186,7 +186,8 @@ class DPRandomForestClassifier(TreeLabels, Forest):
         ----------
         %(X_table)s %(y_labels)s
         sample_weight : array-like of shape (n,) or None, default=None
-            Weights of the rows, protected like the rest of a row; above 1 they count as 1.
+            Weights of the rows in any unit, protected like the rest of a row; they are divided by
+            a privately learned bound.
         %(groups_trees)s
 
         Returns
@@ -251,7 +252,7 @@ class DPRandomForestRegressor(TreeTargets, Forest):
     privately chosen splits of every level, with noisy sums of their nodes. For small tables,
     splits are drawn from public randomness. The choice between the two depends on public facts
     only. The number of rows, column names and dtypes, and all parameters are public. Sample
-    weights above 1 count as 1.
+    weights are divided by a released bound.
 
     References
     ----------
@@ -297,7 +298,8 @@ class DPRandomForestRegressor(TreeTargets, Forest):
         ----------
         %(X_table)s %(y_targets)s
         sample_weight : array-like of shape (n,) or None, default=None
-            Weights of the rows, protected like the rest of a row; above 1 they count as 1.
+            Weights of the rows in any unit, protected like the rest of a row; they are divided by
+            a privately learned bound.
         %(groups_trees)s
 
         Returns

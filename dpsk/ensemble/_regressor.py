@@ -114,8 +114,8 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
         ----------
         %(X_table)s %(y_targets)s
         sample_weight : array-like of shape (n,) or None, default=None
-            Weights of the rows' losses, protected like the rest of a row. In trees, weights above
-            1 count as 1.
+            Weights of the rows' losses in any unit, protected like the rest of a row; they are
+            divided by a privately learned bound.
         %(groups_trees)s
 
         Returns
@@ -180,8 +180,8 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
     def _label_facts(self, y, n_samples):
         return []
 
-    def _read_targets(self, n_samples, y, weights):
-        return numeric_targets(y), 1, None if weights is None else np.minimum(weights, 1.0), {}
+    def _read_targets(self, y):
+        return numeric_targets(y), 1, None, {}
 
     def _keep(self, init):
         self.target_bounds_ = self._bounds() if init is None else init.target_bounds_

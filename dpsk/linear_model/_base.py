@@ -31,6 +31,7 @@ from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Problem
 from dpsk._stages import ROW_STAGES, NoFeatures, NormBound, RowCentering, Shrinkage, Whitening
 from dpsk._stages.bounds import can_learn, norm_rule
+from dpsk._stages.weight_bound import weighed
 from dpsk._warnings import warn
 from dpsk.exceptions import PrivacyWarning
 from dpsk.linear_model._summary import SummarizesCoefficients
@@ -120,8 +121,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
                        stages=(), enforced=(), public=(), released=()):
         """Fit on validated rows with encoded targets; set `preconditioner_`.
 
-        Weights may exceed their bound only with `free_weights`. They are lowered to the bound if
-        the guarantee of the solver rests on it.
+        With `free_weights`, weights may exceed their bound; `weighed` says how they enter.
 
         Returns
         -------
@@ -130,23 +130,19 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         rest : ndarray of float64
             Further parameters of a saddle loss: its extra primal ones, then the dual ones.
         """
-        n_samples, weight_bound = rows.n_units, rows.weight_bound
+        n_samples = rows.n_units
         epsilon, delta = self._budget(n_samples)
         model = self._row_model(rows, n_outputs)
         facts = Problem(n_samples=n_samples, model=model, loss=loss, penalty=self._penalty(0),
-                        epsilon=epsilon, delta=delta, weight_bound=weight_bound,
+                        epsilon=epsilon, delta=delta, weight_bound=rows.weight_bound,
                         grouped=rows.groups is not None, log_odds=self._log_odds)
         penalty, constraint = self._penalty_and_set(facts)
         facts = replace(facts, penalty=penalty(0))
         name = self._solver_name(facts)
         solver = self._build_solver(name)
         learns = self._learns_norm(facts, solver, rows, target_stages)
-        if free_weights and not solver.lowers_weights:
-            facts = replace(facts, weight_bound=np.inf)
-        elif free_weights:
-            enforced = [*enforced, Enforced(
-                "sample_weight", float(weight_bound), "default" if weight_bound == 1.0
-                else "derived", "greater weights, times those of classes, are lowered to it")]
+        facts, weighing, lowered = weighed(facts, free_weights and self._bounds_weights,
+                                           solver.lowers_weights)
         stage = self._row_stage(rows.dtype, facts, solver)
         unknown = not (learns or self._norm_is_known(facts))
         if self._needs_length(facts, solver, rows) if unknown else (
@@ -162,11 +158,12 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         problem = replace(problem, penalty=penalty(free + loss.n_extra))
         theta, rest = self._solve(
             problem, name, rows,
-            stages=[*center, *bound, *target_stages, *([] if stage is None else [stage]), *stages,
+            stages=[*weighing, *center, *bound, *target_stages,
+                    *([] if stage is None else [stage]), *stages,
                     *self._last_stages(stage, constraint)],
             enforced=[*self._row_bounds(model.data_norm, learns,
                                         "" if stage is None else stage.words),
-                      *self._group_bounds(rows), *enforced],
+                      *self._group_bounds(rows), *lowered, *enforced],
             public=[f"{self._units_fact(rows)}, feature names, types of numbers and table",
                     "all parameters", *self._radius_facts(facts),
                     *self._shown_facts(rows, learns or target_stages), *public],

@@ -79,10 +79,7 @@ class LinearClassifier(LinearScorer):
 
         Parameters
         ----------
-        %(X)s %(y_labels)s %(sample_weight)s
-            With solvers that use the curvature of a row's loss, weights times class weights
-            count as at most the largest class weight, 1 without any.
-        %(groups)s %(public_X)s
+        %(X)s %(y_labels)s %(sample_weight)s %(groups)s %(public_X)s
 
         Returns
         -------

@@ -125,8 +125,6 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         Parameters
         ----------
         %(X)s %(y_targets)s %(sample_weight)s
-            With "sufficient_statistics", and with solvers whose guarantee uses the curvature of a
-            row's loss, weights above 1 count as 1: divide weights by their public bound.
             "sufficient_statistics" uses the number of rows instead of the sum of weights, so with
             an intercept weights of 1 differ from None there.
         %(groups)s %(public_X)s

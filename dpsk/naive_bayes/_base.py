@@ -22,10 +22,10 @@ from dpsk._fit import run_private
 from dpsk._mixins import Probabilities, ScoreClassifier
 from dpsk._models.clipping import shortened
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, optional
-from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk._ranged import RANGED_CONSTRAINTS, Ranged
 from dpsk._stages.class_models import smoothed
+from dpsk._stages.weight_bound import with_weight_bound
 from dpsk._statistics.class_moments import with_short_squares
 
 if TYPE_CHECKING:
@@ -112,8 +112,8 @@ class ClassModel(Probabilities, ScoreClassifier, DPEstimator):
     def _run(self, name, rows, budget, mechanism, data, *, enforced, **facts):
         """Run the mechanism of a fit, set the certificate, and return the output."""
         if rows.is_weighted:
-            enforced = [*enforced, Enforced("sample_weight", 1.0, "default",
-                                            "greater weights are lowered to it")]
+            mechanism, lowered = with_weight_bound(budget, mechanism)
+            enforced = [*enforced, *lowered]
         found, self.privacy_ = run_private(
             self._method(), name, budget, mechanism, rows, data, random_state=self.random_state,
             verbose=self.verbose, enforced=[*enforced, *self._group_bounds(rows)], **facts)

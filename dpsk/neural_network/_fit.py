@@ -14,6 +14,7 @@ from dpsk._parameters import check_layers, choice
 from dpsk._problem import Problem
 from dpsk._stages import Centering, NetworkWhitening, Standardizing
 from dpsk._stages.network_whitening import network_whitening_pays
+from dpsk._stages.weight_bound import weighed
 
 __all__ = ["NetworkFit"]
 
@@ -45,8 +46,8 @@ class NetworkFit(DPEstimator):
         Stages in `first` run before rows are mapped, and may read targets. Rows are mapped only
         with `maps_rows`. Rows are float32; the
         network scales rows longer than `data_norm` down to it. With `free_weights` sample weights
-        may exceed their bound. `enforced`, `public` and `released` extend the entries that the
-        certificate of every network has.
+        may exceed their bound; `weighed` says how they enter. `enforced`, `public` and `released`
+        extend the entries that the certificate of every network has.
         """
         n_samples, n_features = rows.n_units, rows.n_features
         epsilon, delta = self._budget(n_samples)
@@ -54,7 +55,8 @@ class NetworkFit(DPEstimator):
         problem = Problem(n_samples=n_samples, model=model, loss=loss,
                           penalty=self._penalty(model.n_biases + loss.n_extra),
                           epsilon=epsilon, delta=delta,
-                          weight_bound=np.inf if free_weights else rows.weight_bound)
+                          weight_bound=rows.weight_bound)
+        problem, weighing, _ = weighed(problem, free_weights and self._bounds_weights, False)
         name = self._auto_solver(problem) if self.solver == "auto" else self.solver
         whitens = maps_rows and self._whitens_rows(problem)
         if not maps_rows:
@@ -68,7 +70,7 @@ class NetworkFit(DPEstimator):
         else:
             maps = Centering.wanted(self.precondition, problem, self._mean_norm())
         theta, rest = self._solve(
-            problem, name, rows, stages=[*first, *maps, *stages],
+            problem, name, rows, stages=[*weighing, *first, *maps, *stages],
             enforced=[*self._norm_bounds(), *self._group_bounds(rows), *enforced],
             public=["all parameters, and the network's random weights at the start",
                     f"{self._units_fact(rows)}, feature names, types of numbers and table",

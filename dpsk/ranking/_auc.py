@@ -192,8 +192,8 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
             Labels of two classes, numbers or strings; the second in sorted order gets the higher
             scores.
         sample_weight : array-like of shape (n,) or None, default=None
-            Weights of the losses, private like the rows: each gradient is clipped after
-            weighting. The ratio of the classes uses unweighted counts.
+            Weights of the losses in any unit, private like the rows. Each gradient is clipped
+            after weighting. The ratio of the classes uses unweighted counts.
 
         Returns
         -------

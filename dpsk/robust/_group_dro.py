@@ -154,8 +154,8 @@ class DPGroupDROClassifier(LinearScorer):
         y : array-like of shape (n,)
             Labels of two classes, numbers or strings.
         sample_weight : array-like of shape (n,) or None, default=None
-            Weights of the losses, private like the rows: each gradient is clipped after
-            weighting. The proportions of the groups use unweighted counts.
+            Weights of the losses in any unit, private like the rows. Each gradient is clipped
+            after weighting. The proportions of the groups use unweighted counts.
         groups : array-like of shape (n,) or None, default=None
             The group of every row, numbers or strings. None: its class. A search or pipeline
             passes them on only if metadata routing is enabled, after

@@ -20,6 +20,7 @@ from dpsk._defaults.columns import DISCLOSURE_SHARE
 from dpsk._estimator import DPEstimator
 from dpsk._mechanism.core import Share
 from dpsk._models.trees import TableBins
+from dpsk._stages.weight_bound import at_most, weighing
 from dpsk._steps import Steps
 from dpsk.preprocessing import DPTableVectorizer
 from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, CodePlan
@@ -45,19 +46,24 @@ class TableTrees(DPEstimator):
         return tags
 
     @abstractmethod
-    def _read_targets(self, n_samples, y, weights):
-        """Return targets for trees, the number of outputs, weights of at most 1, and attributes.
+    def _read_targets(self, y):
+        """Return targets for trees, the number of outputs, class weights of rows, and attributes.
 
-        Raise a ValueError for invalid targets, before any release.
+        Class weights are at most 1, or None. Raise a ValueError for invalid targets, before any
+        release.
         """
 
     @abstractmethod
-    def _start_fit(self, steps, budget, plan, data, targets, told):
+    def _start_fit(self, steps, budget, plan, data, targets, told, left):
         """Fit the model before the trees; return it, and the trees' share of mu^2.
 
         `data` holds the table and its targets, `plan` is the plan of its bins, `targets` holds
-        rows with the targets that were read, and `told` has weights and groups by name, if given.
+        rows with the targets that were read, `told` has weights and groups by name, if given, and
+        `left` is the share of mu^2 for both.
         """
+
+    def _check_first(self, steps, budget, data, told, left):
+        """Raise the ValueErrors of the model before the trees, before any release."""
 
     @abstractmethod
     def _growth(self, budget):
@@ -97,7 +103,7 @@ class TableTrees(DPEstimator):
         y = check_targets(type(self).__name__, y, n_samples, self._target_checks)
         weights = check_weights(sample_weight, table.values, np.float64, narrow=np.float32)
         members = groups_of(groups, n_samples, random_state=self.random_state)
-        numbers, n_outputs, at_most_one, known = self._read_targets(n_samples, y, weights)
+        numbers, n_outputs, factors, known = self._read_targets(y)
         self._described = table.columns
         n_units = n_samples if members is None else members.count
         budget = self._table_budget((n_units, n_columns), members)
@@ -108,13 +114,21 @@ class TableTrees(DPEstimator):
         steps = Steps(self._method().with_columns(table.columns), budget, plan.mechanism.delta,
                       random_state=self.random_state, verbose=self.verbose,
                       public=[*facts, *self._label_facts(y, n_samples)])
-        told = {} if sample_weight is None else {"sample_weight": sample_weight}
+        told = {} if weights is None else {"sample_weight": weights}
         if members is not None:
             told["groups"] = members.codes
         # The output of transformers is not used, so no DataFrame library is needed.
         with config_context(transform_output="default"):
-            start, share = self._start_fit(steps, budget, plan, (X, y), Rows(
-                np.broadcast_to(np.int8(0), (n_samples, 1)), numbers, groups=members), told)
+            targets = Rows(np.broadcast_to(np.int8(0), (n_samples, 1)), numbers, groups=members)
+            stages = weighing(budget, weights is not None)
+            left = 1.0 - sum(map(steps.share_of, stages))
+            self._check_first(steps, budget, (X, y), told, left)
+            at_most_one = at_most(steps, stages, targets, weights)
+            if weights is not None:
+                told["sample_weight"] = at_most_one
+            start, share = self._start_fit(steps, budget, plan, (X, y), targets, told, left)
+            if factors is not None:
+                at_most_one = factors if weights is None else at_most_one * factors
         vars(self).update(known)
         self._columns = start._columns
         self._bins = TableBins.of(start._code, self._order(n_columns))
@@ -171,13 +185,10 @@ def _digest(data):
     return digest.hexdigest()
 
 
-def weighed_labels(model, y, weights):
-    """Return the classes, the class index of each row, and weights of at most 1, or None."""
+def weighed_labels(model, y):
+    """Return the classes, the class index of each row, and class weights of at most 1, or None."""
     classes, codes = encode_labels(y, model.classes, type(model).__name__)
-    if weights is not None:
-        weights = np.minimum(weights, 1.0)
-    if model.class_weight is not None and not model._is_balanced():
-        factors = class_factors(model.class_weight, classes, model._balances)
-        factors = (factors / factors.max())[codes]
-        weights = factors if weights is None else weights * factors
-    return classes, codes, weights
+    if model.class_weight is None or model._is_balanced():
+        return classes, codes, None
+    factors = class_factors(model.class_weight, classes, model._balances)
+    return classes, codes, (factors / factors.max())[codes]

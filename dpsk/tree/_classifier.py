@@ -47,9 +47,9 @@ class TreeLabels(Probabilities, ScoreClassifier):
         (tree,) = self._trees
         return probabilities(self._scores(tree.means[tree.ends]))
 
-    def _read_targets(self, n_samples, y, weights):
-        classes, codes, weights = weighed_labels(self, y, weights)
-        return codes, len(classes), weights, {"classes_": classes}
+    def _read_targets(self, y):
+        classes, codes, factors = weighed_labels(self, y)
+        return codes, len(classes), factors, {"classes_": classes}
 
     def _as_targets(self, numbers, n_outputs):
         if n_outputs == 2:
@@ -116,7 +116,7 @@ class DPDecisionTreeClassifier(TreeLabels, OneTree):
     does not share its budget (`PrivacyBudget`, pipeline, hyperparameter search or
     cross-validation). It then predicts better, but costs more than a Gaussian fit under
     composition. The number of rows, column names and dtypes, the set of labels and all parameters
-    are public. Sample weights above 1 count as 1.
+    are public. Sample weights are divided by a released bound.
 
     References
     ----------
@@ -158,7 +158,8 @@ class DPDecisionTreeClassifier(TreeLabels, OneTree):
         ----------
         %(X_table)s %(y_labels)s
         sample_weight : array-like of shape (n,) or None, default=None
-            Weights of the rows, protected like the rest of a row; above 1 they count as 1.
+            Weights of the rows in any unit, protected like the rest of a row; they are divided by
+            a privately learned bound.
         %(groups_trees)s
 
         Returns

@@ -56,13 +56,13 @@ class SumTrees(TableTrees):
         return {name: _even_bins(*given) if isinstance(given, tuple) and len(given) == 2 else given
                 for name, given in self.columns.items()} if self.columns else self.columns
 
-    def _start_fit(self, steps, budget, plan, data, targets, told):
+    def _start_fit(self, steps, budget, plan, data, targets, told, left):
         before = BINS_SHARE if plan.share else 0.0
         # The bins ignore sample weights.
         told = {name: each for name, each in told.items() if name == "groups"}
         fine = {} if budget.is_private else {"n_knots": NOISELESS_KNOTS}
         start = steps.fit(before, partial(self._vectorizer, **fine), data[0], **told)
-        return start, 1.0 - before
+        return start, left - before
 
     def _growth(self, budget):
         return NodeSums(1, self._depth(n_levels(budget, self._scaled)), self._scales(budget))

@@ -54,20 +54,21 @@ class TreeTargets(BoundedRegressor):
     def _label_facts(self, y, n_samples):
         return []
 
-    def _read_targets(self, n_samples, y, weights):
-        return numeric_targets(y), 1, None if weights is None else np.minimum(weights, 1.0), {}
+    def _read_targets(self, y):
+        return numeric_targets(y), 1, None, {}
 
     def _facts(self, rows):
         return Budget(rows.n_units, 1, *self._budget(rows.n_units))
 
-    def _start_fit(self, steps, budget, plan, data, targets, told):
+    def _start_fit(self, steps, budget, plan, data, targets, told, left):
         bounds = self._declared_bounds(targets)
-        start, share = super()._start_fit(steps, budget, plan, data, targets, told)
+        start, share = super()._start_fit(steps, budget, plan, data, targets, told, left)
         if bounds:
             steps.enforce(self._target_bound(bounds))
         else:
             stage = TargetBounds(centered, np.float64)
-            share -= steps.learn(stage, targets)
+            steps.learn(stage, targets)
+            share -= steps.share_of(stage)
             bounds = stage.value
         self.target_bounds_ = bounds
         return start, share
@@ -128,7 +129,8 @@ class DPDecisionTreeRegressor(TreeTargets, OneTree):
     undeclared columns, undeclared target bounds, the mean and spread of the targets and, for
     every level, one private choice of splits, noisy target sums and noisy counts. Targets enter
     these sums clipped at about three standard deviations from their mean. The number of rows,
-    column names and dtypes, and all parameters are public. Sample weights above 1 count as 1.
+    column names and dtypes, and all parameters are public. Sample weights are divided by a
+    released bound.
 
     References
     ----------
@@ -171,7 +173,8 @@ class DPDecisionTreeRegressor(TreeTargets, OneTree):
         ----------
         %(X_table)s %(y_targets)s
         sample_weight : array-like of shape (n,) or None, default=None
-            Weights of the rows, protected like the rest of a row; above 1 they count as 1.
+            Weights of the rows in any unit, protected like the rest of a row; they are divided by
+            a privately learned bound.
         %(groups_trees)s
 
         Returns

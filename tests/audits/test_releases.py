@@ -25,10 +25,12 @@ from dpsk._queries.least_squares import LeastSquaresOracle
 from dpsk._stages import (
     RowCentering,
     Shrinkage,
+    WeightBound,
     centering,
     network_whitening,
     row_centering,
     temperature_scaling,
+    weight_bound,
     whitening,
 )
 from dpsk._stages.whitening import moment_budget
@@ -52,7 +54,7 @@ JOINT_STD = np.sqrt(4.5) / MU
 #: Share of the budget for the slopes in the temperature: the usual fiftieth is too little to see.
 SLOPES_SHARE = 0.9
 MU_SLOPES = np.sqrt(SLOPES_SHARE) * MU
-#: Share for the mean of rows: the usual three hundredths are too little to see.
+#: Share for the mean of rows, and for counts of weights: the usual ones are too little to see.
 MEAN_SHARE = 0.9
 MU_MEAN = np.sqrt(MEAN_SHARE) * MU
 #: The second moment before a network has a constant 1/2 in it, and here the same share.
@@ -100,6 +102,8 @@ def released(monkeypatch):
     monkeypatch.setattr(row_centering, "_n_rounds", lambda problem: 1)
     monkeypatch.setattr(row_centering, "released_norm", lambda *given: 1.0)
     monkeypatch.setattr(network_whitening, "NETWORK_MOMENT_SHARE", MEAN_SHARE)
+    record(weight_bound, "noisy_powers")
+    monkeypatch.setattr(weight_bound, "WEIGHT_SHARES", (MEAN_SHARE, MEAN_SHARE))
     return answers
 
 
@@ -214,6 +218,25 @@ class RowsCentered:
         return self
 
 
+class WeightsBounded:
+    """The stage that bounds sample weights, as an estimator; targets are weights."""
+
+    solver = "gd"
+
+    def fit(self, X, y):
+        problem = make_problem(n_samples=N, n_features=2, epsilon=EPSILON, delta=DELTA)
+        stage = WeightBound()
+        session = Session(EntropyStream(), Ledger(stage.event(problem)))
+        stage.release(problem, Rows(X, y, 1.0 + y), session)
+        return self
+
+
+def powers_ratio(model, released, case):
+    # Labels 0 and 1 are weights 1 and 2: rows at the 64th and at the next power.
+    counts = [np.bincount(64 + y, minlength=129) for _, y in (case.rows, case.neighbor)]
+    return ratio(released[0], *counts, np.sqrt(2.0) / MU_MEAN) / case.shift
+
+
 def mean_ratio(model, released, case):
     sums = [X.sum(axis=0) for X, _ in (case.rows, case.neighbor)]
     return ratio(N * released[0], *sums, 2.0 / MU_MEAN) / case.shift
@@ -261,6 +284,8 @@ CASES = {
                  MU_MEAN, MU_MEAN, runs=1500),
     "row_mean": Case(RowsCentered, (single((1, 0)), LABELS), (single((-1, 0)), LABELS),
                      mean_ratio, MU_MEAN, MU_MEAN, runs=1500),
+    "weights": Case(WeightsBounded, (ZEROS, LABELS), (ZEROS, np.where(ONES, 1 - LABELS, LABELS)),
+                    powers_ratio, MU_MEAN, MU_MEAN, runs=1500),
     # What the constant costs is not seen in the block of the features.
     "network_moment": Case(whitened_network, (single((1, 0)), LABELS), (single((0, 1)), LABELS),
                            network_moment_ratio, MU_MEAN / 1.25, MU_MEAN, runs=4000),
@@ -328,6 +353,9 @@ def squared_lengths(name, released, fits):
             total += np.square(N * released[0]).sum() / slopes_clip_and_std(released)[1]**2
         elif name in ("mean", "row_mean"):
             total += np.square(N * released[0]).sum() / (2.0 / MU_MEAN)**2
+        elif name == "weights":
+            counts = np.bincount(64 + LABELS, minlength=129)
+            total += np.square(released[0] - counts).sum() / 2.0 * MU_MEAN**2
         elif name == "network_moment":
             total += np.square(N * released[0][:2, :2]).sum() / NETWORK_MOMENT_STD**2
         else:
@@ -336,7 +364,7 @@ def squared_lengths(name, released, fits):
             total += np.square(theta_of(model)).sum() / THETA_STD**2
     # There are four slopes; a symmetric matrix of size 2 has three coordinates.
     degrees = {"mean": 2, "row_mean": 2, "moment": 3, "network_moment": 3, "slopes": 4,
-               "whole": 5, "joint": 5}
+               "whole": 5, "joint": 5, "weights": 129}
     return total, chi2(fits * degrees[name])
 
 

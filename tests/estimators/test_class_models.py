@@ -234,16 +234,16 @@ def test_given_priors_are_those_of_the_model(cls):
 
 
 @every_class_model
-def test_weights_above_one_count_as_one_and_rows_of_weight_0_count_for_nothing(cls):
+def test_the_unit_of_weights_does_not_matter_and_rows_of_weight_0_count_for_nothing(cls):
     X, y = rows(300)
     weights = np.where(y == 2, 0.0, 1.0)
     model = fitted(cls, X, y, weights, epsilon=200.0)
     assert (model.predict(X) == 2).mean() < 0.1
     stated = {bound.name: bound.value for bound in model.privacy_.enforced}
-    assert stated["sample_weight"] == 1.0 and "sample weight" in str(model.privacy_)
-    ones, tens = (fitted(cls, X, y, weight * np.ones(300), random_state=None, stream=True)
-                  for weight in (1.0, 10.0))
-    for one, other in zip(numbers(ones), numbers(tens), strict=True):
+    assert stated["weight_bound"] == 1.0 and "sample weight" in str(model.privacy_)
+    ones, eights = (fitted(cls, X, y, weight * np.ones(300), random_state=None, stream=True)
+                    for weight in (1.0, 8.0))
+    for one, other in zip(numbers(ones), numbers(eights), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
