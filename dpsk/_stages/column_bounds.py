@@ -19,7 +19,7 @@ from dpsk._privacy.plans import choice_event
 from dpsk._stages.bounds import widened
 from dpsk._statistics.cells import noisy_decimal
 from dpsk._statistics.decimals import decimal_points
-from dpsk._statistics.quantiles import distance_grid, noisy_quantile, noisy_tails, positive_grid
+from dpsk._statistics.quantiles import distance_grid, noisy_tails, positive_grid
 
 __all__ = ["bounds_rule", "learnt_bounds"]
 
@@ -88,14 +88,15 @@ def _released(event, tail, median, reach, rows, place, session):
     low, high = noisy_tails(rows, partial(_away, place, middle), tail, distance_grid(), event,
                             session)
     least, most = widened(middle + low, middle + high, tail)
-    if high - low <= _NEAR + _NEAR_SHARE * abs(low) + _OFF * abs(middle):
+    off = _NEAR + _OFF * abs(middle)
+    if high - low <= off + _NEAR_SHARE * abs(low) or high < -off or low > off:
         least, most = min(least, middle + low - reach), max(most, middle + high + reach)
     return least, most
 
 
 def _released_high(event, tail, rows, place, session):
-    high = noisy_quantile(rows, partial(_away, place, 0.0), 1.0 - tail, positive_grid(), event,
-                          session)
+    (high,) = noisy_tails(rows, partial(_away, place, 0.0), tail, positive_grid(), event, session,
+                          ends=(1,))
     # Half of the numbers mirrored at 0 are beyond each end.
     return widened(-high, high, 0.5 * tail)
 
