@@ -62,9 +62,9 @@ def learnt_bounds(budget, places, rule, reach=0.0, only_high=False):
 
     `rule` returns the same as `bounds_rule`. Quantiles are of distances from a median, which
     suits columns far from 0 in any unit; without a median, they are of distances from 0. Where
-    both quantiles are the same number, they say nothing of the other entries, and the bounds lie
-    at least `reach` from it. With `only_high`, for numbers >= 0, the low end is 0 and costs
-    nothing. Without a budget, bounds are the least and largest entries.
+    both quantiles are the same number, or on one side of the median, they say nothing of the other
+    entries, and the bounds lie at least `reach` from them. With `only_high`, for numbers >= 0, the
+    low end is 0 and costs nothing. Without a budget, bounds are the least and largest entries.
     """
     if not (places and budget.is_private):
         return Priced(Composed(()), partial(_of_each, places, _ends))
@@ -89,7 +89,9 @@ def _released(event, tail, median, reach, rows, place, session):
                             session)
     least, most = widened(middle + low, middle + high, tail)
     off = _NEAR + _OFF * abs(middle)
-    if high - low <= off + _NEAR_SHARE * abs(low) or high < -off or low > off:
+    # Both ends on one side of a median lie in a gap between it and a number of many rows.
+    in_gap = median is not None and max(low, -high) > off
+    if in_gap or high - low <= off + _NEAR_SHARE * abs(low):
         least, most = min(least, middle + low - reach), max(most, middle + high + reach)
     return least, most
 
