@@ -40,9 +40,11 @@ from dpsk._stages.target_place import around, leaves_rest, place_rule, placed_bo
 from dpsk._stages.target_spread import apart, away_from, released_spread
 from dpsk._statistics.cells import noisy_decimal
 from dpsk._statistics.quantiles import (
+    UNIT_END,
     distance_grid,
     noisy_octaves,
     noisy_quantile,
+    noisy_tails,
     octaves_range,
     positive_grid,
     sizes_above,
@@ -66,7 +68,7 @@ __all__ = ["SHORT", "NormBound", "StateNormBound", "TargetBounds", "can_learn", 
 
 #: The octave, last or first, for which a number 0 counts, and its weight. A norm bound that is too
 #: large leaves only the constant; other bounds that are too small keep predictions near 0.
-_LONG, SHORT, _SMALL, _NONE = (-1, 1.0), (0, 1.0), (0, 0.5), (0, 0.0)
+_LONG, SHORT, _NONE, _SAME = (-1, 1.0), (0, 1.0), (0, 0.0), (UNIT_END, 0.5)
 
 
 class NormBound(Stage):
@@ -151,8 +153,9 @@ class TargetBounds(Stage):
 
     attribute = "target_bounds_"
     takes_groups: ClassVar[bool] = True
-    #: Whether targets equal to the median count in the spread, to make empty octaves unlikely.
-    _counts_median: ClassVar[bool] = True
+    #: End of octaves for which targets equal to the median count in the spread, to make empty
+    #: octaves unlikely. Targets that are mostly one number often have others 1 away from it.
+    _median_end: ClassVar[int] = UNIT_END
 
     def __init__(self, target_map, dtype, lowest=None):
         self._target_map, self._dtype, self._lowest = target_map, dtype, lowest
@@ -191,7 +194,7 @@ class TargetBounds(Stage):
         median, octaves = events
         middle = noisy_decimal(rows, partial(targets_above, 0.0), 0.5, median, session)
         sizes = away_from(middle, partial(targets_above, middle))
-        reach = OCTAVES_REACH * noisy_octaves(rows, sizes, TARGET_OCTAVES[0], _SMALL, octaves,
+        reach = OCTAVES_REACH * noisy_octaves(rows, sizes, TARGET_OCTAVES[0], _SAME, octaves,
                                               session)
         return around(middle, reach)
 
@@ -206,19 +209,21 @@ class TargetBounds(Stage):
         of_spread, clear = spread_rule(problem)
         median = noisy_decimal(rows, partial(targets_above, 0.0), 0.5, event, session)
         away = partial(targets_above, median)
-        spread = released_spread(rows, away, median, clear if self._counts_median else 0.0,
-                                 of_spread, session)
-        low, high = (median + noisy_quantile(rows, away, q, distance_grid(), event, session,
-                                             q > 0.5)
-                     for q in (tail, 1.0 - tail))
-        return apart(median, spread, *widened(low, high, tail))
+        spread = released_spread(rows, away, median, (self._median_end, clear), of_spread, session)
+        low, high = noisy_tails(rows, away, tail, distance_grid(), event, session)
+        ends = widened(median + low, median + high, tail)
+        found = apart(median, spread, *ends)
+        if found != ends and self._median_end == UNIT_END:
+            warn("target_bounds='auto': the targets are mostly one number, so the bounds may be "
+                 "far from the others; declare target_bounds, such as (0, 1).", PrivacyWarning)
+        return found
 
     def _above_lowest(self, problem, rows, session):
         (event, tail), lowest = target_rule(problem), self._lowest
         spread = noisy_octaves(rows, partial(_counts_above, lowest), 1, _NONE,
                                spread_rule(problem)[0], session)
-        reach = noisy_quantile(rows, partial(targets_above, lowest), 1.0 - tail, positive_grid(),
-                               event, session)
+        (reach,) = noisy_tails(rows, partial(targets_above, lowest), tail, positive_grid(), event,
+                               session, ends=(1,))
         # Extrapolate to the usual tail as for an exponential distribution; 2 rows have the tail 1.
         reach *= max(1.0, math.log(TARGET_TAILS[0]) / math.log(min(tail, 0.9)))
         return lowest, apart(lowest, spread, lowest, lowest + reach)[1]

@@ -19,7 +19,7 @@ from dpsk._defaults.budgets import (
 )
 from dpsk._privacy.events import Composed
 from dpsk._stages.bounds import TargetBounds, quantile_rule, targets_above
-from dpsk._statistics.quantiles import bounded_grid, noisy_quantile
+from dpsk._statistics.quantiles import bounded_grid, noisy_quantile, noisy_tails
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +50,7 @@ class BoundsWithin(TargetBounds):
         Public bounds on the targets.
     """
 
-    _counts_median: ClassVar[bool] = False
+    _median_end: ClassVar[int] = -1
 
     def __init__(self, target_map: Callable[..., Any], dtype: Any,
                  within: tuple[float, float]) -> None:
@@ -73,8 +73,9 @@ class BoundsWithin(TargetBounds):
         grid = bounded_grid(*map(np.float64, self._within))
         median = noisy_quantile(rows, partial(targets_above, 0.0), 0.5, grid, off, session)
         farthest = max(median - grid[0], grid[-1] - median)
-        away = noisy_quantile(rows, partial(_distances, median), 1.0 - tail,
-                              farthest * 2.0 ** (0.5 * np.arange(-_STEPS, 1)), event, session)
+        (away,) = noisy_tails(rows, partial(_distances, median), tail,
+                              farthest * 2.0 ** (0.5 * np.arange(-_STEPS, 1)), event, session,
+                              ends=(1,))
         if away <= _step(grid, median):
             return self._within
         reach = away * float(ndtri(TARGET_REACH) / ndtri(0.5 * tail))

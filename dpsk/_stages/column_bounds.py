@@ -19,7 +19,7 @@ from dpsk._privacy.plans import choice_event
 from dpsk._stages.bounds import widened
 from dpsk._statistics.cells import noisy_decimal
 from dpsk._statistics.decimals import decimal_points
-from dpsk._statistics.quantiles import distance_grid, noisy_quantile, noisy_tails, positive_grid
+from dpsk._statistics.quantiles import distance_grid, noisy_tails, positive_grid
 
 __all__ = ["bounds_rule", "learnt_bounds"]
 
@@ -62,9 +62,9 @@ def learnt_bounds(budget, places, rule, reach=0.0, only_high=False):
 
     `rule` returns the same as `bounds_rule`. Quantiles are of distances from a median, which
     suits columns far from 0 in any unit; without a median, they are of distances from 0. Where
-    both quantiles are the same number, they say nothing of the other entries, and the bounds lie
-    at least `reach` from it. With `only_high`, for numbers >= 0, the low end is 0 and costs
-    nothing. Without a budget, bounds are the least and largest entries.
+    both quantiles are the same number, or on one side of the median, they say nothing of the other
+    entries, and the bounds lie at least `reach` from them. With `only_high`, for numbers >= 0, the
+    low end is 0 and costs nothing. Without a budget, bounds are the least and largest entries.
     """
     if not (places and budget.is_private):
         return Priced(Composed(()), partial(_of_each, places, _ends))
@@ -88,14 +88,17 @@ def _released(event, tail, median, reach, rows, place, session):
     low, high = noisy_tails(rows, partial(_away, place, middle), tail, distance_grid(), event,
                             session)
     least, most = widened(middle + low, middle + high, tail)
-    if high - low <= _NEAR + _NEAR_SHARE * abs(low) + _OFF * abs(middle):
+    off = _NEAR + _OFF * abs(middle)
+    # Both ends on one side of a median lie in a gap between it and a number of many rows.
+    in_gap = median is not None and max(low, -high) > off
+    if in_gap or high - low <= off + _NEAR_SHARE * abs(low):
         least, most = min(least, middle + low - reach), max(most, middle + high + reach)
     return least, most
 
 
 def _released_high(event, tail, rows, place, session):
-    high = noisy_quantile(rows, partial(_away, place, 0.0), 1.0 - tail, positive_grid(), event,
-                          session)
+    (high,) = noisy_tails(rows, partial(_away, place, 0.0), tail, positive_grid(), event, session,
+                          ends=(1,))
     # Half of the numbers mirrored at 0 are beyond each end.
     return widened(-high, high, 0.5 * tail)
 

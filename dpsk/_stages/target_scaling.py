@@ -63,8 +63,8 @@ class TargetScaling(Stage):
         self._median = float(np.clip(median, -1.0, 1.0))
         distances = partial(_distances, self._median)
         # An octave that is too large does no harm: the unit is at most that of the bounds.
-        spread = released_spread(rows, distances, self._median, 0.0, spread_rule(problem)[0],
-                                 session)
+        of_spread, clear = spread_rule(problem)
+        spread = released_spread(rows, distances, self._median, (-1, clear), of_spread, session)
         away = noisy_quantile(rows, distances, 1.0 - tail, positive_grid(), event, session)
         # For normal targets the unit does not depend on the tail.
         reach = SCALE_DEVIATIONS / -float(ndtri(0.5 * tail))

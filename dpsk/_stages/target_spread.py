@@ -29,13 +29,13 @@ _NARROW, _REACH = 0.5, 2.0
 
 
 def released_spread(rows: RowSource, away: Callable[..., FloatArray], median: float,
-                    on_median: float, event: Elementary, session: Session) -> float:
+                    on_median: tuple[int, float], event: Elementary, session: Session) -> float:
     """Return the end of the octave that holds most distances of targets from their median.
 
-    `away` gives the distances for a part of the rows. A target equal to the median counts for
-    the smallest end, with weight `on_median`.
+    `away` gives the distances for a part of the rows. `on_median` is the index of the end for
+    which targets equal to the median count, and their weight.
     """
-    return noisy_octaves(rows, away_from(median, away), 1, (0, on_median), event, session)
+    return noisy_octaves(rows, away_from(median, away), 1, on_median, event, session)
 
 
 def away_from(median: float, away: Callable[..., FloatArray]) -> Callable[..., FloatArray]:

@@ -12,6 +12,12 @@ direction by at most 1 each, so their differences move by no more. Selecting the
 under Gumbel noise of scale ``s`` is the exponential mechanism with exponent ``1 / s``: its
 privacy loss lies in an interval of length ``2 / s``. Only the point is released.
 
+Ends of ranges lie at a high or low rank. Many points in a gap between two numbers score alike,
+and together may outweigh either number. So u(z) of an end is at most ``h(z) - round(c m)``, with
+a constant c and the count h(z) of numbers on points within a distance inward of z. Replacing a
+number moves h by at most 1. A number that becomes missing moves h and the rounded term in the
+same direction, by at most 1 each. So a score still moves by at most 1.
+
 The octaves that hold most numbers are selected in the same way. For c octaves, a number adds 1 to
 the score of a point z if it lies above ``z / 2^c`` and up to z, at most 1/2 if it is up to four
 octaves away, and otherwise nothing. Replacing a number moves every score by at most 1. Windows far
@@ -37,14 +43,14 @@ import numpy as np
 from dpsk._mechanism.sensitivity import Sensitivity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from dpsk._data.source import RowSource
     from dpsk._mechanism.session import Batch, Session
     from dpsk._privacy.elementary import Elementary
     from dpsk._typing import FloatArray, IntArray
 
-__all__ = ["N_OCTAVES", "best_point", "bounded_grid", "distance_grid", "noisy_octaves",
+__all__ = ["N_OCTAVES", "UNIT_END", "best_point", "bounded_grid", "distance_grid", "noisy_octaves",
            "noisy_quantile", "noisy_tails", "octaves_range", "positive_grid", "real_grid",
            "sizes_above"]
 
@@ -57,6 +63,11 @@ _ENDS = 4
 N_OCTAVES = _ENDS * (_MOST - _LEAST) + 1
 #: A number at least this many ends away from a window adds nothing to its score.
 _NEAR = 16
+#: Index of the end 1.
+UNIT_END = -_LEAST * _ENDS
+#: Number of points, and the fraction of the tail, or of the numbers between it and the median:
+#: fewer numbers on these points are a gap.
+_GAP, _FILLED = 2 * _OCTAVE, 0.75
 #: Scale and largest point of the grid of both signs, and its number of points of one sign.
 _UNIT, _END, _SIDE = 1e-3, 1e12, 1 << 13
 #: Number of even steps of a grid between bounds.
@@ -123,17 +134,28 @@ def noisy_quantile(rows: RowSource, numbers: Callable[..., FloatArray], q: float
 
 
 def noisy_tails(rows: RowSource, numbers: Callable[..., FloatArray], tail: float,
-                grid: FloatArray, event: Elementary, session: Session) -> list[float]:
-    """Return points near the quantiles `tail` and ``1 - tail``, by two queries.
+                grid: FloatArray, event: Elementary, session: Session,
+                ends: Sequence[int] = (0, 1)) -> list[float]:
+    """Return points near the quantiles `tail` (end 0) and ``1 - tail`` (1), a query for each end.
 
-    They are those of `noisy_quantile`, rounded outward, from one reading of the rows.
+    They are those of `noisy_quantile`, rounded outward, from one reading of the rows. Points in a
+    gap have lower scores. Between such a point and 0, or `_GAP` points nearer, are few numbers.
     """
     counts = cache(lambda: rows.added(_counts, numbers, grid))
+    share = _FILLED * max(0.0, min(tail, 0.5 - tail))
 
-    def scores(place: int, inside: Batch) -> FloatArray:
-        return _scores((tail, 1.0 - tail)[place], counts()[place])
+    def scores(end: int, inside: Batch) -> FloatArray:
+        # Inward is down the grid, and at the low end up.
+        own, inward = counts()[end], 2 * end - 1
+        up_to = np.cumsum(own[::inward])
+        near = up_to - np.where(start < 0, 0, up_to[start])
+        return np.minimum(_scores((tail, 1.0 - tail)[end], own),
+                          near[::inward] - round(share * int(up_to[-1])))
 
-    return [best_point(partial(scores, place), grid, event, session) for place in (0, 1)]
+    # Grids of both signs are symmetric, so the place of 0 is the same from both ends.
+    place, zero = np.arange(len(grid)), int(np.searchsorted(grid, 0.0))
+    start = np.maximum(place - _GAP, np.where(place > zero, zero, -1))
+    return [best_point(partial(scores, end), grid, event, session) for end in ends]
 
 
 def _scores(q: float, counts: IntArray) -> FloatArray:
@@ -162,8 +184,8 @@ def noisy_octaves(rows: RowSource, numbers: Callable[..., FloatArray], width: in
     Parameters
     ----------
     missing : (int, float)
-        The end to which missing numbers are added, -1 or 0, and their weight, at most 1. Callers
-        choose the end that does less harm if nearly all numbers are missing.
+        The index of the end to which missing numbers are added, and their weight, at most 1.
+        Callers choose the end that does least harm if nearly all numbers are missing.
     """
     ends, near = positive_grid()[::_OCTAVE // _ENDS], _nearness(width * _ENDS)
     place, share = missing

@@ -14,6 +14,7 @@ from dpsk._privacy.events import Gaussian, Pure
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import ExponentialChoices
+from dpsk._statistics import quantiles
 from dpsk._statistics.quantiles import (
     bounded_grid,
     noisy_quantile,
@@ -87,7 +88,50 @@ def test_both_tails_have_the_scores_of_single_quantiles_from_one_reading_of_the_
                     Session(EntropyStream(), Ledger(declared(2.0))))
     assert len(readings) == 1
     for (found,), q, upward in zip(tape.totals, (0.1, 0.9), (False, True), strict=True):
-        np.testing.assert_array_equal(found, naive_scores(numbers, q, GRID, upward))
+        plain = naive_scores(numbers, q, GRID, upward)
+        assert (found <= plain).all() and found.max() == plain.max()
+
+
+def both_tails(numbers, tail, grid):
+    """Return the scores of the low and the high end."""
+    declared = ExponentialChoices(2, pure=False)
+    with taped() as tape:
+        noisy_tails(column(np.asarray(numbers, float)), first, tail, grid, declared.release(2.0),
+                    Session(EntropyStream(), Ledger(declared(2.0))))
+    return [scores for (scores,) in tape.totals]
+
+
+def naive_tail(numbers, tail, grid, width):
+    """Return the scores of the high end by their definition, with gaps of `width` points."""
+    placed = [next((i for i, g in enumerate(grid) if g >= x), len(grid) - 1)
+              for x in numbers if not math.isnan(x)]
+    wanted = round(0.75 * max(0.0, min(tail, 0.5 - tail)) * len(placed))
+    zero = next(i for i, g in enumerate(grid) if g >= 0)
+    plain = naive_scores(numbers, 1.0 - tail, grid, True)
+    return np.array([min(plain[i], sum(max(i - width, zero if i > zero else -1) < j <= i
+                                       for j in placed) - wanted) for i in range(len(grid))])
+
+
+@pytest.mark.parametrize("grid", [np.arange(-3.0, 4.0), np.array([0.5, 1.0, 2.0, 5.0, 9.0])])
+def test_a_point_in_a_gap_scores_by_the_numbers_between_it_and_zero(grid, monkeypatch):
+    """No replaced number moves such a score by more than one: all small tables."""
+    monkeypatch.setattr(quantiles, "_GAP", 2)
+    pool, size, lowered = (-3.0, -0.5, 0.0, 1.0, 2.5, math.nan), 4, 0
+    for tail in (0.1, 0.3):
+        scores = {table: both_tails([*table] * 3, tail, grid)
+                  for table in itertools.combinations_with_replacement(pool, size)}
+        for table, (low, high) in scores.items():
+            numbers = [*table] * 3
+            np.testing.assert_array_equal(high, naive_tail(numbers, tail, grid, 2))
+            if grid[0] < 0:
+                turned = naive_tail([-x for x in numbers], tail, -grid[::-1], 2)[::-1]
+                np.testing.assert_array_equal(low, turned)
+            lowered += (high < naive_scores(numbers, 1.0 - tail, grid, True)).sum()
+            for other in pool:
+                for own, moved in zip((low, high), both_tails(
+                        [other, *numbers[1:]], tail, grid), strict=True):
+                    assert np.abs(own - moved).max() <= 1
+    assert lowered > 20
 
 
 @pytest.mark.parametrize("q", [0.0, 0.25, 0.5, 1.0])

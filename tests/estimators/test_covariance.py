@@ -111,3 +111,10 @@ def test_copies_and_precisions():
     with taped(answers):
         other = fitted(rows() * 1e3, random_state=None)
     assert pickle.dumps(vars(one)) == pickle.dumps(vars(other))
+
+
+def test_columns_that_are_mostly_zeros_keep_their_variance():
+    """Range ends were in the gap below 1, and nine variances of ten nearly 0."""
+    X = (np.random.default_rng(0).random((20_000, 12)) < 0.05).astype(float)
+    model = DPEmpiricalCovariance(epsilon=1.5).fit(X)
+    assert (np.diag(model.covariance_) > 0.5 * X.var(axis=0)).sum() >= 9
