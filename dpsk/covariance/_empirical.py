@@ -164,7 +164,9 @@ class DPEmpiricalCovariance(Ranged, DPEstimator, EmpiricalCovariance):
             `precision_`, if it is stored.
         """
         check_is_fitted(self, "privacy_")
-        return self.precision_ if self.store_precision else _inverse(self.covariance_)
+        found: Any = self.precision_ if self.store_precision else _inverse(
+            self.covariance_)
+        return found
 
     def _check_table(self, X, y):
         check_unlabeled_rows(self, X, dtype=FLOATS)
