@@ -217,13 +217,13 @@ def kept_of(found, scales, noise, least=0.0):
     return expected / (expected + noise)
 
 
-def roots(covariances):
+def roots(covariances, least=0.0):
     """Return factors of the nearest positive semidefinite matrices.
 
-    For a factor F, shape (k, k), ``F F'`` is a matrix with its negative eigenvalues set to 0.
+    For a factor F, shape (k, k), ``F F'`` is a matrix with its eigenvalues raised to `least`.
     """
     values, vectors = np.linalg.eigh(covariances)
-    return vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+    return vectors * np.sqrt(np.maximum(values, least))[:, None, :]
 
 
 def _squares(means):

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from scipy.linalg import pinvh
 from sklearn.covariance import EmpiricalCovariance
+from sklearn.utils.validation import check_is_fitted
 
 from dpsk._callbacks import private_fit
 from dpsk._data.source import Rows
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from dpsk._privacy.noise.seeds import RandomState
-    from dpsk._typing import Table
+    from dpsk._typing import FloatArray, Table
 
 __all__ = ["DPEmpiricalCovariance"]
 
@@ -38,8 +40,8 @@ __all__ = ["DPEmpiricalCovariance"]
 class DPEmpiricalCovariance(Ranged, DPEstimator, EmpiricalCovariance):
     r"""Covariance of the columns of a table, with differential privacy.
 
-    The estimate is the noisy second moment of rows minus their noisy mean, projected to the
-    nearest positive semidefinite matrix.
+    The estimate is the noisy second moment of rows minus their noisy mean. Smaller eigenvalues,
+    in units of the ranges, are raised to the noise on a variance, so the estimate is invertible.
 
     Parameters
     ----------
@@ -57,9 +59,9 @@ class DPEmpiricalCovariance(Ranged, DPEstimator, EmpiricalCovariance):
     location_ : ndarray of shape (n_features_in_,)
         The private mean; with `assume_centered` the midpoint of the ranges, or zeros.
     covariance_ : ndarray of shape (n_features_in_, n_features_in_)
-        The covariance of clipped rows, with divisor n; no eigenvalue is negative.
+        The covariance of clipped rows, with divisor n; positive definite.
     precision_ : ndarray of shape (n_features_in_, n_features_in_)
-        The pseudo-inverse of `covariance_`; None if it is not stored.
+        The inverse of `covariance_`; None if it is not stored.
     covariance_noise_ : ndarray of shape (n_features_in_, n_features_in_)
         Standard deviations of the noise on the entries of the covariance.
     %(ranged)s
@@ -144,12 +146,27 @@ class DPEmpiricalCovariance(Ranged, DPEstimator, EmpiricalCovariance):
         self.center_ = row_map.undone(np.zeros(X.shape[1]))
         self.feature_range_, self.data_norm_ = row_map.ends, float(radius)
         scale = np.ones(X.shape[1]) if row_map.low is None else 0.5 * (row_map.high - row_map.low)
-        factor = scale[:, None] * roots(moment[None])[0]
+        factor = scale[:, None] * roots(moment[None], noise)[0]
         self.location_ = self.center_
         even = np.sqrt(0.5 + 0.5 * np.eye(X.shape[1]))
         self.covariance_noise_ = noise * even * np.outer(scale, scale)
-        self._set_covariance(factor @ factor.T)
+        self.covariance_, self.precision_ = factor @ factor.T, None
+        if self.store_precision:
+            self.precision_ = _inverse(self.covariance_)
         return self
+
+    def get_precision(self) -> FloatArray:
+        """Return the inverse of the covariance.
+
+        Returns
+        -------
+        precision : ndarray of shape (n_features_in_, n_features_in_)
+            `precision_`, if it is stored.
+        """
+        check_is_fitted(self, "privacy_")
+        found: Any = self.precision_ if self.store_precision else _inverse(
+            self.covariance_)
+        return found
 
     def _check_table(self, X, y):
         check_unlabeled_rows(self, X, dtype=FLOATS)
@@ -158,6 +175,14 @@ class DPEmpiricalCovariance(Ranged, DPEstimator, EmpiricalCovariance):
         """Raise the ValueErrors of a fit that depend only on the number of rows."""
         self._bounds(Budget(n_samples, 1, *self._budget(n_samples)),
                      self.feature_range is not None)
+
+
+def _inverse(covariance):
+    """Return the inverse of a covariance; without noise, the pseudo-inverse if it is singular."""
+    units = np.sqrt(np.diag(covariance))
+    # Without units, columns of small numbers would be mistaken for rounding errors.
+    units = np.outer(*2 * [np.where(units > 0.0, units, 1.0)])
+    return pinvh(covariance / units, check_finite=False) / units
 
 
 @dataclass(frozen=True)

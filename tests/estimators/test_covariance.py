@@ -77,6 +77,23 @@ def test_noise_that_outweighs_rows_leaves_a_covariance():
         fitted(rows(60), epsilon=0.1, feature_range=None)
 
 
+@pytest.mark.parametrize("stored", [True, False])
+@pytest.mark.parametrize("seed", range(4))
+def test_every_covariance_has_an_inverse(seed, stored):
+    """Noise left eigenvalues of 0, for which scores were -inf, and precisions up to 1e13."""
+    X = np.random.default_rng(seed).normal(size=(300, 10)) * 10.0 ** np.arange(-5, 5)
+    X[:, 1] = 10.0 * X[:, 0]
+    model = fitted(X, epsilon=0.5, random_state=NoiseSeed(seed), store_precision=stored)
+    scale = X.std(axis=0)
+    found = model.get_precision() @ model.covariance_ * np.outer(scale, 1.0 / scale)
+    np.testing.assert_allclose(found, np.eye(10), atol=1e-6)
+    assert np.isfinite(model.score(X)) and np.isfinite(model.mahalanobis(X)).all()
+    # In units of the ranges, no direction varies less than the noise on a variance.
+    units = np.sqrt(np.diag(model.covariance_noise_))
+    least = np.linalg.eigvalsh(model.covariance_ / np.outer(units, units)).min()
+    assert least > 1.0 - 1e-6
+
+
 def test_centered_rows_need_no_mean():
     with taped() as tape:
         model = fitted(assume_centered=True, feature_range=(-500.0, 500.0), data_norm=2.0)
