@@ -148,7 +148,8 @@ def read_table(estimator, X, declared, only=None):
         raise TypeError(f"X is a table of another library, whose cells may follow from those of "
                         f"other rows; {type(estimator).__name__} finds categories in a DataFrame "
                         "of pandas, or in an array. Use '.to_pandas()'.")
-    values, found = np.empty(X.shape), [None] * len(columns)
+    # Mechanisms read a table column by column.
+    values, found = np.empty(X.shape, order="F"), [None] * len(columns)
     for place, column in enumerate(columns):
         if column.categories == []:
             values[:, place], found[place] = _occurring(_cells(X, place), column)
