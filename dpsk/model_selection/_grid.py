@@ -56,8 +56,9 @@ class DPGridSearchCV(BaseSearch):
         NaN skips candidates with invalid parameter values, with a warning. A candidate that fails
         because of the rows ends the search, because which one fails depends on data.
     n_jobs : int or None, default=None
-        Number of processes that train candidates; it does not change the result. Budgets are
-        charged once, in this process. Let only trusted people see how busy the processes are.
+        Number of processes that train candidates; it does not change the result. A search
+        in another one uses 1. Budgets are charged once, in this process. Let only trusted people
+        see how busy the processes are.
     cv : splitter, iterable of one (train, test) or None, default=None
         None: `test_size` of the rows are held out. Else one split by index, such as
         ``ShuffleSplit(1)``, of groups if there are any. Indices are an unverified assumption, as

@@ -17,6 +17,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from dpsk._budgeted import asked
 from dpsk._charging import in_secret, paying
+from dpsk._context import may_start_threads
 from dpsk._data.errors import quietly, without_warnings
 from dpsk._parameters import check_integer, check_real
 from dpsk._privacy.certificate_fields import HANDED_OVER
@@ -215,8 +216,10 @@ class BaseSearch(HoldoutModel):
 
     def _trained(self, plan, admission, after, part, models):
         """Yield the models of every run, trained in `n_jobs` processes."""
-        # An alpha path replays recorded outputs, which stay in this process.
-        n_jobs = 1 if isinstance(after, Alphas) else effective_n_jobs(self.n_jobs)
+        # An alpha path replays recorded outputs, which stay in this process. A search that is a
+        # candidate of another one starts no workers.
+        n_jobs = (1 if isinstance(after, Alphas) or not may_start_threads()
+                  else effective_n_jobs(self.n_jobs))
         given = plan, admission, after, part
         models = models[::-1]
         if n_jobs == 1:

@@ -301,8 +301,8 @@ class DPPipeline(Composition):
                 private.append(name)
             elif not learns_nothing(step):
                 raise ValueError(
-                    f"step {name!r}: {type(step).__name__} has no epsilon and delta, and may learn "
-                    "from rows without a guarantee. Use a step that has them, such as "
+                    f"step {name!r}: {type(step).__name__} has no epsilon and delta, and may "
+                    "learn from rows without a guarantee. Use a step that has them, such as "
                     "DPTableVectorizer, the steps of a nested Pipeline themselves, a Function"
                     "Transformer with public constants, or FrozenEstimator after a public fit.")
         for _, step in (*self.steps, *every_part(self.steps)):

@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from scipy.stats import loguniform
 
 from dpsk import (
@@ -70,18 +71,21 @@ def test_rows_that_one_of_the_settings_would_refuse_are_refused_first(order):
 
 @pytest.mark.parametrize(("model", "n"), [
     (DPMLPClassifier(hidden_layer_sizes=(512,), max_iter=2, batch_size=50), 300),
-    (DPLogisticRegression(solver="gd", data_norm=8.0, max_iter=2), 1 << 15)])
+    (DPLogisticRegression(solver="gd", data_norm=8.0, max_iter=2), 1 << 15),
+    (DPGridSearchCV(DPLogisticRegression(max_iter=2), {"alpha": [1.0]}, n_jobs=2), 300)])
 def test_no_number_of_threads_tells_how_many_runs_there_were(model, n, monkeypatch):
     """Names and numbers of later threads and processes would show it."""
     rows = np.random.default_rng(0).normal(size=(n, 64))
     started, start = [], threading.Thread.start
     monkeypatch.setattr(threading.Thread, "start",
                         lambda self: start(self) or started.append(self.name))
-    model.fit(rows, rows[:, 0] > 0)
-    of_one = len(started)
-    fix_runs(monkeypatch, 3)
-    search = DPGridSearchCV(model, {"alpha": [0.1, 1.0]}, epsilon=2.0, test_size=0.1)
-    search.fit(rows, rows[:, 0] > 0)
+    name = "estimator__alpha" if isinstance(model, DPGridSearchCV) else "alpha"
+    search = DPGridSearchCV(model, {name: [0.1, 1.0]}, epsilon=2.0, test_size=0.1)
+    with parallel_config("threading"):
+        model.fit(rows, rows[:, 0] > 0)
+        of_one = len(started)
+        fix_runs(monkeypatch, 3)
+        search.fit(rows, rows[:, 0] > 0)
     assert len(started) == of_one
     # An executor without a name of its own would count those of the whole process.
-    assert all(each.startswith("dpsk") for each in started)
+    assert not any(each.startswith("ThreadPoolExecutor") for each in started)
