@@ -7,8 +7,8 @@ from dpsk._defaults.budgets import mu_of_share
 __all__ = ["BAG", "BINS_SHARE", "CANDIDATES", "CANDIDATE_LEVELS", "CLIP_WIDTH", "CUT_SHARE",
            "EVEN_BINS", "LABEL_SHARE", "LABEL_TRUST", "LEAST_SHARE", "LEVEL_SHARE", "MOST_LEVELS",
            "NOISELESS_KNOTS", "PRUNED", "PURE_LABEL_SHARE", "REACH", "RIDGE", "ROOT_SHARE",
-           "SPREAD", "forest_levels", "has_chosen_splits", "has_drawn_candidates", "n_levels",
-           "n_trees", "scale_share"]
+           "SPREAD", "forest_levels", "has_chosen_splits", "has_drawn_candidates",
+           "has_one_tree", "n_levels", "n_trees", "scale_share"]
 
 #: Share of mu^2 of bins.
 BINS_SHARE = 0.1
@@ -36,6 +36,9 @@ QUESTION_SIGNAL = 64.0
 #: this many per depth, with at most so many levels. Then the share of the choice of the tree and
 #: of its leaf classes, of mu^2 and of a pure epsilon, and the weight of such a class in a mean.
 CANDIDATE_SIGNAL, CANDIDATES, CANDIDATE_LEVELS = 300.0, 100, 5
+#: A forest is one such tree below this ``n mu``, or below this multiple of the number of columns
+#: over that of classes: drawn splits ask all columns alike.
+ONE_TREE_SIGNAL, ONE_TREE_COLUMNS = 100.0, 10.0
 LABEL_SHARE, PURE_LABEL_SHARE, LABEL_TRUST = 0.7, 0.85, 0.5
 
 #: Forests: the variance of means about their parents', and the least share of a class. Then the
@@ -67,6 +70,12 @@ def n_levels(budget, scaled):
 def has_drawn_candidates(budget):
     """Return whether a classification tree is chosen among publicly drawn ones."""
     return _signal(budget) < CANDIDATE_SIGNAL
+
+
+def has_one_tree(budget, n_classes):
+    """Return whether a classification forest is one tree, chosen among publicly drawn ones."""
+    least = max(ONE_TREE_SIGNAL, ONE_TREE_COLUMNS * budget.n_columns / n_classes)
+    return has_drawn_candidates(budget) and _signal(budget) < least
 
 
 def has_chosen_splits(budget, n_classes, count=None):

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, ClassVar
 from sklearn.base import is_classifier
 
 from dpsk._callbacks import private_fit
-from dpsk._defaults.trees import BAG, LEAST_SHARE, forest_levels, has_chosen_splits, n_trees
+from dpsk._defaults.trees import (
+    BAG,
+    LEAST_SHARE,
+    forest_levels,
+    has_chosen_splits,
+    has_one_tree,
+    n_trees,
+)
 from dpsk._docs import documented
 from dpsk._parameters import check_integer
 from dpsk._privacy.noise.public import PublicDraws
@@ -97,8 +104,8 @@ class DPRandomForestClassifier(TreeLabels, Forest):
     ----------
     %(epsilon)s %(delta_gaussian)s
     n_estimators : "auto" or int, default="auto"
-        Number of trees; they divide the budget among them. "auto": 10 to 40 for small tables and
-        2 to 8 for large ones, by the number of rows and the budget; 40 at ``epsilon=inf``.
+        Number of trees; they divide the budget among them. "auto": 1 with few rows, 10 to 40 for
+        small tables and 2 to 8 for large ones, by public numbers; 40 at ``epsilon=inf``.
     max_depth : int or None, default=None
         Largest number of splits from the root to a leaf, at most 8. None: 2 to 8, larger for
         more rows and budget.
@@ -136,9 +143,11 @@ class DPRandomForestClassifier(TreeLabels, Forest):
     undeclared columns and, for every tree, noisy class counts of its leaves. For large tables,
     the fit also releases privately chosen splits of every level, with noisy class counts of their
     nodes.
-    For small tables, splits are drawn from public randomness. The choice between the two depends
-    on public facts only. The number of rows, column names and dtypes, the set of labels and all
-    parameters are public. Sample weights are divided by a released bound.
+    For small tables, splits are drawn from public randomness. With few rows, the fit is that of a
+    `DPDecisionTreeClassifier`, with delta 0 under the same conditions. The choice among the three
+    depends on public facts only. The number of rows, column names and dtypes, the set of labels
+    and all parameters are public. Sample weights are divided by a released
+    bound.
 
     References
     ----------
@@ -158,6 +167,10 @@ class DPRandomForestClassifier(TreeLabels, Forest):
 
     # Estimated class frequencies may be below 0 or above 1.
     _least = LEAST_SHARE
+
+    def _growth(self, budget):
+        one = isinstance(self.n_estimators, str) and has_one_tree(budget, len(self.classes_))
+        return (one and self._one_drawn()) or super()._growth(budget)
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
                  n_estimators: int | str = "auto", max_depth: int | None = None,

@@ -39,6 +39,14 @@ class TreeLabels(Probabilities, ScoreClassifier):
     def _predict_raw(self, X):
         return self._scores(self._averages(X))
 
+    def _one_drawn(self):
+        """Return the choice of one tree among publicly drawn ones; None without splits."""
+        depth = min(self.max_depth or CANDIDATE_LEVELS, CANDIDATE_LEVELS)
+        return DrawnTree(depth) if len(self._bins.splits) else None
+
+    def _pure(self, growth):
+        return replace(growth, pure=True) if isinstance(growth, DrawnTree) else None
+
     @property
     def _said(self):
         """ndarray or None : the probabilities of the leaves of one tree, shape (n_leaves, k)."""
@@ -170,12 +178,7 @@ class DPDecisionTreeClassifier(TreeLabels, OneTree):
         return self._fit_table(X, y, sample_weight, groups)
 
     def _growth(self, budget):
-        if len(self._bins.splits) and has_drawn_candidates(budget):
-            return DrawnTree(min(self.max_depth or CANDIDATE_LEVELS, CANDIDATE_LEVELS))
-        return super()._growth(budget)
-
-    def _pure(self, growth):
-        return replace(growth, pure=True) if isinstance(growth, DrawnTree) else None
+        return (has_drawn_candidates(budget) and self._one_drawn()) or super()._growth(budget)
 
     def _draws(self, growth):
         return PublicDraws(self.random_state, "splits of trees", growth)

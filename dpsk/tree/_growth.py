@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 
 from dpsk._data.source import Rows
-from dpsk._defaults.budgets import NOISE_DEVIATIONS
 from dpsk._defaults.trees import (
     CLIP_WIDTH,
     CUT_SHARE,
@@ -33,6 +32,8 @@ __all__ = ["DrawnSplits", "NodeSums", "Ready", "estimated"]
 
 #: The least distance from their mean at which targets in [-1, 1] are clipped.
 _LEAST_REACH = 0.03
+#: Number of publicly drawn samples to find the mean square of a sum of trees.
+_N_DRAWN = 2000
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ class NodeSums(Composite):
             trees.append(SplitTree(tuple(splits), kept, middle + unit * means, counts,
                                    unit * noise))
         if drawn is not None and not self.scales:
-            return _added_up(trees)
+            return _added_up(trees, leaves.noise, asked, draws)
         return trees
 
     def _tried(self, asked, draws, n_nodes):
@@ -280,30 +281,53 @@ def _linear(sums, parents, variance, several, above):
     return means, counts, noise / whole
 
 
-def _added_up(trees):
+def _added_up(trees, noise, asked, draws):
     """Return trees with drawn splits, whose deviations from the root are added up, not averaged.
 
-    Their sum is shrunk by the factor ``max(0, 1 - N / E)`` (James-Stein), with E its mean square
-    over rows and N that of its noise, plus a standard deviation of it. It cannot vary more than
-    the targets do.
+    Their sum is multiplied by ``min(C / E, V / C)``. C estimates its covariance with the targets,
+    without the part due to noise, and is at least 0. E is its mean square over uniform bins, and
+    V the variance of targets, which no prediction exceeds where columns depend on each other.
+    `noise` is the standard deviation of the noise on sums of leaves.
     """
-    found = noises = scatter = 0.0
+    if not trees[0].splits:
+        return trees
+    common = 0.0
     for tree in trees:
-        leaves = slice(len(tree.means) // 2, None)
-        weights = np.maximum(tree.counts[leaves], 0.0)
-        weights /= max(float(weights.sum()), 1.0)
-        found += weights @ np.square(tree.means[leaves] - tree.means[0]).sum(axis=1)
-        own = weights * np.square(tree.noise[leaves])
-        noises += tree.means.shape[1] * own.sum()
-        scatter += 2.0 * tree.means.shape[1] * np.square(own).sum()
+        of_sums, whole = _response(tree, noise)
+        inner = len(whole) - 1
+        means, weights = tree.means[inner:], np.maximum(tree.counts[inner:], 0.0)
+        parents = np.repeat(tree.means[inner // 2:inner], 2, axis=0)
+        root, n_free = tree.means[0], max(1, means.shape[1] - 1)
+        sums = whole[:, None] * (means - parents) + weights[:, None] * (parents - root)
+        hidden = n_free * of_sums.diagonal() + np.square(parents).sum(axis=1) / whole
+        common += (np.sum(sums * (means - root)) - noise**2 * hidden.sum()) / max(
+            1.0, weights.sum())
+    sizes = np.ones(asked[:, 0].max() + 1, int)
+    np.maximum.at(sizes, asked[:, 0], asked[:, 2])
+    bins = (draws.uniforms(_N_DRAWN * len(sizes)).reshape(len(sizes), -1)
+            * sizes[:, None]).astype(np.intp)
+    drawn = sum(tree.means[tree.leaves(bins)] - tree.means[0] for tree in trees)
+    square = float(np.square(drawn).sum(axis=1).mean())
     middle = np.mean([tree.means[0] for tree in trees], axis=0)
     most = max(0.0, float(1.0 - np.square(middle).sum()))
-    factor = len(trees)
-    noises += NOISE_DEVIATIONS * math.sqrt(scatter)
-    if found > 0.0:
-        factor *= min(max(0.0, 1.0 - noises / found), math.sqrt(most / found))
+    factor = len(trees) * min(common / square, most / common) if min(common, square) > 0.0 else 0.0
     return [replace(tree, means=tree.means[0] + factor * (tree.means - tree.means[0]),
                     noise=factor * tree.noise) for tree in trees]
+
+
+def _response(tree, noise):
+    """Return how means of leaves follow sums of leaves, (L, L), and the rows they count as.
+
+    The second, shape (L,), includes the rows of their parents to which they are shrunk.
+    """
+    depth, found = len(tree.splits), np.zeros((1, 2 ** len(tree.splits)))
+    for level in range(1, depth + 1):
+        nodes, below_it = slice(2**level - 1, 2 ** (level + 1) - 1), 2 ** (depth - level)
+        whole = noise * math.sqrt(below_it) / tree.noise[nodes]
+        inherited = 1.0 - np.maximum(tree.counts[nodes], 1.0) / whole
+        found = inherited[:, None] * np.repeat(found, 2, axis=0) + np.repeat(
+            np.eye(2**level), below_it, axis=1) / whole[:, None]
+    return found, whole
 
 
 def _kept(means, noise, depth):
