@@ -146,8 +146,7 @@ class DPRandomForestClassifier(TreeLabels, Forest):
     For small tables, splits are drawn from public randomness. With few rows, the fit is that of a
     `DPDecisionTreeClassifier`, with delta 0 under the same conditions. The choice among the three
     depends on public facts only. The number of rows, column names and dtypes, the set of labels
-    and all parameters are public. Sample weights are divided by a released
-    bound.
+    and all parameters are public. Sample weights are divided by a released bound.
 
     References
     ----------
