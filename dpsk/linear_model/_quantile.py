@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from dpsk._docs import documented
 from dpsk._objective.losses import Pinball
 from dpsk._parameters import number
+from dpsk._stages.bounds_about_quantile import BoundsAboutQuantile, ResidualQuantile
 from dpsk.linear_model._regressor import LinearRegressor
 
 if TYPE_CHECKING:
@@ -112,3 +113,12 @@ class DPQuantileRegressor(LinearRegressor):
 
     def _loss(self):
         return Pinball(float(self.quantile))
+
+    def _fit_linear(self, rows, loss, n_outputs, **settings):
+        moved = ResidualQuantile(float(self.quantile))
+        stages = [moved] if self.fit_intercept and not rows.is_weighted else []
+        coef, intercept = super()._fit_linear(rows, loss, n_outputs, stages=stages, **settings)
+        return coef, intercept + coef.dtype.type(moved.value)
+
+    def _learnt_bounds(self, dtype, within):
+        return BoundsAboutQuantile(float(self.quantile), self._target_map(), dtype)
