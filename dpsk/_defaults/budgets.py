@@ -58,6 +58,7 @@ __all__ = [
     "PURE_QUANTILE_SHARES",
     "QUANTILE_SHARES",
     "RANGE_TAILS",
+    "RESIDUAL_SHARE",
     "ROW_MEAN_NOISES",
     "ROW_MEAN_SHARES",
     "ROW_NORM_SHARE",
@@ -133,6 +134,8 @@ USUAL_RESIDUAL = 0.25
 SLOPE_CLIP_SHARE = 0.3
 #: Usual and largest share of mu^2 of one quantile; the same of epsilon where delta is 0.
 QUANTILE_SHARES, PURE_QUANTILE_SHARES = (0.02, 0.1), (0.05, 0.11)
+#: Share of mu^2 of an extreme quantile of residuals.
+RESIDUAL_SHARE = 0.1
 #: Log of the probability of a point at the quantile over that of one beyond all rows; the grid has
 #: some hundred times as many points beyond.
 CLEARANCE = 20.0

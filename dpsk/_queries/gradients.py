@@ -16,6 +16,7 @@ from dpsk._privacy.noise.grids import grid_bits
 from dpsk._privacy.plans import NoisySums
 from dpsk._privacy.sensitivity import REPLACE_ONE
 from dpsk._queries.base import Oracle, Queries
+from dpsk._statistics.quantiles import noisy_quantile
 from dpsk._sums.group_sums import GroupSums
 from dpsk._sums.linear_sums import float_sums, grid_sums, whitened_grid_sums
 from dpsk._sums.network_sums import NetworkSums
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from dpsk._data.source import RowSource
     from dpsk._mechanism.session import Session
-    from dpsk._privacy.elementary import Event
+    from dpsk._privacy.elementary import Elementary, Event
     from dpsk._problem import Problem
     from dpsk._typing import FloatArray
 
@@ -133,6 +134,21 @@ class GradientOracle(Oracle):
         sums = open_sums(ray, self._sums.loss, Gradients(answers, clip_share * bound),
                          self._sums.scores(theta), noise_multiplier)
         return GradientOracle(sums, answers, noise_multiplier, self._session)
+
+
+    def residual_quantile(self, theta: FloatArray, q: float, grid: FloatArray,
+                          event: Elementary) -> float:
+        """Return a point of a public grid near a quantile of targets less scores at `theta`.
+
+        A row's score depends on no other row, so the privacy cost is that of `noisy_quantile`.
+        """
+        return noisy_quantile(self._sums.scores(theta), _residuals, q, grid, event, self._session)
+
+
+def _residuals(rows: RowSource, part: slice) -> FloatArray:
+    found = rows.take(part)
+    residuals: FloatArray = found.y - found.X[:, 0]
+    return residuals
 
 
 def open_sums(model: Any, loss: Any, asked: Gradients, rows: RowSource,

@@ -156,6 +156,7 @@ class TargetBounds(Stage):
     #: End of octaves for which targets equal to the median count in the spread, to make empty
     #: octaves unlikely. Targets that are mostly one number often have others 1 away from it.
     _median_end: ClassVar[int] = UNIT_END
+    _widened = staticmethod(lambda low, high, tail, median: widened(low, high, tail))
 
     def __init__(self, target_map, dtype, lowest=None):
         self._target_map, self._dtype, self._lowest = target_map, dtype, lowest
@@ -211,7 +212,7 @@ class TargetBounds(Stage):
         away = partial(targets_above, median)
         spread = released_spread(rows, away, median, (self._median_end, clear), of_spread, session)
         low, high = noisy_tails(rows, away, tail, distance_grid(), event, session)
-        ends = widened(median + low, median + high, tail)
+        ends = self._widened(median + low, median + high, tail, median)
         found = apart(median, spread, *ends)
         if found != ends and self._median_end == UNIT_END:
             warn("target_bounds='auto': the targets are mostly one number, so the bounds may be "
@@ -353,9 +354,9 @@ def median_rule(problem: Problem) -> Elementary | None:
 
 
 def spread_rule(problem: Problem) -> tuple[Elementary, float]:
-    """Return the event of the spread of targets, and the weight of a target on the median.
+    """Return event and weight of a target on the median for spreads, where quantiles are learnt.
 
-    It holds where there are enough rows for quantiles. The weight keeps empty octaves unlikely.
+    The weight keeps empty octaves unlikely.
     """
     usual = _range(problem, QUANTILE_SHARES[0], PURE_QUANTILE_SHARES[0])
     width = max(usual, octaves_range(problem.n_samples, SPREAD_FILLING, CLEARANCE))

@@ -96,6 +96,10 @@ class FloatEntry:
         """Return the raw predictions of rows at `point`, a result of the method `point`."""
         return self.model.predict_raw(point, part.X, part.scale)
 
+    def full_length(self, raw: FloatArray, part: Part) -> FloatArray:
+        """Return raw predictions on the scale of unscaled targets."""
+        return raw / self._wholes(part.scale) if self.model.scales_targets else raw
+
     def targets(self, part: Part) -> AnyArray:
         """Return the targets of rows on the scale of their predictions."""
         return part.y * self._wholes(part.scale) if self.model.scales_targets else part.y

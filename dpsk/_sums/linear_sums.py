@@ -154,12 +154,14 @@ class LinearSums(ClippedSums):
     def scores(self, theta: FloatArray) -> RowSource:
         """Return the raw predictions at `theta` as a source of rows; sensitive.
 
+        Those of rows that are scaled down with their targets are scaled up again.
         The features have shape (n, n_outputs), or (n, 1) for a scalar prediction.
         """
         entry, point = self.entry, self.entry.point(theta)
         raw = np.empty((len(entry.rows), self.model.n_outputs or 1))
         for places, part in entry.placed():
-            raw[places] = entry.predict(point, part).reshape(-1, raw.shape[1])
+            found = entry.full_length(entry.predict(point, part), part)
+            raw[places] = found.reshape(-1, raw.shape[1])
         return entry.rows.with_features(raw)
 
     def hessian(self, theta: FloatArray) -> FloatArray:

@@ -159,8 +159,8 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         theta, rest = self._solve(
             problem, name, rows,
             stages=[*weighing, *center, *bound, *target_stages,
-                    *([] if stage is None else [stage]), *stages,
-                    *self._last_stages(stage, constraint)],
+                    *([] if stage is None else [stage]),
+                    *self._last_stages(stage, constraint), *stages],
             enforced=[*self._row_bounds(model.data_norm, learns,
                                         "" if stage is None else stage.words),
                       *self._group_bounds(rows), *lowered, *enforced],
