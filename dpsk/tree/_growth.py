@@ -300,8 +300,9 @@ def _added_up(trees, sums, root_noise, asked, draws):
         shared = parents @ root
         # With several classes the count is the sum of the sums, noise included.
         hidden = 1.0 + shared if len(root) == 1 else len(root) * (1.0 + shared) - 2.0
-        common += (np.sum((own[:, :-1] - own[:, -1:] * root) * (tree.means[inner:] - root))
-                   - noise**2 * hidden @ _response(tree, own[:, -1], noise, root_noise)) / max(1.0, tree.counts[0])
+        found = np.sum((own[:, :-1] - own[:, -1:] * root) * (tree.means[inner:] - root))
+        hidden = noise**2 * hidden @ _response(tree, own[:, -1], noise, root_noise)
+        common += (found - hidden) / max(1.0, tree.counts[0])
     sizes = np.ones(asked[:, 0].max() + 1, int)
     np.maximum.at(sizes, asked[:, 0], asked[:, 2])
     bins = (draws.uniforms(_N_DRAWN * len(sizes)).reshape(len(sizes), -1)
