@@ -69,8 +69,9 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
     %(privacy_network)s
 
     *Defaults.* Let d be the number of weights and mu the budget. The clip norm is 1. With
-    `class_weight` it is n mu / 250 within 1 and 10, at most the ratio of weights. There are ``6 n mu / sqrt(d)`` steps, within [30, 2000], of learning rate
-    8 over the clip norm; the rate is lower with more steps than that, and with a strong `alpha`.
+    `class_weight` it is n mu / 250 within 1 and 10, at most the ratio of weights. There are
+    ``6 n mu / sqrt(d)`` steps, within [30, 2000], of learning rate 8 over the clip norm; the rate
+    is lower with more steps than that, and with a strong `alpha`.
     "sgd" uses batches of n / 15 rows within [256, 8192], momentum 0.7 and a linearly decreasing
     learning rate; "gd" uses half that rate and "rrpsgd" a quarter. On whitened rows the sum of
     learning rates is ``1150 (n mu / 6000)**0.85`` over the clip norm, and up to six times that
