@@ -84,7 +84,7 @@ interactions : "auto", int or list of (column, column)
 alpha : float
     Strength of the penalty, which is added to the **mean** loss.
 penalty : {"l2", "l1", "elasticnet", "l2_ball", "l1_ball", "box", "simplex"}
-    "l1" and "elasticnet" need ``alpha > 0``. The last four are constraints and ignore `alpha`:
+    "l1" and "elasticnet" need ``alpha > 0``. The last four are constraints and have no `alpha`:
     the norm of the coefficients is at most `radius`; in a "box", the size of each one; in a
     "simplex", they are nonnegative with sum `radius`. The intercept is neither penalized nor
     constrained, except by "accmd", "frank_wolfe", "last_iterate" and the perturbation solvers.

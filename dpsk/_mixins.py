@@ -42,6 +42,8 @@ class ScoreClassifier(ClassifierMixin):
     _takes_several: ClassVar[bool] = True
     #: Whether ``class_weight="balanced"`` is supported by shifting the scores.
     _balances: ClassVar[bool] = False
+    #: Whether given class weights shift the scores after the fit, and rows are not weighted.
+    _moves_log_odds: ClassVar[bool] = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -76,7 +78,7 @@ class ScoreClassifier(ClassifierMixin):
         weighted = rows.is_weighted
         classes, rows = encoded_rows(rows, self.classes, type(self).__name__)
         self._check_classes(classes)
-        if not self._is_balanced():
+        if not (self._is_balanced() or self._moves_log_odds):
             rows = class_weighted(rows, self.class_weight, classes, self._weight_dtype(rows))
         return rows, classes, {
             "free_weights": weighted,

@@ -13,7 +13,7 @@ from dpsk._defaults.noiseless import SAMPLE_MU
 
 __all__ = ["ADAPTIVE_STEP", "MANY_WEIGHTS", "MOMENTUM", "USUAL_FACTOR", "carries_no_network",
            "few_rows_factor", "hidden_scale", "network_batch_size", "network_iterate",
-           "network_step", "network_steps", "whitened_length"]
+           "network_step", "network_steps", "weighted_clip", "whitened_length"]
 
 MOMENTUM = 0.7
 #: From this many weights on, drawing noise in a thread of its own saves time.
@@ -22,6 +22,8 @@ MANY_WEIGHTS = 1 << 14
 ADAPTIVE_STEP = 5e-3
 #: Factor of the scores of two classes after training with clipped gradients.
 USUAL_FACTOR = 0.65
+#: With class weights: the ``n mu`` per unit of the clip norm, and the largest clip norm.
+CLIP_SIGNAL, LONGEST_CLIP = 250.0, 10.0
 #: The ``n mu`` below which rows are few, for scores and for predictions of targets.
 _FEW_SIGNAL, _FEWER_SIGNAL = 40.0, 10.0
 #: The signal at which predictions of targets from many columns are half noise.
@@ -55,6 +57,14 @@ def carries_no_network(budget):
     columns = budget.n_columns
     return (budget.is_private and budget.delta > 0
             and are_few(columns * budget.signal_to_noise, columns))
+
+
+def weighted_clip(budget, ratio):
+    """Return the default clip norm, for classes whose largest weights have this ratio."""
+    if not budget.is_private:
+        return 1.0
+    signal = budget.n_columns * budget.signal_to_noise
+    return max(1.0, min(LONGEST_CLIP, float(ratio), signal / CLIP_SIGNAL))
 
 
 def few_rows_factor(budget, of_scores):

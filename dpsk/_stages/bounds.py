@@ -149,6 +149,8 @@ class TargetBounds(Stage):
         The dtype of mapped targets.
     lowest : float or None
         A public low bound; targets below it are clipped to it.
+    unit_of : callable, (low, high) -> float, or None
+        Returns the unit of mapped targets, in which the l1 penalty is then.
     """
 
     attribute = "target_bounds_"
@@ -158,8 +160,9 @@ class TargetBounds(Stage):
     _median_end: ClassVar[int] = UNIT_END
     _widened = staticmethod(lambda low, high, tail, median: widened(low, high, tail))
 
-    def __init__(self, target_map, dtype, lowest=None):
+    def __init__(self, target_map, dtype, lowest=None, unit_of=None):
         self._target_map, self._dtype, self._lowest = target_map, dtype, lowest
+        self._unit_of = unit_of
 
     def event(self, problem: Problem) -> Event:
         """Return the event of the releases; raise ValueError with too few rows."""
@@ -179,8 +182,11 @@ class TargetBounds(Stage):
                          "targets outside are clipped")]
 
     def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
-        """Return the unchanged problem, and the rows with clipped and mapped targets."""
+        """Return the problem and the rows, with clipped and mapped targets."""
         self.value = self._found(problem, rows, session)
+        if self._unit_of is not None:
+            problem = replace(problem, penalty=problem.penalty.for_targets(
+                self._unit_of(*self.value)))
         return problem, rows.with_targets(partial(clipped_targets, self._target_map,
                                                   self.value, self._dtype))
 

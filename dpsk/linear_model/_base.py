@@ -23,7 +23,6 @@ from dpsk._parameters import (
     PARAMETER_CONSTRAINTS,
     check_auto_flag,
     check_learnt,
-    check_real,
     choice,
     norm_origin,
 )
@@ -34,6 +33,7 @@ from dpsk._stages.bounds import can_learn, norm_rule
 from dpsk._stages.weight_bound import weighed
 from dpsk._warnings import warn
 from dpsk.exceptions import PrivacyWarning
+from dpsk.linear_model._penalized import check_penalty
 from dpsk.linear_model._summary import SummarizesCoefficients
 
 if TYPE_CHECKING:
@@ -86,17 +86,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
 
     def _check_combination(self):
         super()._check_combination()
-        if self.penalty in CONSTRAINTS:
-            if self.radius is not None or self._usual_radius is None:
-                check_real("radius", self.radius, low=0, open_low=True,
-                           remedy=f"a finite number > 0, as penalty={self.penalty!r} needs one")
-        elif self.radius is not None:
-            raise ValueError(f"radius={self.radius!r}: must be None with penalty="
-                             f"{self.penalty!r}, which has no radius; leave it, or use a penalty "
-                             "with one, such as penalty='l2_ball'.")
-        if self.penalty in ("l1", "elasticnet") and self.alpha == 0:
-            raise ValueError(f"alpha={self.alpha!r}: must be > 0 with penalty={self.penalty!r}; "
-                             "set alpha, such as 1e-3, or use penalty='l2'.")
+        check_penalty(self, self._usual_radius)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

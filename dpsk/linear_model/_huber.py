@@ -36,7 +36,6 @@ class DPHuberRegressor(LinearRegressor):
         Residual at which the loss turns linear, as a fraction of half the width of
         `target_bounds_`. With learned bounds it follows the targets.
     %(alpha)s
-        The penalty is on the scale of targets mapped to [-1, 1].
     %(penalty)s %(l1_ratio)s %(radius)s %(solver_margin)s %(precondition)s %(max_iter)s
         ``clip_norm=inf`` clips nothing, as the loss itself bounds the gradient.
     %(regressor)s

@@ -42,7 +42,7 @@ class DPLasso(LeastSquares):
         features, ``delta=0``, a solver that moves inside a set, or too few rows for slopes where
         no constant is fitted instead. Other sets have radius 1. The certificate says which.
     %(alpha)s
-        Used only by penalties that are not constraint sets.
+        Must be 0 with constraint sets, such as the default.
     %(penalty)s
         The l1 ball makes it the lasso. "l1" adds `alpha` times the norm instead.
     %(l1_ratio)s

@@ -83,6 +83,7 @@ class DPPoissonRegressor(LinearRegressor):
         "target_bounds": check_learnt(
             lambda name, value: check_target_bounds(value, (0.0, 1.0), 0.0))}
     _lowest = 0.0
+    _squares = False
     _reach = LONGEST_COUNTS
 
     def _loss(self):

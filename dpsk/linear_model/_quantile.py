@@ -88,6 +88,7 @@ class DPQuantileRegressor(LinearRegressor):
     True
     """
 
+    _squares = False
     _constraints: ClassVar[dict] = {
         **LinearRegressor._constraints,
         "quantile": number("a number in (0, 1)", low=0, open_low=True, high=1, open_high=True)}

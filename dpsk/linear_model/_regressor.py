@@ -67,6 +67,9 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
     _constraints: ClassVar[dict] = {**LinearEstimator._constraints, "precondition": _check_row_map,
                                     **LEARNT_TARGETS}
 
+    #: Whether the loss is a square times that of the unit of targets; then this public unit.
+    _squares: ClassVar[bool] = True
+    _l1_unit: float = 1.0
     #: A public lower bound of targets, where there is one.
     _lowest: ClassVar[float | None] = None
 
@@ -141,6 +144,7 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         if bounds and self._tightens(rows):
             rows = rows.with_targets(partial(clipped_targets, _as_they_are, bounds, np.float64))
             bounds, within = None, bounds
+        self._l1_unit = self._unit_of(*bounds) if bounds and self._squares else 1.0
         # Learned bounds are released by a stage, which states them in the certificate.
         learning = [] if bounds else [self._learnt_bounds(rows.dtype, within)]
         coef, intercept = self._fit_linear(
@@ -186,7 +190,8 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         if within is None:
             # Without an intercept, targets are scaled by their distance from 0.
             stage = BoundsAboutMean if self.fit_intercept else TargetBounds
-            return stage(self._target_map(), dtype, self._lowest)
+            return stage(self._target_map(), dtype, self._lowest,
+                         self._unit_of if self._squares else None)
         return BoundsWithin(self._target_map(), dtype, within)
 
     def _tightens(self, rows):
@@ -217,6 +222,13 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
         if bounds is None:
             return rows.with_targets(numeric_targets)
         return rows.with_targets(partial(clipped_targets, self._target_map(), bounds, rows.dtype))
+
+    def _penalty(self, unpenalized):
+        return super()._penalty(unpenalized).for_targets(self._l1_unit)
+
+    def _unit_of(self, low, high):
+        """Return the unit of mapped targets."""
+        return (middle_of if self.fit_intercept else largest_of)(low, high)[1]
 
     def _target_map(self):
         """Return the function that maps targets, and their bounds, to targets of the loss."""

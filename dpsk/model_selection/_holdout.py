@@ -151,6 +151,10 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
             if "groups" not in signature(model.fit).parameters:
                 raise ValueError(f"groups: {type(model).__name__} protects rows, and not groups "
                                  "of them; use another estimator, or groups=None.")
+        for model in () if table.weights is None else models:
+            if "sample_weight" not in signature(model.fit).parameters:
+                raise ValueError(f"sample_weight: {type(model).__name__}.fit has no such "
+                                 "parameter; use another estimator, or sample_weight=None.")
         # Candidates with other steps, or another model, may accept other rows.
         kinds = {f"{model.steps[:-1] if hasattr(model, 'steps') else ''} "
                  f"{type(last_step(model))}": model for model in models}
@@ -330,8 +334,8 @@ def _plain(table):
     Column names and dtypes are included, because parameters may refer to columns by them.
     """
     plain = table.X if hasattr(table.X, "tocsr") else np.ascontiguousarray(table.X)
-    groups = () if table.members is None else (table.members.codes,)
+    told = tuple(np.ascontiguousarray(each) for each in table.told.values())
     # Hashed one by one, because joblib.hash depends on which objects are identical.
     named = [joblib.hash(part) for each in ("columns", "dtypes")
              for part in getattr(table.X, each, ())]
-    return plain, np.ascontiguousarray(table.y), *groups, *named
+    return plain, np.ascontiguousarray(table.y), *told, *named

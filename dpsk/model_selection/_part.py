@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from dpsk._data.groups import Groups, groups_of
+from dpsk._data.weights import check_weights
 from dpsk.model_selection._split import split_rows
 
 if TYPE_CHECKING:
@@ -30,16 +31,21 @@ class Part:
     X : array-like or table of n rows
     y : ndarray of shape (n,)
     members : Groups or None
+    weights : ndarray of shape (n,) or None
+        Weights of the rows in training.
     """
 
     X: Any
     y: AnyArray
     members: Groups | None
+    weights: FloatArray | None = None
 
     @classmethod
-    def of(cls, X: Any, y: AnyArray, groups: ArrayLike | None, n_samples: int) -> Part:
+    def of(cls, X: Any, y: AnyArray, groups: ArrayLike | None, sample_weight: ArrayLike | None,
+           n_samples: int) -> Part:
         """Return the part that holds all `n_samples` rows of a table."""
-        return cls(X, y, groups_of(groups, n_samples))
+        return cls(X, y, groups_of(groups, n_samples),
+                   check_weights(sample_weight, y, np.float64))
 
     def n_units(self, n_samples: int) -> int:
         """Return the number of units of privacy: groups, or rows without groups."""
@@ -48,7 +54,8 @@ class Part:
     @property
     def told(self) -> dict[str, Any]:
         """dict : keyword arguments of `fit` in addition to rows and targets."""
-        return {} if self.members is None else {"groups": self.members.codes}
+        groups = {} if self.members is None else {"groups": self.members.codes}
+        return groups if self.weights is None else {**groups, "sample_weight": self.weights}
 
     def split(self, n_units: int, n_holdout: int, random_state: Any) -> list[Part]:
         """Return training and held-out parts, split by the index of rows or groups."""
@@ -75,4 +82,5 @@ class Part:
         return np.clip(sums / np.bincount(self.members.codes), -0.5, 0.5).sum()
 
     def _rows(self, rows: Any, members: Groups | None) -> Part:
-        return Part(_safe_indexing(self.X, rows), self.y[rows], members)
+        weights = None if self.weights is None else self.weights[rows]
+        return Part(_safe_indexing(self.X, rows), self.y[rows], members, weights)

@@ -135,7 +135,8 @@ class BaseSearch(HoldoutModel):
         return model
 
     @quietly
-    def fit(self, X: Table, y: Any = None, groups: ArrayLike | None = None) -> Self:
+    def fit(self, X: Table, y: Any = None, groups: ArrayLike | None = None, *,
+            sample_weight: ArrayLike | None = None) -> Self:
         """Search, under the declared budget.
 
         Parameters
@@ -147,6 +148,9 @@ class BaseSearch(HoldoutModel):
         groups : array-like of shape (n,) or None, default=None
             The group, such as the person, of each row, for user-level privacy. Each group is in
             one part only. The estimator is fitted with groups, and losses are group averages.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Weights of the rows in training, protected like the rest of a row. Scores
+            count rows alike.
 
         Returns
         -------
@@ -158,7 +162,7 @@ class BaseSearch(HoldoutModel):
         y, classes = self._checked_targets(y, n_samples)
         scorers = self._scorers(classes)
         name, after = self._after(classes)
-        table = Part.of(X, y, groups, n_samples)
+        table = Part.of(X, y, groups, sample_weight, n_samples)
         if table.members is not None and self._is_handed_over:
             raise ValueError("cv: a given split could separate rows of one group; with "
                              "groups leave cv=None, or use ShuffleSplit, which splits groups.")

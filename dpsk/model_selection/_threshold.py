@@ -176,7 +176,8 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
             choices=len(self._grid()), counts=counts, most_chance=self._most_chance())
 
     @quietly
-    def fit(self, X: Table, y: Any = None, groups: ArrayLike | None = None) -> Self:
+    def fit(self, X: Table, y: Any = None, groups: ArrayLike | None = None, *,
+            sample_weight: ArrayLike | None = None) -> Self:
         """Train the model and choose its threshold, under the declared budget.
 
         Parameters
@@ -188,6 +189,9 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
         groups : array-like of shape (n,) or None, default=None
             The group, such as the person, of each row, for user-level privacy. Each group is in
             one part only. The threshold is chosen on one row of each, by public randomness.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Weights of the rows in training, protected like the rest of a row. The
+            threshold counts rows alike.
 
         Returns
         -------
@@ -200,7 +204,8 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
         if len(classes) > 2:
             raise ValueError("Only binary classification is supported. The label set has "
                              f"{len(classes)} classes; a threshold is of two.")
-        table, thresholds = Part.of(X, y, groups, n_samples), self._grid()
+        table = Part.of(X, y, groups, sample_weight, n_samples)
+        thresholds = self._grid()
         plan = replace(self.plan(table.n_units(n_samples)), grouped=table.members is not None)
         plan = self._checked_plan([self.estimator], plan, table)
         method, session, stream = self._opened_session(plan, table, [self.estimator])

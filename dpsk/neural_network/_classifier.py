@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._callbacks import private_fit
-from dpsk._defaults.networks import USUAL_FACTOR
+from dpsk._data.weights import class_factors
+from dpsk._defaults.networks import USUAL_FACTOR, weighted_clip
 from dpsk._docs import documented
 from dpsk._mixins import Probabilities, ScoreClassifier
 from dpsk._objective.losses import Logistic, Multinomial
+from dpsk._problem import Budget
 from dpsk.neural_network._base import NetworkEstimator
 
 if TYPE_CHECKING:
@@ -66,9 +68,10 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
     -----
     %(privacy_network)s
 
-    *Defaults.* Let d be the number of weights and mu the budget. The clip norm is 1, or the
-    largest class weight. There are ``6 n mu / sqrt(d)`` steps, within [30, 2000], of learning rate
-    8 over the clip norm; the rate is lower with more steps than that, and with a strong `alpha`.
+    *Defaults.* Let d be the number of weights and mu the budget. The clip norm is 1. With
+    `class_weight` it is n mu / 250 within 1 and 10, at most the ratio of weights. There are
+    ``6 n mu / sqrt(d)`` steps, within [30, 2000], of learning rate 8 over the clip norm; the rate
+    is lower with more steps than that, and with a strong `alpha`.
     "sgd" uses batches of n / 15 rows within [256, 8192], momentum 0.7 and a linearly decreasing
     learning rate; "gd" uses half that rate and "rrpsgd" a quarter. On whitened rows the sum of
     learning rates is ``1150 (n mu / 6000)**0.85`` over the clip norm, and up to six times that
@@ -80,6 +83,9 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
     weights. The output of the hidden layers is multiplied by
     ``min(1, n mu / min(20000, 20 (p + 1)^2))``, so the model is close to linear if hidden layers
     would learn only noise. `alpha` then penalizes the weights on whitened rows.
+
+    *Class weights.* Logarithms of `class_weight` are added to the scores of the fit without
+    weights, as clipped gradients would undo larger weights.
 
     *Probabilities.* Clipping makes scores overconfident. Scores of two classes are therefore
     multiplied by 0.65 if `clip_norm` has its default; decisions and ranks do not change.
@@ -108,6 +114,9 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
     >>> model.privacy_.epsilon
     8.0
     """
+
+    # Clipped gradients would undo the weight of a rare class.
+    _moves_log_odds = True
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
                  hidden_layer_sizes: int | Sequence[int] = (128,), activation: str = "relu",
@@ -153,10 +162,18 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
         self._check_params()
         rows, classes, settings = self._labeled(X, y, sample_weight, groups)
         several = len(classes) > 2
+        factors = np.ones(1) if self.class_weight is None else class_factors(
+            self.class_weight, classes)
+        # A short clip would leave the rare class too unlikely, and a long one adds noise.
+        facts = Budget(rows.n_units, rows.n_features, *self._budget(rows.n_units))
+        rows = rows.with_weight_bound(weighted_clip(facts, factors.max() / factors.min()))
         self._fit_layers(rows.with_targets(methodcaller("astype",
                                                         np.min_scalar_type(-len(classes)))),
                          Multinomial() if several else Logistic(),
                          len(classes) if several else None,
                          factor=1.0 if several else USUAL_FACTOR, **settings)
+        if self.class_weight is not None:
+            moves = np.log(factors if several else factors[1:] / factors[0])
+            self.intercepts_[-1] = self.intercepts_[-1] + moves.astype(np.float32)
         self.classes_, self.out_activation_ = classes, "softmax" if several else "logistic"
         return self

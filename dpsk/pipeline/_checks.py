@@ -131,7 +131,8 @@ def routed(params, private, steps, members):
         name = next((name for name in private if key.startswith(f"{name}__")), None)
         parameter = key.removeprefix(f"{name}__")
         if name is None or not takes(steps[name], parameter):
-            raise ValueError(f"{key!r}: no private step has such a parameter of fit; write "
+            raise ValueError(f"{key!r}: parameters of fit begin with the name of a private step "
+                             "that takes them, with metadata routing too; write "
                              f"{private[-1]}__sample_weight, for example.")
         if parameter == "groups" and not hasattr(steps[name], "group_labels"):
             raise ValueError(f"{key!r}: all steps of a pipeline protect the same people; give "

@@ -110,7 +110,7 @@ class NodeSums(Composite):
                 "targets", [middle - unit, middle + unit], "released",
                 "targets in half of their bounds, from the middle; those outside are clipped"))
         inner, leaves = _sums_of(targets, weights, members, given[3:])
-        trees, drawn = [], None if self.chosen else DrawnSplits(asked, draws)
+        trees, sums, drawn = [], [], None if self.chosen else DrawnSplits(asked, draws)
         root = None if self.chosen or not self.depth else inner.of(
             np.zeros(bins.shape[1], np.uint8), 0)
         for _ in range(self.count):
@@ -136,12 +136,13 @@ class NodeSums(Composite):
                                  tried=self._tried(asked, draws, 2**level))
                     splits.append(asked[chosen])
                 at = below(bins, splits[-1], at)
-            means, counts, noise = estimated([*levels, leaves.of(at, self.depth)], self.averaged)
+            sums.append(leaves.of(at, self.depth))
+            means, counts, noise = estimated([*levels, sums[-1]], self.averaged)
             kept = _kept(means, noise, self.depth)
             trees.append(SplitTree(tuple(splits), kept, middle + unit * means, counts,
                                    unit * noise))
         if drawn is not None and not self.scales:
-            return _added_up(trees, leaves.noise, asked, draws)
+            return _added_up(trees, sums, root[1] if self.depth else 0.0, asked, draws)
         return trees
 
     def _tried(self, asked, draws, n_nodes):
@@ -281,27 +282,27 @@ def _linear(sums, parents, variance, several, above):
     return means, counts, noise / whole
 
 
-def _added_up(trees, noise, asked, draws):
+def _added_up(trees, sums, root_noise, asked, draws):
     """Return trees with drawn splits, whose deviations from the root are added up, not averaged.
 
     Their sum is multiplied by ``min(C / E, V / C)``. C estimates its covariance with the targets,
     without the part due to noise, and is at least 0. E is its mean square over uniform bins, and
     V the variance of targets, which no prediction exceeds where columns depend on each other.
-    `noise` is the standard deviation of the noise on sums of leaves.
+    `sums` holds the noisy sums and counts of the leaves of each tree, and their noise; the noise
+    on those of the root is `root_noise`.
     """
     if not trees[0].splits:
         return trees
     common = 0.0
-    for tree in trees:
-        of_sums, whole = _response(tree, noise)
-        inner = len(whole) - 1
-        means, weights = tree.means[inner:], np.maximum(tree.counts[inner:], 0.0)
+    for tree, (own, noise) in zip(trees, sums, strict=True):
+        inner, root = len(own) - 1, tree.means[0]
         parents = np.repeat(tree.means[inner // 2:inner], 2, axis=0)
-        root, n_free = tree.means[0], max(1, means.shape[1] - 1)
-        sums = whole[:, None] * (means - parents) + weights[:, None] * (parents - root)
-        hidden = n_free * of_sums.diagonal() + np.square(parents).sum(axis=1) / whole
-        common += (np.sum(sums * (means - root)) - noise**2 * hidden.sum()) / max(
-            1.0, weights.sum())
+        shared = parents @ root
+        # With several classes the count is the sum of the sums, noise included.
+        hidden = 1.0 + shared if len(root) == 1 else len(root) * (1.0 + shared) - 2.0
+        found = np.sum((own[:, :-1] - own[:, -1:] * root) * (tree.means[inner:] - root))
+        hidden = noise**2 * hidden @ _response(tree, own[:, -1], noise, root_noise)
+        common += (found - hidden) / max(1.0, tree.counts[0])
     sizes = np.ones(asked[:, 0].max() + 1, int)
     np.maximum.at(sizes, asked[:, 0], asked[:, 2])
     bins = (draws.uniforms(_N_DRAWN * len(sizes)).reshape(len(sizes), -1)
@@ -315,19 +316,20 @@ def _added_up(trees, noise, asked, draws):
                     noise=factor * tree.noise) for tree in trees]
 
 
-def _response(tree, noise):
-    """Return how means of leaves follow sums of leaves, (L, L), and the rows they count as.
-
-    The second, shape (L,), includes the rows of their parents to which they are shrunk.
-    """
-    depth, found = len(tree.splits), np.zeros((1, 2 ** len(tree.splits)))
-    for level in range(1, depth + 1):
-        nodes, below_it = slice(2**level - 1, 2 ** (level + 1) - 1), 2 ** (depth - level)
-        whole = noise * math.sqrt(below_it) / tree.noise[nodes]
-        inherited = 1.0 - np.maximum(tree.counts[nodes], 1.0) / whole
-        found = inherited[:, None] * np.repeat(found, 2, axis=0) + np.repeat(
-            np.eye(2**level), below_it, axis=1) / whole[:, None]
-    return found, whole
+def _response(tree, counts, noise, root_noise):
+    """Return how much the mean of each leaf follows its noisy sum, shape (n_leaves,)."""
+    width, found = len(counts), np.zeros((1, len(counts)))
+    # Sums of leaves are made to agree with the root.
+    agreed = noise**2 / (width * noise**2 + root_noise**2)
+    counts = counts + (tree.counts[0] - counts.sum()) / width
+    for level in range(1, len(tree.splits) + 1):
+        nodes, width = slice(2**level - 1, 2 ** (level + 1) - 1), width // 2
+        # The rows that a node counts as include those of its parent, to which it is shrunk.
+        whole = noise * math.sqrt(width) / tree.noise[nodes]
+        kept = 1.0 - counts.reshape(2**level, width).sum(axis=1) / whole
+        of_sums = np.repeat(np.eye(2**level), width, axis=1) - agreed * width
+        found = kept[:, None] * np.repeat(found, 2, axis=0) + of_sums / whole[:, None]
+    return found.diagonal()
 
 
 def _kept(means, noise, depth):

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 
 from dpsk import DPLinearSVC, DPLogisticRegression, DPPoissonRegressor
 from dpsk.exceptions import PrivacyWarning
@@ -166,6 +166,18 @@ def test_a_radius_without_a_set_is_refused(cls, penalty, radius):
 def test_a_penalty_of_strength_zero_that_was_asked_for_is_refused(cls, penalty, alpha):
     text = refusal(cls(penalty=penalty, alpha=alpha))
     assert text.startswith(f"alpha={alpha!r}: must be > 0") and repr(penalty) in text
+
+
+@every_linear_estimator
+@in_a_row("penalty", SETS)
+@in_a_row("alpha", [0.1, np.float32(2.0)])
+def test_a_strength_that_a_set_ignores_is_refused(cls, penalty, alpha):
+    """`DPLasso(alpha=0.1)` was fitted to a ball, as if nothing had been asked for."""
+    text = refusal(cls(penalty=penalty, alpha=alpha, radius=1.0, solver=plain_solver(cls)))
+    assert text.startswith(f"alpha={alpha!r}: must be 0") and repr(penalty) in text
+    usual = cls(penalty=penalty, radius=1.0, solver=plain_solver(cls))
+    usual._check_params()
+    clone(usual).set_params(alpha=0.0)._check_params()
 
 
 @every_estimator

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 
@@ -163,3 +164,18 @@ def test_without_noise_few_rows_are_not_learned_by_heart():
     """2000 steps on 331 rows of diabetes left an R2 of -.24."""
     X, X_test, y, y_test = train_test_split(*load_diabetes(return_X_y=True), random_state=0)
     assert DPMLPRegressor(np.inf, random_state=0).fit(X, y).score(X_test, y_test) > 0.1
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 20.0])
+def test_class_weights_work_at_every_budget(epsilon):
+    """Clipped gradients undid the weight: balanced accuracy fell to .60 as epsilon rose to 20."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 4))
+    y = (rng.random(6000) < 1.0 / (1.0 + np.exp(3.0 - 1.5 * X[:, 0]))).astype(int)
+    weights = {0: 1.0, 1: float((y == 0).sum() / y.sum())}
+    scores = []
+    for class_weight in (weights, {0: 7.0 * weights[0], 1: 7.0 * weights[1]}):
+        model = DPMLPClassifier(epsilon, class_weight=class_weight, classes=[0, 1],
+                                random_state=NoiseSeed(0)).fit(X[:4000], y[:4000])
+        scores.append(balanced_accuracy_score(y[4000:], model.predict(X[4000:])))
+    assert min(scores) > 0.66

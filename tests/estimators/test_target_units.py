@@ -188,3 +188,17 @@ def test_targets_whose_bounds_are_learnt_may_lie_anywhere(cls, offset, unit):
     low, high = (np.array(model.target_bounds_) - offset) / unit
     assert -8.0 < low < -1.5 and 1.5 < high < 8.0
     assert model.score(X, y) > 0.6
+
+
+@pytest.mark.parametrize("target_bounds", ["auto", 5.0])
+@pytest.mark.parametrize("cls", [DPLasso, DPHuberRegressor])
+def test_an_l1_penalty_is_in_the_unit_of_the_targets(cls, target_bounds):
+    """With targets and alpha times 10 all coefficients were 0."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, 4)) / 3.0
+    y = X @ [3.0, 1.0, 0.0, 0.0] + 0.5 * rng.normal(size=5000)
+    for unit in (2.0**-7, 1.0, 10.0):
+        bounds = "auto" if target_bounds == "auto" else (-5.0 * unit, 5.0 * unit)
+        model = cls(8.0, penalty="l1", alpha=0.05 * unit, target_bounds=bounds, delta=1e-6,
+                    random_state=NoiseSeed(0)).fit(X, unit * y)
+        np.testing.assert_allclose(model.coef_ / unit, [2.54, 0.53, 0.0, 0.0], atol=0.25)

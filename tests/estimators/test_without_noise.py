@@ -174,16 +174,17 @@ def test_the_lasso_in_both_forms(strength, fit_intercept):
     half = HALF if fit_intercept else max(map(abs, BOUNDS))
     given = {"target_bounds": BOUNDS, "fit_intercept": fit_intercept, **WIDE}
     check(DPLasso(radius=np.abs(reference.coef_).sum() / half, **given).fit(X, y), reference)
-    check(DPRidge(penalty="l1", alpha=strength / half, **given).fit(X, y), reference)
+    check(DPRidge(penalty="l1", alpha=strength, **given).fit(X, y), reference)
 
 
 def test_the_elastic_net():
     X, y = rows("cancer")
     y = y.astype(float)
     reference = ElasticNet(alpha=0.02, l1_ratio=0.5, tol=1e-12, max_iter=10**6).fit(X, y)
-    # On targets that are left as they are, both parts of the penalty keep their strength.
-    model = DPLinearRegression(penalty="elasticnet", alpha=0.02, target_bounds=(-1.0, 1.0), **WIDE)
-    check(model.fit(X, y), reference)
+    for end in (1.0, 7.0):
+        model = DPLinearRegression(penalty="elasticnet", alpha=0.02, target_bounds=(-end, end),
+                                   **WIDE)
+        check(model.fit(X, y), reference)
 
 
 def test_logistic_regression_with_sparse_coefficients():

@@ -49,6 +49,10 @@ class Penalty(ABC):
     def in_unit(self, unit: float) -> Penalty:
         """Return the same penalty on coefficients of rows over `unit`."""
 
+    def for_targets(self, unit: float) -> Penalty:
+        """Return the same penalty next to the squared loss of targets over `unit`."""
+        return self
+
     @abstractmethod
     def value(self, theta: FloatArray) -> float:
         """Return the penalty as a float."""

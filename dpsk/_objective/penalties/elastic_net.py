@@ -47,7 +47,13 @@ class ElasticNet(Penalty):
         return MappedRidge(self.smoothness, matrix) if self.is_smooth and self.alpha else self
 
     def in_unit(self, unit: float) -> Penalty:
-        l1, l2 = self.alpha * self.l1_ratio / unit, self.smoothness / unit**2
+        return self._of(self.alpha * self.l1_ratio / unit, self.smoothness / unit**2)
+
+    def for_targets(self, unit: float) -> Penalty:
+        # Squares scale as the loss does, and so keep their strength.
+        return self._of(self.alpha * self.l1_ratio / unit, self.smoothness)
+
+    def _of(self, l1: float, l2: float) -> Penalty:
         return replace(self, alpha=l1 + l2, l1_ratio=l1 / (l1 + l2)) if l1 + l2 else self
 
     def value(self, theta: FloatArray) -> float:
