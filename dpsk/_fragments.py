@@ -270,7 +270,7 @@ privacy_ : Certificate
     ValueError
         For a parameter out of range, labels outside `classes`, a single class when classes are
         inferred, a category that was not declared, or numbers that are not finite (missing ones
-        only where they are not taken); always before any noise is drawn.
+        only where not accepted); always before any noise is drawn.
 |ranged
     center_ : ndarray of shape (n_features_in_,)
         Noisy mean of all rows.
@@ -319,9 +319,9 @@ privacy_ : Certificate
     categories with high noisy counts; pairs of columns chosen under noise, and a first model for
     that; learned bounds on targets of regressions; noisy sums of the products of features; noisy
     slopes and curvatures of the loss. All else is computed from these. With a probability of at
-    most a tenth of delta a category of a single row is shown. A row's length is at most the square
-    root of the number of columns and pairs, by construction. The number of rows, names and types
-    of columns, the set of labels and all parameters are public.
+    most a tenth of delta a category of a single row is shown. The norm (length) of a row's
+    features is at most the square root of the number of columns and pairs. The number of rows,
+    names and types of columns, the set of labels and all parameters are public.
 |linear
     is ``X @ coef_ + intercept_`` within `target_bounds_`: bounds on rows and whitening apply
     in training only.

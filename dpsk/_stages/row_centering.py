@@ -77,8 +77,8 @@ class RowCentering(Stage):
         return Composed(one * _n_rounds(problem))
 
     def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
-        return [Enforced("center_norms", self._norms, "released", "l2 norm of a row in "
-                         "each round of centering, minus the means released before; longer ones "
+        return [Enforced("center_norms", self._norms, "released", "in each round of "
+                         "centering, l2 norm of a row minus the means released before; longer ones "
                          "are scaled down. Training subtracts the sum of these means, center_, "
                          "from rows before data_norm applies")]
 

@@ -5,9 +5,9 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from dpsk import (
+    DPPCA,
     DPGridSearchCV,
     DPLogisticRegression,
-    DPPCA,
     DPStandardScaler,
     DPTunedThresholdClassifier,
     make_dp_pipeline,
