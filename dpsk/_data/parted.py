@@ -44,10 +44,10 @@ class Places(ABC):
 
 
 class Threads(Places):
-    """Places that are threads of this process."""
+    """Places that are threads of this process, or one that is the calling thread."""
 
     def __init__(self, count: int) -> None:
-        self._pool = ThreadPoolExecutor(count, "dpsk")
+        self._map: Any = map if count == 1 else ThreadPoolExecutor(count, "dpsk").map
 
     def keep(self, functions: list[Any], *kept: list[Any]) -> list[Any]:
         return self.fetch(functions, *kept)
@@ -55,7 +55,7 @@ class Threads(Places):
     def fetch(self, functions: list[Any], *kept: list[Any]) -> list[Any]:
         # BLAS threads would compete with the threads of the pool.
         with one_blas_thread():
-            return list(self._pool.map(_silent, functions, *kept))
+            return list(self._map(_silent, functions, *kept))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -201,14 +201,14 @@ class PartedHeld:
 def on_threads(rows: RowSource) -> RowSource:
     """Distribute rows in memory over threads if that saves time; for exact sums only."""
     # With groups the number of rows is secret, and other programs can count threads.
-    if not isinstance(rows, Rows) or rows.groups is not None or not may_start_threads():
+    if not isinstance(rows, Rows) or rows.groups is not None:
         return rows
     count = rows.n_entries // _WORTH_A_THREAD
-    if count >= 2:
-        # The first count of processors starts another process, so avoid it for few rows.
-        count = min(count, _openmp_effective_n_threads())
     if count < 2:
         return rows
+    # The first count of processors starts another process, so avoid it for few rows. One place
+    # is the calling thread, with a single BLAS thread.
+    count = min(count, _openmp_effective_n_threads()) if may_start_threads() else 1
     parts = rows.split(count)
     return in_places(Threads(count), parts)
 
