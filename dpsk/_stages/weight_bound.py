@@ -45,6 +45,8 @@ __all__ = ["WeightBound", "at_most", "weighed", "weighing", "with_weight_bound"]
 #: Exponents of the least and of the largest power of two; weights beyond count at these.
 _LEAST, _MOST = -64, 64
 N_POWERS = _MOST - _LEAST + 1
+#: Number of powers in a range that is released if no single one holds enough rows.
+_RANGE = 8
 #: How far replacing one row moves the counts.
 _MOVED = math.sqrt(2.0)
 #: Rows whose weights are read at once.
@@ -161,7 +163,9 @@ def _released(problem, rows, session):
         return 2.0**(_LEAST + int(np.flatnonzero(counts)[-1]))
     counts = noisy_powers(rows, _mu(problem), session)
     clear = np.flatnonzero(counts > _clear(problem))
-    return 2.0**(_LEAST + int(clear[-1] if len(clear) else counts.argmax()))
+    # Weights of many sizes may leave no power clear, but they fill a range of powers.
+    top = clear[-1] if len(clear) else np.convolve(counts, np.ones(_RANGE))[:N_POWERS].argmax()
+    return 2.0**(_LEAST + int(top))
 
 
 def noisy_powers(rows: RowSource, mu: float, session: Session) -> FloatArray:
