@@ -13,6 +13,7 @@ from dpsk import (
     DPGradientBoostingClassifier,
     DPLinearRegression,
     DPLogisticRegression,
+    DPMLPClassifier,
     DPRidge,
 )
 from dpsk.exceptions import PrivacyWarning
@@ -158,7 +159,8 @@ def test_balancing_weights_act_as_class_weights():
     def balanced(model, **more):
         return balanced_accuracy_score(y, model.fit(X, y, **more).predict(X))
 
-    for cls, least in ((DPLogisticRegression, 0.77), (DPGradientBoostingClassifier, 0.74)):
+    for cls, least in ((DPLogisticRegression, 0.77), (DPGradientBoostingClassifier, 0.74),
+                       (DPMLPClassifier, 0.74)):
         given = {"epsilon": 4.0, "random_state": NoiseSeed(0)}
         assert balanced(cls(**given)) < 0.65
         assert balanced(cls(**given), sample_weight=np.where(y, ratio, 1.0)) > least
