@@ -121,6 +121,19 @@ def test_a_group_moves_the_counts_of_weights_by_no_more_than_a_row():
                 1.0 + 1e-6)
 
 
+@pytest.mark.parametrize("name", ["DPAdditiveClassifier", "DPBernoulliNB",
+                                  "DPDecisionTreeClassifier", "DPLogisticRegression",
+                                  "DPMLPClassifier"])
+def test_one_publicly_drawn_row_of_a_group_counts_and_the_certificate_says_so(name):
+    (X, y), _, weights = rows(name)
+    made = {"data_norm": 1.0} if name in ("DPLogisticRegression", "DPMLPClassifier") else {}
+    one, other = (build(name, random_state=NoiseSeed(0), **made).fit(
+        X, y, sample_weight=weights, groups=np.arange(N) // 2) for _ in range(2))
+    assert bound_of(one) == bound_of(other) in (0.125, 1.0)
+    np.testing.assert_array_equal(numbers(one), numbers(other))
+    assert sum("stands for its group" in fact for fact in one.privacy_.public) == 1
+
+
 def test_few_large_weights_do_not_set_the_bound():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 2))
