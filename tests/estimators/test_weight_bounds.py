@@ -26,6 +26,9 @@ WEIGHTED = {name: cls for name, cls in sorted(ALL_ESTIMATORS.items())
             if "sample_weight" in inspect.signature(cls.fit).parameters
             and cls.__module__.split(".")[1] not in ("model_selection", "pipeline")}
 every_weighted = pytest.mark.parametrize("name", WEIGHTED)
+every_grouped = pytest.mark.parametrize("name", [
+    "DPAdditiveClassifier", "DPBernoulliNB", "DPDecisionTreeClassifier", "DPLogisticRegression",
+    "DPMLPClassifier"])
 N, ROW = 240, 5
 #: What keeps fits short.
 SHORT = {"hidden_layer_sizes": (4,), "n_estimators": 2, "max_depth": 2, "max_iter": 4,
@@ -107,13 +110,14 @@ def test_a_row_of_another_weight_moves_no_total_beyond_its_price_and_shows_in_no
     assert largest == pytest.approx(1.0, abs=1e-6)
 
 
-def test_a_group_moves_the_counts_of_weights_by_no_more_than_a_row():
-    (X, y), _, weights = rows("DPLogisticRegression")
+@every_grouped
+def test_a_group_moves_the_counts_of_weights_by_no_more_than_a_row(name):
+    (X, y), _, weights = rows(name)
     groups = np.arange(N) // 3
     more = {"groups": groups}
-    _, face, tape = shown("DPLogisticRegression", (X, y), more, weights)
+    _, face, tape = shown(name, (X, y), more, weights)
     for other in (np.where(groups == 1, 1e9, weights), np.where(groups == 1, 0.0, weights)):
-        _, changed, replayed = shown("DPLogisticRegression", (X, y), more, other, tape.answers)
+        _, changed, replayed = shown(name, (X, y), more, other, tape.answers)
         assert changed == face
         for events, parts, here, there in zip(tape.events, tape.parts, tape.totals,
                                               replayed.totals, strict=True):
@@ -121,9 +125,7 @@ def test_a_group_moves_the_counts_of_weights_by_no_more_than_a_row():
                 1.0 + 1e-6)
 
 
-@pytest.mark.parametrize("name", ["DPAdditiveClassifier", "DPBernoulliNB",
-                                  "DPDecisionTreeClassifier", "DPLogisticRegression",
-                                  "DPMLPClassifier"])
+@every_grouped
 def test_one_publicly_drawn_row_of_a_group_counts_and_the_certificate_says_so(name):
     (X, y), _, weights = rows(name)
     made = {"data_norm": 1.0} if name in ("DPLogisticRegression", "DPMLPClassifier") else {}
