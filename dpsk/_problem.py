@@ -103,6 +103,8 @@ class Problem:
     log_odds : float
         Released log-odds of the second of two classes, from which descent starts if one of them
         is rare; else 0. No privacy cost depends on it.
+    weight_mean : float
+        Released mean of sample weights over their bound, for the steps of networks alone.
     """
 
     n_samples: int
@@ -117,6 +119,7 @@ class Problem:
     # Not in the repr: the key of the noise includes the groups, and odds that are not 0.
     grouped: bool = field(default=False, repr=False)
     log_odds: float = field(default=0.0, repr=False)
+    weight_mean: float = field(default=1.0, repr=False)
 
     @cached_property
     def lipschitz(self) -> float:

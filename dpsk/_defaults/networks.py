@@ -143,7 +143,7 @@ def network_step(problem, clip_norm, n_steps):
         step = usual / clip_norm * min(1.0, _wanted_steps(problem, problem.mu) / n_steps)
     else:
         step = min(_LONGEST_STEP * usual, _stable_step(problem),
-                   _travel(problem) / n_steps) / clip_norm
+                   _travel(problem, problem.weight_mean) / n_steps) / clip_norm
     return step / (1.0 + step * problem.penalty.smoothness)
 
 
@@ -161,18 +161,20 @@ def _stable_step(problem):
     return _MOST_TURN * (n_features + 1) / curvature
 
 
-def _longer_travel(problem):
+def _longer_travel(problem, weight_mean=1.0):
     """Return the factor of the sum of steps on whitened rows, for networks smaller than usual.
 
-    The noise of these steps grows with the square root of the dimension.
+    The noise of these steps grows with the square root of the dimension. Rows of small weights
+    count as fewer rows, but not in the number of steps and batches, which privacy costs depend on.
     """
-    room = min(1.0, problem.n_samples * problem.mu / _TRAVEL_SIGNAL)
+    room = min(1.0, weight_mean * problem.n_samples * problem.mu / _TRAVEL_SIGNAL)
     room *= math.sqrt(_USUAL_DIMENSION / problem.model.dimension)
     return min(_MOST_TRAVEL, max(1.0, room))
 
 
-def _travel(problem):
+def _travel(problem, weight_mean=1.0):
     """Return the sum of steps on whitened rows, times the clip norm."""
     numbers = loss_defaults(problem.loss)
     signal = problem.n_samples * problem.mu / _USUAL_SIGNAL
-    return _longer_travel(problem) * numbers.network_travel * signal**numbers.network_growth
+    longer = _longer_travel(problem, weight_mean)
+    return longer * numbers.network_travel * signal**numbers.network_growth

@@ -25,6 +25,7 @@ from dpsk._mechanism.core import Composite, Mechanism, Priced
 from dpsk._mechanism.sensitivity import Sensitivity
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.events import Composed, Gaussian
+from dpsk._problem import Problem
 from dpsk._stages.base import Stage
 from dpsk._statistics.class_moments import COUNT_UNIT
 from dpsk._warnings import warn
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from dpsk._data.source import Rows, RowSource
     from dpsk._mechanism.session import Batch, Session
     from dpsk._privacy.elementary import Event
-    from dpsk._problem import Budget, Problem
+    from dpsk._problem import Budget
     from dpsk._typing import FloatArray
 
 __all__ = ["WeightBound", "at_most", "weighed", "weighing", "with_weight_bound"]
@@ -45,6 +46,10 @@ __all__ = ["WeightBound", "at_most", "weighed", "weighing", "with_weight_bound"]
 #: Exponents of the least and of the largest power of two; weights beyond count at these.
 _LEAST, _MOST = -64, 64
 N_POWERS = _MOST - _LEAST + 1
+#: Number of powers in a range that is released if no single one holds enough rows.
+_RANGE = 8
+#: Least mean of weights over their bound.
+_LEAST_MEAN = 0.01
 #: How far replacing one row moves the counts.
 _MOVED = math.sqrt(2.0)
 #: Rows whose weights are read at once.
@@ -72,8 +77,10 @@ class WeightBound(Stage):
 
     def release(self, problem: Any, rows: RowSource, session: Session) -> Any:
         """Return the unchanged problem, and the rows with weights of at most their bound."""
-        self.value = _released(problem, rows.with_weight_bound(math.inf), session)
+        self.value, mean = _released(problem, rows.with_weight_bound(math.inf), session)
         most = rows.weight_bound
+        if isinstance(problem, Problem):
+            problem = replace(problem, weight_mean=mean)
         return problem, rows.with_weights(divided_weights(self.value, most), most)
 
 
@@ -155,13 +162,17 @@ def weighed(problem: Problem, given: bool, lowers: bool) -> Any:
 
 
 def _released(problem, rows, session):
-    """Return the bound on weights, a power of two."""
+    """Return the bound on weights, a power of two, and their mean over it."""
     if not problem.is_private:
         counts = rows.added(_at_powers)
-        return 2.0**(_LEAST + int(np.flatnonzero(counts)[-1]))
+        return 2.0**(_LEAST + int(np.flatnonzero(counts)[-1])), 1.0
     counts = noisy_powers(rows, _mu(problem), session)
     clear = np.flatnonzero(counts > _clear(problem))
-    return 2.0**(_LEAST + int(clear[-1] if len(clear) else counts.argmax()))
+    # Weights of many sizes may leave no power clear, but they fill a range of powers.
+    top = clear[-1] if len(clear) else np.convolve(counts, np.ones(_RANGE))[:N_POWERS].argmax()
+    shares = counts * 2.0**np.minimum(0, np.arange(N_POWERS) - top) / problem.n_samples
+    # Weights are three quarters of their power of two on average.
+    return 2.0**(_LEAST + int(top)), float(np.clip(0.75 * shares.sum(), _LEAST_MEAN, 1.0))
 
 
 def noisy_powers(rows: RowSource, mu: float, session: Session) -> FloatArray:

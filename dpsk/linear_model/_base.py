@@ -156,7 +156,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
                       *self._group_bounds(rows), *lowered, *enforced],
             public=[f"{self._units_fact(rows)}, feature names, types of numbers and table",
                     "all parameters", *self._radius_facts(facts),
-                    *self._shown_facts(rows, learns or target_stages), *public],
+                    *self._shown_facts(rows, learns or target_stages or weighing), *public],
             released=["coef_", "intercept_", *released,
                       *([] if stage is None else ["preconditioner_scales_"])])
         if constraint is not None:

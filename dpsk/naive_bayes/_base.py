@@ -109,14 +109,16 @@ class ClassModel(Probabilities, ScoreClassifier, DPEstimator):
         check_is_fitted(self, "privacy_")
         return check_prediction_rows(self, X, **self._row_checks)
 
-    def _run(self, name, rows, budget, mechanism, data, *, enforced, **facts):
+    def _run(self, name, rows, budget, mechanism, data, *, enforced, public, **facts):
         """Run the mechanism of a fit, set the certificate, and return the output."""
         if rows.is_weighted:
             mechanism, lowered = with_weight_bound(budget, mechanism)
             enforced = [*enforced, *lowered]
+            public = dict.fromkeys([*public, *self._shown_facts(rows, not lowered)])
         found, self.privacy_ = run_private(
             self._method(), name, budget, mechanism, rows, data, random_state=self.random_state,
-            verbose=self.verbose, enforced=[*enforced, *self._group_bounds(rows)], **facts)
+            verbose=self.verbose, enforced=[*enforced, *self._group_bounds(rows)],
+            public=list(public), **facts)
         return found
 
     def _check_priors(self, classes):

@@ -74,7 +74,7 @@ class NetworkFit(DPEstimator):
             enforced=[*self._norm_bounds(), *self._group_bounds(rows), *enforced],
             public=["all parameters, and the network's random weights at the start",
                     f"{self._units_fact(rows)}, feature names, types of numbers and table",
-                    *public],
+                    *self._shown_facts(rows, weighing), *public],
             released=["coefs_", "intercepts_", *released])
         if whitens:
             # A center may be released in rounds before the moment gives one.

@@ -39,16 +39,24 @@ def test_one_seed_draws_anew_for_rows_that_differ(cls, solver, variant):
 
 @pytest.mark.parametrize("cls", [DPKMeans, DPLinearDiscriminantAnalysis,
                                  DPQuadraticDiscriminantAnalysis])
-def test_weights_of_1_meet_the_sums_of_the_noise_without_weights(cls):
-    """They have the same key: where sums differed, answers would differ by these alone."""
+@pytest.mark.parametrize("epsilon, bounds", [(4.0, False), (20.0, True)])
+def test_weights_of_1_meet_the_sums_of_the_noise_without_weights(cls, epsilon, bounds):
+    """They have the same key: where sums differed, answers would differ by these alone.
+
+    A fit that learns a bound on weights has another event, which is part of the key.
+    """
     X = np.random.default_rng(0).normal(size=(60, 2))
     tapes = []
     for weights in (None, np.ones(60)):
-        model = cls(epsilon=20.0, delta=1e-6, feature_range=(-2, 2), random_state=NoiseSeed(0))
+        model = cls(epsilon=epsilon, delta=1e-6, feature_range=(-2, 2), random_state=NoiseSeed(0))
         with taped() as tape:
             model.fit(X, X[:, 0] > 0.0, sample_weight=weights)
         tapes.append(tape)
     one, other = tapes
+    if bounds:
+        assert not np.intersect1d(*(np.concatenate([np.ravel(part) for part in tape.noise])
+                                    for tape in tapes)).size
+        return
     assert all(map(np.array_equal, one.noise, other.noise))
     for here, there in zip(one.totals, other.totals, strict=True):
         assert all(map(np.array_equal, here, there))

@@ -13,6 +13,7 @@ from dpsk import (
     DPGradientBoostingClassifier,
     DPLinearRegression,
     DPLogisticRegression,
+    DPMLPClassifier,
     DPRidge,
 )
 from dpsk.exceptions import PrivacyWarning
@@ -25,6 +26,9 @@ WEIGHTED = {name: cls for name, cls in sorted(ALL_ESTIMATORS.items())
             if "sample_weight" in inspect.signature(cls.fit).parameters
             and cls.__module__.split(".")[1] not in ("model_selection", "pipeline")}
 every_weighted = pytest.mark.parametrize("name", WEIGHTED)
+every_grouped = pytest.mark.parametrize("name", [
+    "DPAdditiveClassifier", "DPBernoulliNB", "DPDecisionTreeClassifier", "DPLogisticRegression",
+    "DPMLPClassifier"])
 N, ROW = 240, 5
 #: What keeps fits short.
 SHORT = {"hidden_layer_sizes": (4,), "n_estimators": 2, "max_depth": 2, "max_iter": 4,
@@ -106,18 +110,30 @@ def test_a_row_of_another_weight_moves_no_total_beyond_its_price_and_shows_in_no
     assert largest == pytest.approx(1.0, abs=1e-6)
 
 
-def test_a_group_moves_the_counts_of_weights_by_no_more_than_a_row():
-    (X, y), _, weights = rows("DPLogisticRegression")
+@every_grouped
+def test_a_group_moves_the_counts_of_weights_by_no_more_than_a_row(name):
+    (X, y), _, weights = rows(name)
     groups = np.arange(N) // 3
     more = {"groups": groups}
-    _, face, tape = shown("DPLogisticRegression", (X, y), more, weights)
+    _, face, tape = shown(name, (X, y), more, weights)
     for other in (np.where(groups == 1, 1e9, weights), np.where(groups == 1, 0.0, weights)):
-        _, changed, replayed = shown("DPLogisticRegression", (X, y), more, other, tape.answers)
+        _, changed, replayed = shown(name, (X, y), more, other, tape.answers)
         assert changed == face
         for events, parts, here, there in zip(tape.events, tape.parts, tape.totals,
                                               replayed.totals, strict=True):
             assert spent(events[0], parts, [a - b for a, b in zip(here, there, strict=True)]) <= (
                 1.0 + 1e-6)
+
+
+@every_grouped
+def test_one_publicly_drawn_row_of_a_group_counts_and_the_certificate_says_so(name):
+    (X, y), _, weights = rows(name)
+    made = {"data_norm": 1.0} if name in ("DPLogisticRegression", "DPMLPClassifier") else {}
+    one, other = (build(name, random_state=NoiseSeed(0), **made).fit(
+        X, y, sample_weight=weights, groups=np.arange(N) // 2) for _ in range(2))
+    assert bound_of(one) == bound_of(other) in (0.125, 1.0)
+    np.testing.assert_array_equal(numbers(one), numbers(other))
+    assert sum("stands for its group" in fact for fact in one.privacy_.public) == 1
 
 
 def test_few_large_weights_do_not_set_the_bound():
@@ -158,7 +174,8 @@ def test_balancing_weights_act_as_class_weights():
     def balanced(model, **more):
         return balanced_accuracy_score(y, model.fit(X, y, **more).predict(X))
 
-    for cls, least in ((DPLogisticRegression, 0.77), (DPGradientBoostingClassifier, 0.74)):
+    for cls, least in ((DPLogisticRegression, 0.77), (DPGradientBoostingClassifier, 0.74),
+                       (DPMLPClassifier, 0.74)):
         given = {"epsilon": 4.0, "random_state": NoiseSeed(0)}
         assert balanced(cls(**given)) < 0.65
         assert balanced(cls(**given), sample_weight=np.where(y, ratio, 1.0)) > least

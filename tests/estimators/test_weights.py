@@ -36,7 +36,8 @@ FITS = [pytest.param(cls, solver, id=f"{name}-{solver}", marks=_marks(cls, solve
 @pytest.mark.parametrize("params, dtype", [({}, np.float64), ({"clip_norm": 0.05}, np.float32)],
                          ids=["default", "clipped"])
 def test_weights_of_one_are_no_weights_under_a_seed(cls, solver, params, dtype):
-    # The sum of weights is not public as the count of rows is: moments tell them apart.
+    # Rows are too few for a bound on weights, which would have a privacy cost. The sum of weights
+    # is not public as the count of rows is: moments tell them apart.
     intercept = solver != "sufficient_statistics"
     model = build(cls, solver, random_state=NoiseSeed(3), fit_intercept=intercept, **params)
     X, y = training_rows(model)

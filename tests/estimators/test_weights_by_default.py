@@ -21,6 +21,7 @@ def _rows(cls, several=False):
 @every_linear
 @pytest.mark.parametrize("several", [False, True])
 def test_weights_of_one_are_no_weights_under_a_seed(cls, several):
+    # Rows are too few for a bound on weights, which would have a privacy cost.
     if several and not (is_classifier(cls()) and takes_several_classes(cls, "gd")):
         return
     X, y = _rows(cls, several)
