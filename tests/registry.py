@@ -226,10 +226,11 @@ def make_estimator(cls, solver, **params):
     """Return an estimator with `solver` and what it cannot do without, of declared bounds."""
     params = {**declared(cls), **SOLVER_PARAMS.get(solver, {}), **params}
     if not is_linear(cls):
-        short = {key: value for key, value in NETWORK_PARAMS.items()
-                 if key not in ALL_SOLVERS[solver].ignores}
-        params = {**short, **{key: value for key, value in params.items()
-                              if key not in LINEAR_ONLY}}
+        short = {key: NETWORK_PARAMS[key] for key in set(NETWORK_PARAMS).difference(
+            ALL_SOLVERS[solver].ignores)}
+        params = {**short, **{key: params[key] for key in params if key not in LINEAR_ONLY}}
+    elif params.get("penalty", cls().penalty) in SETS:
+        params.pop("alpha", None)
     return cls(**{"solver": solver, **params})
 
 

@@ -61,7 +61,7 @@ def carries_no_network(budget):
 
 def weighted_clip(budget, ratio):
     """Return the default clip norm, for classes whose largest weights have this ratio."""
-    if not budget.is_private:
+    if not (budget.is_private and budget.delta > 0):
         return 1.0
     signal = budget.n_columns * budget.signal_to_noise
     return max(1.0, min(LONGEST_CLIP, float(ratio), signal / CLIP_SIGNAL))

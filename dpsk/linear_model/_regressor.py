@@ -152,6 +152,7 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
             free_weights=rows.is_weighted, target_stages=learning,
             enforced=[self._target_bound(bounds)] if bounds else [],
             public=self._weight_facts(sample_weight))
+        del self._l1_unit
         if bounds:
             self.target_bounds_ = bounds
         # With epsilon=inf, bounds that were not declared are the smallest and largest target.

@@ -131,9 +131,9 @@ def routed(params, private, steps, members):
         name = next((name for name in private if key.startswith(f"{name}__")), None)
         parameter = key.removeprefix(f"{name}__")
         if name is None or not takes(steps[name], parameter):
-            raise ValueError(f"{key!r}: parameters of fit begin with the name of a private step "
-                             "that takes them, with metadata routing too; write "
-                             f"{private[-1]}__sample_weight, for example.")
+            raise ValueError(f"{key!r}: no private step takes a parameter of fit by this name, "
+                             "with metadata routing neither; begin with a step that takes it, "
+                             f"such as {private[-1]}__sample_weight.")
         if parameter == "groups" and not hasattr(steps[name], "group_labels"):
             raise ValueError(f"{key!r}: all steps of a pipeline protect the same people; give "
                              "groups to the fit of the pipeline itself.")

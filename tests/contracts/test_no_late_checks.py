@@ -34,8 +34,8 @@ _LATER = {
         ("_data/columns.py", "_data/structure.py", "_estimator.py", "_fit.py", "_mixins.py",
          "_objective/requirements.py", "_parameters.py", "_stages/bounds.py",
          "_stages/class_balance.py", "_stages/target_place.py", "_stages/temperature_scaling.py",
-         "linear_model/_base.py",
-         "linear_model/_logistic.py", "linear_model/_regressor.py"),
+         "linear_model/_base.py", "linear_model/_logistic.py", "linear_model/_penalized.py",
+         "linear_model/_regressor.py"),
         "the estimator fits a linear model by arguments and sparse features of its own")),
     **dict.fromkeys(("DPDecisionTree", "DPRandomForest"), dict.fromkeys(
         ("_data/groups.py", "_parameters.py"),

@@ -9,12 +9,12 @@ from sklearn.datasets import make_blobs
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dpsk._objective.penalties import CONSTRAINTS
 from dpsk.testing import NoiseSeed
 from tests.estimators.pairs import build, every_refusal, requirement_texts
 from tests.registry import (
     ALL_SOLVERS,
     ESTIMATORS,
+    SETS,
     documented_solvers,
     every_estimator,
     every_fit,
@@ -105,7 +105,7 @@ def test_scikit_learn_checks(estimator, check, monkeypatch):
 @pytest.mark.parametrize("params", [{}, {"alpha": 0.1}, {"alpha": 0.1, "clip_norm": 0.5}],
                          ids=["plain", "ridge", "clipped"])
 def test_a_solver_that_is_not_offered_is_refused_with_the_need_it_names(cls, solver, params):
-    if params and getattr(cls(), "penalty", None) in CONSTRAINTS:
+    if params and getattr(cls(), "penalty", None) in SETS:
         params = {**params, "penalty": "l2"}
     model = build(cls, solver, **params)
     with pytest.raises(ValueError) as caught:

@@ -182,9 +182,8 @@ def test_the_elastic_net():
     y = y.astype(float)
     reference = ElasticNet(alpha=0.02, l1_ratio=0.5, tol=1e-12, max_iter=10**6).fit(X, y)
     for end in (1.0, 7.0):
-        model = DPLinearRegression(penalty="elasticnet", alpha=0.02, target_bounds=(-end, end),
-                                   **WIDE)
-        check(model.fit(X, y), reference)
+        given = {"penalty": "elasticnet", "alpha": 0.02, "target_bounds": (-end, end), **WIDE}
+        check(DPLinearRegression(**given).fit(X, y), reference)
 
 
 def test_logistic_regression_with_sparse_coefficients():

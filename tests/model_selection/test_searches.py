@@ -272,6 +272,8 @@ def every_check(*searches):
 @pytest.mark.covering
 @every_check(grid(epsilon=8.0, n_iter=1, random_state=NoiseSeed(0)))
 def test_scikit_learn_finds_nothing_wrong(estimator, check, monkeypatch):
+    if "weight_equivalence" in check.func.__name__:
+        pytest.skip("rows of weight 0 are in one of the parts all the same")
     run_check(estimator, check, monkeypatch)
 
 
@@ -284,6 +286,8 @@ def test_scikit_learn_finds_nothing_wrong(estimator, check, monkeypatch):
 def test_scikit_learn_finds_nothing_wrong_elsewhere(estimator, check, monkeypatch):
     if check.func.__name__ == "check_regressor_data_not_an_array":
         pytest.skip("noise that repeats has another key in a frame than in an array")
+    if "weight_equivalence" in check.func.__name__:
+        pytest.skip("rows of weight 0 are in one of the parts all the same")
     run_check(estimator, check, monkeypatch)
 
 
