@@ -63,8 +63,9 @@ class DPMinMaxScaler(NumericTransformer):
 
     A true minimum cannot be private. From a two-hundredth to a quarter of the rows stay beyond
     each end, enough that an end beyond all rows is less likely by ``exp(-20)``. If rows are too
-    few for that, a `dpsk.exceptions.PrivacyWarning` says so: declare bounds then. Missing values
-    are not counted and stay missing. In a `DPPipeline`, ends take from a fiftieth to a fifth of
+    few for that, a `dpsk.exceptions.PrivacyWarning` says so: declare bounds then. Where both ends
+    are one number, they are moved out by 1, as for a flag. Missing values are not counted and
+    stay missing. In a `DPPipeline`, ends take from a fiftieth to a fifth of
     mu^2, within this as much as gives each an n mu of 400.
 
     References
@@ -109,6 +110,9 @@ class DPMinMaxScaler(NumericTransformer):
         for place, column in enumerate(self._described):
             if column.edges is not None:
                 found[place] = column.edges
+            elif np.ptp(found[place]) == 0.0 and self.epsilon < np.inf:
+                # Most numbers are the same one: keep others that are 1 away, as of a flag.
+                found[place] += (-1.0, 1.0)
         self.data_min_, self.data_max_ = found.T.copy()
         low, high = self._ends
         width = self.data_max_ - self.data_min_

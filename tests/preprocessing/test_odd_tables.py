@@ -209,3 +209,11 @@ def test_whole_numbers_of_any_length_have_a_bucket():
     X = np.array([[10**5000 + each] for each in range(8)], dtype=object)
     found = dpsk.DPOneHotEncoder(n_buckets=4).fit_transform(X)
     assert found.argmax(axis=1).tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
+
+
+def test_a_flag_that_is_mostly_zero_stays_two_numbers():
+    """Both ends were 0, so ones were clipped to zeros."""
+    X = np.zeros((20_000, 1))
+    X[:100] = 1.0
+    assert np.ptp(preprocessing.DPMinMaxScaler(1.0).fit_transform(X)) > 0.4
+    assert np.ptp(preprocessing.DPMinMaxScaler(np.inf).fit_transform(np.zeros((9, 1)))) == 0.0
