@@ -77,9 +77,7 @@ class NormBound(Stage):
     The bound is a high quantile of the norms. With too few rows for a quantile, it is the end of
     the octave that holds most nonzero norms, provided that most norms are not 0.
 
-    `model` is that of the original rows, with `data_norm` 1.
-
-    For all later stages the rows are bounded by 1, before the release and after it, so no plan
+    `model` is that of the original rows, with `data_norm` 1. For all later stages the rows are bounded by 1, before the release and after it, so no plan
     depends on the released bound. Therefore `data_norm` is 1 in the problem, and in `row_stage`,
     the stage that maps the rows next.
     """
@@ -117,10 +115,7 @@ class NormBound(Stage):
 
 
 class StateNormBound(NormBound):
-    """A `NormBound` of states, applied in training and in prediction.
-
-    Parameters belong to features computed from the scaled states, so they do not change.
-    """
+    """A `NormBound` of states in training and prediction, so parameters do not change."""
 
     def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("data_norm", self.value, "released", "l2 norm of a state; longer ones "
@@ -237,10 +232,9 @@ class TargetBounds(Stage):
 
 
 def widened(low: float, high: float, tail: float) -> tuple[float, float]:
-    """Return bounds about two released quantiles, extrapolated to a small tail.
+    """Return bounds about two released quantiles, extrapolated as normal to a small tail.
 
-    The extrapolation is that of a normal distribution. Equal quantiles count as different by the
-    resolution of single precision.
+    Equal quantiles count as different by the resolution of single precision.
     """
     center = 0.5 * (low + high)
     half = max(0.5 * abs(high - low), 1e-6 * abs(center), 1e-9)
