@@ -77,9 +77,10 @@ class NormBound(Stage):
     The bound is a high quantile of the norms. With too few rows for a quantile, it is the end of
     the octave that holds most nonzero norms, provided that most norms are not 0.
 
-    `model` is that of the original rows, with `data_norm` 1. For all later stages the rows are bounded by 1, before the release and after it, so no plan
-    depends on the released bound. Therefore `data_norm` is 1 in the problem, and in `row_stage`,
-    the stage that maps the rows next.
+    `model` is that of the original rows, with `data_norm` 1. For all later stages the rows are
+    bounded by 1, before the release and after it, so no plan depends on the released bound.
+    Therefore `data_norm` is 1 in the problem, and in `row_stage`, the stage that maps the rows
+    next.
     """
 
     attribute = "data_norm_"
