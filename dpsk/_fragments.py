@@ -199,8 +199,11 @@ intercept_ : float
 intercept_|classes : ndarray of shape (1,), or (n_classes,) of several
     Intercepts; 0 without one.
 data_norm_ : float
-    Bound on norms of rows that was used in training, declared or learned: of rows less `center_`,
-    if they were centered.
+    Bound on norms of rows that was used in training, declared or learned: of rows less `center_`
+    and over `feature_scales_`, if there are any.
+feature_scales_ : ndarray of shape (n_features,) or None
+    Released powers of two by which features were divided in training. They are already part of
+    the coefficients or layers. None if features were not scaled.
 center_|linear : ndarray of shape (n_features,) or None
     Released mean of rows, already part of `intercept_`. None if rows were not centered.
 data_norm_|network : float or None
@@ -214,7 +217,7 @@ preconditioner_scales_ : (float, float) or None
     The usual norm u of a whitened row, and f, which was added for stability. Let S be
     ``u * preconditioner_`` with its first n_features rows multiplied by `data_norm_`. Then
     ``inv(S @ S) - f I`` is the released second moment of ``(x / data_norm_, 1)``, with x a row
-    minus `center_`.
+    minus `center_`. Features, and rows of P, are over `feature_scales_` and times it if given.
 coefs_ : list of ndarray of float32, shapes (inputs, outputs)
     Weights of every layer.
 intercepts_ : list of ndarray of float32, shapes (outputs,)
@@ -336,7 +339,8 @@ privacy_ : Certificate
 
     Attributes
     ----------
-    %(coef_)s %(intercept_)s %(center__linear)s %(data_norm_)s %(target_bounds_)s
+    %(coef_)s %(intercept_)s %(center__linear)s %(feature_scales_)s %(data_norm_)s
+    %(target_bounds_)s
     %(preconditioner_)s %(preconditioner_scales_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
