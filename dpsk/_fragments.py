@@ -202,8 +202,8 @@ data_norm_ : float
     Bound on norms of rows that was used in training, declared or learned: of rows less `center_`
     and over `feature_scales_`, if there are any.
 feature_scales_ : ndarray of shape (n_features,) or None
-    Released powers of two by which features were divided in training. They are already part of
-    the coefficients or layers. None if features were not scaled.
+    Released powers of two, at most 1, by which small features were divided in training. They are
+    already part of the coefficients or layers. None if features were not scaled.
 center_|linear : ndarray of shape (n_features,) or None
     Released mean of rows, already part of `intercept_`. None if rows were not centered.
 data_norm_|network : float or None

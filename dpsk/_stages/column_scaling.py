@@ -1,4 +1,4 @@
-"""Scaling of features by released powers of two."""
+"""Scaling of small features by released powers of two."""
 
 from __future__ import annotations
 
@@ -37,14 +37,15 @@ __all__ = ["ColumnScaling"]
 
 
 class ColumnScaling(Stage):
-    """Divide each feature of a linear model or of a network by a power of two near its spread.
+    """Multiply small features of a linear model or of a network by powers of two.
 
     One bound on norms holds for all features, and noise is as large as that bound. Without this
     stage, noise hides features that are small beside the others.
 
-    A scale is the end of an octave: that of a high quantile of differences of the feature between
-    two rows. It does not depend on where the feature lies. Nearly constant features have no such
-    octave, and get the largest scale. If all octaves are close together, rows stay as they are.
+    The size of a feature is an octave: that of a high quantile of its differences between two
+    rows. It does not depend on where the feature lies. Nearly constant features have no such
+    octave. They and features up to a few octaves below the largest one stay as they are. Smaller
+    ones are raised to that, as noise hides no more of them then.
     """
 
     attribute: ClassVar[str | None] = "feature_scales_"
@@ -79,11 +80,10 @@ class ColumnScaling(Stage):
         """Return the problem and the scaled rows."""
         choice, tail = self._choice(problem)
         found = noisy_column_octaves(rows, tail, choice, session)
-        known = found[np.isfinite(found)]
-        differ = len(known) > 0 and np.ptp(known) >= COLUMN_OCTAVES
-        self.value = 2.0**np.where(np.isfinite(found), found, known.max()) if differ else (
-            np.ones(len(found)))
-        if not differ:
+        known, below = np.isfinite(found), np.zeros(self._n_features)
+        below[known] = found.max() - found[known]
+        self.value = 2.0**-np.maximum(below - COLUMN_OCTAVES, 0.0)
+        if (self.value == 1.0).all():
             return problem, rows
         if self._row_stage is not None:
             self._row_stage.take_scales(self.value)

