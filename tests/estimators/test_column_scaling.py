@@ -135,7 +135,7 @@ def test_extreme_rows_leave_finite_models(value):
 def test_noise_of_coefficients_is_known_in_their_units():
     X, score, _ = rows(n=4000)
     X -= 2.0 * UNITS
-    fits = [DPLinearRegression(30.0, target_bounds=(-8.0, 8.0), random_state=NoiseSeed(seed)).fit(
+    fits = [DPLinearRegression(300.0, target_bounds=(-8.0, 8.0), random_state=NoiseSeed(seed)).fit(
         X, score) for seed in range(20)]
     assert fits[0].feature_scales_ is not None
     told = fits[0].summary(20).coef_std
