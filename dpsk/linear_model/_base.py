@@ -160,7 +160,12 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
             # Rounding errors of large coefficients may leave a small set.
             features = model.n_features
             theta[:features] = constraint.prox(theta[:features], 1.0)
-        plan.keep(self, rows.dtype)
+        if not learns:
+            self.data_norm_ = model.data_norm
+        kept = plan.kept(self, rows.dtype)
+        self.preconditioner_, self.center_ = kept.preconditioner, kept.center
+        self.preconditioner_scales_ = None if stage is None else stage.scales
+        self.feature_scales_, self._row_map = kept.feature_scales, kept.row_map
         self._keep_facts(plan.facts, plan.name, solver, stage, free_weights)
         theta = theta.astype(rows.dtype)
         if not self.fit_intercept:

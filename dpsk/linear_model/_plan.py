@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,12 +12,19 @@ from dpsk._objective.penalties import ConstraintSet
 from dpsk._stages import ColumnScaling, NoFeatures, NormBound, RowCentering
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from dpsk._data.source import RowSource
     from dpsk._problem import Problem
 
-__all__ = ["LinearPlan", "is_penalized"]
+__all__ = ["Kept", "LinearPlan", "is_penalized"]
+
+
+class Kept(NamedTuple):
+    """Values of the attributes that say how rows were mapped; None where they were not."""
+
+    preconditioner: Any
+    center: Any
+    feature_scales: Any
+    row_map: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,20 +100,17 @@ class LinearPlan:
         last = [] if self.stage is None else [self.stage]
         return [*self.scaling, *self.center, *self.bound, *target_stages, *last]
 
-    def keep(self, fit: Any, dtype: Any) -> None:
-        """Set the attributes of an estimator that say how its rows were mapped."""
+    def kept(self, fit: Any, dtype: Any) -> Kept:
+        """Return what an estimator keeps of the maps of its rows; `data_norm_` is set."""
         model, stage = self.facts.model, self.stage
-        fit.preconditioner_ = None if stage is None else stage.value
-        fit.preconditioner_scales_ = None if stage is None else stage.scales
-        fit.center_ = self.center[0].value if self.center else None
-        fit.feature_scales_ = self.scaling[0].value if self.scaling else None
+        scales = self.scaling[0].value if self.scaling else None
+        center = self.center[0].value if self.center else None
+        matrix = None if stage is None else stage.value
         if self.learns and stage is not None:
-            matrix = self.bound[0].undo(model, stage.value)
+            matrix = self.bound[0].undo(model, matrix)
             for scaling in self.scaling:
                 matrix = scaling.undo(model, matrix)
-            fit.preconditioner_ = matrix.astype(dtype)
-        if not self.learns:
-            fit.data_norm_ = model.data_norm
+            matrix = matrix.astype(dtype)
         row_map = None if stage is None else stage.row_map
         if self.unknown and row_map is None and fit._homogeneous:
             row_map = ShortRows(model, whitened=stage is not None)
@@ -114,9 +118,10 @@ class LinearPlan:
             longest = fit._reach * fit.data_norm_
             row_map = ShortRows(replace(model, data_norm=longest), whitened=False)
         # Prediction centers rows after it has scaled them, as training does.
-        fit._row_map = about_center(row_map, fit.center_, fit.feature_scales_)
-        if fit.center_ is not None and self.scaling:
-            fit.center_ = (fit.center_ * fit.feature_scales_).astype(dtype)
+        row_map = about_center(row_map, center, scales)
+        if center is not None and scales is not None:
+            center = (center * scales).astype(dtype)
+        return Kept(matrix, center, scales, row_map)
 
 
 def is_penalized(problem: Problem) -> bool:
