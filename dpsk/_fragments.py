@@ -142,9 +142,10 @@ max_iter, learning_rate, batch_size, clip_norm : number or None
 data_norm : "auto", None or float
     Largest l2 norm (length) of a row; longer rows are scaled down to it in training. None: it is
     learned, as a noisy quantile of the norms, for a fiftieth to a tenth of the budget, with few
-    rows up to .3; a ValueError if rows are too few. Before that, with an intercept, dense rows
-    are centered at a noisy mean, if rows suffice, for at most .03 of the budget. "auto": learned
-    if rows suffice; with a penalty, only by "gd", "sgd", "newton" and "sufficient_statistics".
+    rows up to .3; a ValueError if rows are too few. Before that, if rows suffice, small
+    features of dense rows are raised by private powers of two, for .03 to .1 of the budget. With
+    an intercept, rows are then centered at a noisy mean, for at most .03. "auto": learned if
+    rows suffice; with a penalty, only by "gd", "sgd", "newton" and "sufficient_statistics".
     Otherwise it is 1, and classifiers scale rows in prediction too; regressors with too few rows
     fit a constant. A `dpsk.exceptions.PrivacyWarning` says so.
 data_norm|network : float or None
