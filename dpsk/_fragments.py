@@ -142,9 +142,10 @@ max_iter, learning_rate, batch_size, clip_norm : number or None
 data_norm : "auto", None or float
     Largest l2 norm (length) of a row; longer rows are scaled down to it in training. None: it is
     learned, as a noisy quantile of the norms, for a fiftieth to a tenth of the budget, with few
-    rows up to .3; a ValueError if rows are too few. Before that, with an intercept, dense rows
-    are centered at a noisy mean, if rows suffice, for at most .03 of the budget. "auto": learned
-    if rows suffice; with a penalty, only by solvers that allow it, as "gd" and "sgd" do.
+    rows up to .3; a ValueError if rows are too few. Before that, if rows suffice, small features
+    of dense rows are raised by private powers of two, for .03 to .1 of the budget. With an
+    intercept, rows are then centered at a noisy mean, for at most .03. "auto": learned if rows
+    suffice; with a penalty, only by solvers that allow it, as "gd" and "sgd" do.
     Otherwise it is 1, and classifiers scale rows in prediction too; regressors with too few rows
     fit a constant. A `dpsk.exceptions.PrivacyWarning` says so.
 data_norm|network : float or None
@@ -199,8 +200,11 @@ intercept_ : float
 intercept_|classes : ndarray of shape (1,), or (n_classes,) of several
     Intercepts; 0 without one.
 data_norm_ : float
-    Bound on norms of rows that was used in training, declared or learned: of rows less `center_`,
-    if they were centered.
+    Bound on norms of rows that was used in training, declared or learned: of rows less `center_`
+    and over `feature_scales_`, if there are any.
+feature_scales_ : ndarray of shape (n_features,) or None
+    Released powers of two, at most 1, by which small features were divided in training. They are
+    already part of the coefficients or layers. None if features were not scaled.
 center_|linear : ndarray of shape (n_features,) or None
     Released mean of rows, already part of `intercept_`. None if rows were not centered.
 data_norm_|network : float or None
@@ -212,9 +216,9 @@ preconditioner_ : ndarray or None
     intercept; n_features without intercept. None if rows were not whitened.
 preconditioner_scales_ : (float, float) or None
     Numbers (u, f). Let M be the released second moment of ``(x / data_norm_, 1)``, with x a row
-    minus `center_`. Then ``sqrtm(inv(M + f I)) / u`` is `preconditioner_` with its first
-    n_features rows multiplied by `data_norm_`. f is for stability, u the usual norm of a whitened
-    row.
+    minus `center_`, divided by `feature_scales_` if given. Then ``sqrtm(inv(M + f I)) / u`` is
+    `preconditioner_` with its first n_features rows multiplied by `data_norm_` and by
+    `feature_scales_`. f is for stability, u the usual norm of a whitened row.
 coefs_ : list of ndarray of float32, shapes (inputs, outputs)
     Weights of every layer.
 intercepts_ : list of ndarray of float32, shapes (outputs,)
@@ -336,7 +340,8 @@ privacy_ : Certificate
 
     Attributes
     ----------
-    %(coef_)s %(intercept_)s %(center__linear)s %(data_norm_)s %(target_bounds_)s
+    %(coef_)s %(intercept_)s %(center__linear)s %(feature_scales_)s %(data_norm_)s
+    %(target_bounds_)s
     %(preconditioner_)s %(preconditioner_scales_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 

@@ -1,8 +1,9 @@
-"""Scores at default settings where all features lie far from 0.
+"""Scores at default settings where features lie far from 0 or differ in unit.
 
     python benchmarks/utility/far_features.py [--seeds 10]
 
-The same rows of unit variance are moved by an offset. Only epsilon is set.
+The same rows of unit variance are moved by an offset, or each feature gets another unit, from
+1e-4 to 1e5. Only epsilon is set.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from dpsk import (
 from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
 
-N, EPSILON, OFFSETS = 3000, 1.0, (0.0, 3.0, 30.0, 300.0)
+N, EPSILON, OFFSETS, UNITS = 6000, 1.0, (0.0, 30.0, 300.0), 10.0 ** np.arange(-4, 6)
 WEIGHTS = np.array([1.0, -1.0, 0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 0.3, 0.2])
 REGRESSORS = (DPLinearRegression, DPHuberRegressor, DPMLPRegressor)
 CLASSIFIERS = (DPLogisticRegression, DPLinearSVC, DPMLPClassifier)
@@ -41,11 +42,12 @@ def main():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(2 * N, len(WEIGHTS)))
     y = rows @ WEIGHTS + 0.5 * rng.normal(size=2 * N)
-    print("| estimator | " + " | ".join(f"{offset:g}" for offset in OFFSETS) + " |")
-    print("|---" * (len(OFFSETS) + 1) + "|")
+    tables = [rows + offset for offset in OFFSETS] + [rows * UNITS]
+    print("| estimator | " + " | ".join(f"{offset:g}" for offset in OFFSETS) + " | units |")
+    print("|---" * (len(tables) + 1) + "|")
     for cls in (*REGRESSORS, *CLASSIFIERS):
         target = y if cls in REGRESSORS else (y > 0.0).astype(int)
-        scores = (mean_score(cls, rows + offset, target, seeds) for offset in OFFSETS)
+        scores = (mean_score(cls, table, target, seeds) for table in tables)
         print(f"| {cls.__name__} | " + " | ".join(f"{score:.3f}" for score in scores) + " |")
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from dpsk._data.blocks import block_length, csr_rows, row_blocks
+from dpsk._data.chained import Chained
 from dpsk._data.groups import Groups
 from dpsk._data.held import Held, added
 from dpsk._data.norms import row_norms
@@ -381,7 +382,7 @@ class ViewedRows(Rows):
         return replace(self._unmapped(), X=out, owned=out.dtype == np.float64)
 
     def viewed(self, row_map: Any) -> RowSource:
-        return self.mapped(row_map)
+        return replace(self, row_map=Chained(self.row_map, row_map))
 
     def clipped_by(self, model: Any) -> RowSource:
         if not model.clips_entries:

@@ -24,6 +24,10 @@ __all__ = [
     "CLUSTER_REACH_POWER",
     "CLUSTER_ROUNDS",
     "CLUSTER_SUBSPACE_SHARE",
+    "COLUMN_CLEARANCE",
+    "COLUMN_OCTAVES",
+    "COLUMN_SHARES",
+    "COLUMN_TAILS",
     "COUNT_SHARE",
     "CURVATURE_SHARE",
     "DIAGONAL_SIGNAL",
@@ -175,6 +179,12 @@ TIGHTER_SHARES, TIGHTER_CLEARANCE = (0.05, 0.2), 8.0
 #: the bound on rows, as wanted and at most; and the least share of that bound.
 CENTERING_ROUNDS, CENTERING_SHARE = 4, 0.03
 ROW_MEAN_SHARES, ROW_MEAN_NOISES, ROW_NORM_SHARE = (0.002, 0.025), (0.25, 0.5), 0.001
+#: Columns are scaled by octaves of differences of their entries: the usual and the largest share
+#: of mu^2; the least and largest share of pairs in an octave or above; the number of octaves
+#: below the largest column to which smaller ones are raised; and the log of the probability of
+#: such an octave over that of any without pairs.
+COLUMN_SHARES, COLUMN_TAILS = (0.03, 0.1), (0.1, 0.5)
+COLUMN_OCTAVES, COLUMN_CLEARANCE = 3, 7.0
 #: Share of rows beyond a bound on norms, times the signal, where only scores matter.
 NARROW_SIGNAL = 10.0
 #: Gaussian samplers: least and largest share of the mean of rows; the ``n mu`` over the square

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpsk._stages.bounds import NormBound, TargetBounds
 from dpsk._stages.centering import Centering
 from dpsk._stages.class_balance import ClassBalance
+from dpsk._stages.column_scaling import ColumnScaling
 from dpsk._stages.counting import Counting
 from dpsk._stages.into_set import IntoSet
 from dpsk._stages.network_whitening import NetworkWhitening
@@ -26,7 +27,8 @@ ROW_STAGES = {
     "whitening": Whitening,
 }
 
-__all__ = ["ROW_STAGES", "Centering", "ClassBalance", "Counting", "FewRows", "IntoSet",
-           "NetworkWhitening", "NoFeatures", "NormBound", "RowCentering", "ScoreCurvature",
-           "Shrinkage", "Standardizing", "TargetBounds", "TargetMean", "TargetScaling",
-           "TemperatureScaling", "UnitNorm", "UsualTemperature", "WeightBound", "Whitening"]
+__all__ = ["ROW_STAGES", "Centering", "ClassBalance", "ColumnScaling", "Counting", "FewRows",
+           "IntoSet", "NetworkWhitening", "NoFeatures", "NormBound", "RowCentering",
+           "ScoreCurvature", "Shrinkage", "Standardizing", "TargetBounds", "TargetMean",
+           "TargetScaling", "TemperatureScaling", "UnitNorm", "UsualTemperature", "WeightBound",
+           "Whitening"]

@@ -102,6 +102,9 @@ class RowStage(Stage):
         """Set the unit of the rows to one that an earlier stage released."""
         self._model = replace(self._model, unit=unit)
 
+    def take_scales(self, scales: FloatArray) -> None:
+        """Take what an earlier stage divided features by, for a penalty on the original rows."""
+
     @classmethod
     @abstractmethod
     def worthwhile(cls, problem: Problem, of_shares: bool = False) -> bool:

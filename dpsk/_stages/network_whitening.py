@@ -24,6 +24,7 @@ from dpsk._problem import Geometry
 from dpsk._stages.base import Stage
 from dpsk._stages.bounds import NormBound, norm_rule
 from dpsk._stages.centering import center_norm
+from dpsk._stages.column_scaling import ColumnScaling
 from dpsk._stages.row_centering import RowCentering
 from dpsk._stages.thresholding import thresholded
 from dpsk._stages.whitening import InverseRoot, ampleness
@@ -69,8 +70,8 @@ class NetworkWhitening(Stage):
     def stages(cls, problem: Problem, data_norm: float | None, given: RowSource) -> list[Any]:
         """Return the stages of one fit to the `given` rows, from public facts.
 
-        The moment comes last, after a center and a learnt bound on rows if needed. They are not
-        learnt from rows in groups.
+        The moment comes last, after scales, a center and a learnt bound on rows if needed. They
+        are not learnt from rows in groups.
         """
         n_features = problem.model.n_features
         if data_norm is not None:
@@ -85,7 +86,8 @@ class NetworkWhitening(Stage):
         except ValueError:
             return plain
         stage = cls(n_features)
-        return [*RowCentering.stages(problem, given), MomentNorm(rows, stage), stage]
+        return [*ColumnScaling.stages(problem, given), *RowCentering.stages(problem, given),
+                MomentNorm(rows, stage), stage]
 
     @staticmethod
     def prepared(problem: Problem) -> Problem:

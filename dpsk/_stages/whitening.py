@@ -118,6 +118,8 @@ class Whitening(RowStage):
     #: Public noise on a mean square and on a mean, of rows in the unit of their bound.
     noise_stds: tuple[float, float] | None = None
     words = "; then rows are whitened by the released preconditioner and scaled down to norm 1"
+    #: What features were divided by before, in an array.
+    _feature_scales: Any = 1.0
     #: The square of the map as diagonal minus low rank, where the moment has that structure.
     _inverse: Any = None
 
@@ -138,6 +140,9 @@ class Whitening(RowStage):
         columns = self._model.shape[0]
         model = LinearModel(columns, self._model.n_outputs, False, 1.0)
         return replace(problem, model=model, geometry=self._geometry(problem, columns))
+
+    def take_scales(self, scales: FloatArray) -> None:
+        self._feature_scales = scales
 
     def event(self, problem: Problem) -> Any:
         """Return the event of the release."""
@@ -169,7 +174,8 @@ class Whitening(RowStage):
         geometry = self._geometry(problem, effective_rank, max(1.0, left))
         # A squared penalty stays on the coefficients of the original rows.
         if self._descends:
-            coefficients = self._matrix[:model.n_features] / model.unit
+            coefficients = (self._matrix[:model.n_features] / model.unit
+                            / np.reshape(self._feature_scales, (-1, 1)))
             problem = replace(problem, penalty=problem.penalty.mapped(coefficients))
         return self._mapped(replace(problem, geometry=geometry), rows)
 

@@ -16,7 +16,7 @@ from dpsk._data.validation import FLOATS, check_prediction_rows, check_public_ro
 from dpsk._defaults.auto import auto_solver
 from dpsk._defaults.losses import loss_defaults
 from dpsk._estimator import DPEstimator
-from dpsk._models import LinearModel, ShortRows, about_center
+from dpsk._models import LinearModel
 from dpsk._objective.penalties import CONSTRAINTS, NO_PENALTY, PENALTIES, ConstraintSet
 from dpsk._objective.requirements import check_requirements
 from dpsk._parameters import (
@@ -28,12 +28,12 @@ from dpsk._parameters import (
 )
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Problem
-from dpsk._stages import ROW_STAGES, NoFeatures, NormBound, RowCentering, Shrinkage, Whitening
+from dpsk._stages import ROW_STAGES, NoFeatures, Shrinkage, Whitening
 from dpsk._stages.bounds import can_learn, norm_rule
-from dpsk._stages.weight_bound import weighed
 from dpsk._warnings import warn
 from dpsk.exceptions import PrivacyWarning
 from dpsk.linear_model._penalized import check_penalty
+from dpsk.linear_model._plan import LinearPlan, is_penalized
 from dpsk.linear_model._summary import SummarizesCoefficients
 
 if TYPE_CHECKING:
@@ -127,57 +127,32 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
                         epsilon=epsilon, delta=delta, weight_bound=rows.weight_bound,
                         grouped=rows.groups is not None, log_odds=self._log_odds)
         penalty, constraint = self._penalty_and_set(facts)
-        facts = replace(facts, penalty=penalty(0))
-        name = self._solver_name(facts)
-        solver = self._build_solver(name)
-        learns = self._learns_norm(facts, solver, rows, target_stages)
-        facts, weighing, lowered = weighed(facts, free_weights and self._bounds_weights,
-                                           solver.lowers_weights)
-        stage = self._row_stage(rows.dtype, facts, solver)
-        unknown = not (learns or self._norm_is_known(facts))
-        if self._needs_length(facts, solver, rows) if unknown else (
-                stage is None and self._carries_no_slope(facts)):
-            learns, stage = False, NoFeatures(model, rows.dtype)
-            name = self._solver_of_constant(name, facts, rows)
-            solver = self._build_solver(name)
-        bound = [NormBound(model, stage)] if learns else []
-        problem = facts if stage is None else stage.prepared(facts)
-        center = RowCentering.stages(problem, rows) if (
-            learns and self.fit_intercept and not self._of_shares) else []
-        free = int(problem.model.fit_intercept and not solver.penalizes_intercept)
-        problem = replace(problem, penalty=penalty(free + loss.n_extra))
+        plan = LinearPlan.of(self, replace(facts, penalty=penalty(0)), rows, target_stages,
+                             free_weights=free_weights and self._bounds_weights,
+                             confined=constraint is not None)
+        solver, stage, learns = plan.solver, plan.stage, plan.learns
+        free = int(plan.problem.model.fit_intercept and not solver.penalizes_intercept)
         theta, rest = self._solve(
-            problem, name, rows,
-            stages=[*weighing, *center, *bound, *target_stages,
-                    *([] if stage is None else [stage]),
-                    *self._last_stages(stage, constraint), *stages],
-            enforced=[*self._row_bounds(model.data_norm, learns,
-                                        "" if stage is None else stage.words),
-                      *self._group_bounds(rows), *lowered, *enforced],
+            replace(plan.problem, penalty=penalty(free + loss.n_extra)), plan.name, rows,
+            stages=[*plan.stages(target_stages), *self._last_stages(stage, constraint), *stages],
+            enforced=[*self._row_bounds(model.data_norm, learns, plan.words),
+                      *self._group_bounds(rows), *plan.lowered, *enforced],
             public=[f"{self._units_fact(rows)}, feature names, types of numbers and table",
-                    "all parameters", *self._radius_facts(facts),
-                    *self._shown_facts(rows, learns or target_stages or weighing), *public],
+                    "all parameters", *self._radius_facts(plan.facts),
+                    *self._shown_facts(rows, learns or target_stages or plan.weighing), *public],
             released=["coef_", "intercept_", *released,
                       *([] if stage is None else ["preconditioner_scales_"])])
         if constraint is not None:
             # Rounding errors of large coefficients may leave a small set.
             features = model.n_features
             theta[:features] = constraint.prox(theta[:features], 1.0)
-        self.preconditioner_ = None if stage is None else stage.value
-        self.preconditioner_scales_ = None if stage is None else stage.scales
-        if learns and stage is not None:
-            self.preconditioner_ = bound[0].undo(model, stage.value).astype(rows.dtype)
-        self.center_ = center[0].value if center else None
         if not learns:
             self.data_norm_ = model.data_norm
-        self._keep_facts(facts, name, solver, stage, free_weights)
-        row_map = None if stage is None else stage.row_map
-        if unknown and row_map is None and self._homogeneous:
-            row_map = ShortRows(model, whitened=stage is not None)
-        elif learns and row_map is None and self._reach:
-            longest = self._reach * self.data_norm_
-            row_map = ShortRows(replace(model, data_norm=longest), whitened=False)
-        self._row_map = about_center(row_map, self.center_)
+        kept = plan.kept(self, rows.dtype)
+        self.preconditioner_, self.center_ = kept.preconditioner, kept.center
+        self.preconditioner_scales_ = None if stage is None else stage.scales
+        self.feature_scales_, self._row_map = kept.feature_scales, kept.row_map
+        self._keep_facts(plan.facts, plan.name, solver, stage, free_weights)
         theta = theta.astype(rows.dtype)
         if not self.fit_intercept:
             return theta, np.zeros(model.shape[1:], dtype=rows.dtype)[()], rest
@@ -271,7 +246,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
     def _is_bound_elsewhere(self, problem, solver):
         """Return whether another parameter in units of the rows rules out learning."""
         return self.data_norm_inf is not None or (
-            _is_penalized(problem) and not solver.takes_unit)
+            is_penalized(problem) and not solver.takes_unit)
 
     def _needs_length(self, problem, solver, rows):
         """Return whether to fit only a constant if rows are too few to learn a bound.
@@ -306,7 +281,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         """Return whether to change the solver so that the norm bound can be learned."""
         if self.data_norm not in ("auto", None) or self.data_norm_inf is not None:
             return False
-        if not problem.is_private or problem.delta == 0 or not _is_penalized(problem) or (
+        if not problem.is_private or problem.delta == 0 or not is_penalized(problem) or (
                 self.penalty in CONSTRAINTS):
             return False
         try:
@@ -337,7 +312,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         stage = ROW_STAGES.get(wanted, Whitening)
         if wanted == "auto":
             pays = solver.whitens and stage.worthwhile(problem, self._of_shares) and (
-                solver.takes_unit or not _is_penalized(problem))
+                solver.takes_unit or not is_penalized(problem))
             return stage(problem.model, dtype, solver.takes_unit) if pays else None
         if not solver.whitens:
             raise ValueError(f"precondition={wanted!r}: a solver that releases moments or moves "
@@ -380,7 +355,3 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         if self._row_map is None:
             return X @ columns + self.intercept_
         return self._row_map.predict_raw(columns, self.intercept_, X)
-
-
-def _is_penalized(problem):
-    return problem.penalty.smoothness > 0 or not problem.penalty.is_smooth

@@ -54,7 +54,8 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
 
     Attributes
     ----------
-    %(coef__classes)s %(intercept__classes)s %(center__linear)s %(data_norm_)s %(preconditioner_)s
+    %(coef__classes)s %(intercept__classes)s %(center__linear)s %(feature_scales_)s
+    %(data_norm_)s %(preconditioner_)s
     %(preconditioner_scales_)s %(classes_)s
     temperature_ : float or None
         The private number that scores were divided by. None if no budget was used for it.

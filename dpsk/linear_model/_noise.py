@@ -40,6 +40,7 @@ from dpsk.linear_model._synthetic import (
     shown_moment,
     synthetic_rows,
     synthetic_targets,
+    units_of,
     whole_categories,
     with_rests,
 )
@@ -156,7 +157,7 @@ def noise_by_replays(model: Any, n_draws: int) -> tuple[FloatArray, FloatArray] 
     n_rows, epsilon = stand_in(facts, model.n_features_in_)
     whole = whole_categories(model)
     moment, hidden = shown_moment(model, whole)
-    means = moment[:-1, -1] * float(model.data_norm_) + center_of(model)
+    means = moment[:-1, -1] * units_of(model) + center_of(model)
     categories = [(group, means[group] / means[group].sum()) for group in whole]
     partial = partial_categories(model, whole)
     moment, are_unsure = with_rests(model, moment, partial)
@@ -359,11 +360,11 @@ def without_unseen(model: Any, code: Any) -> FloatArray:
     if None in (model.preconditioner_scales_, model._noise_facts.mean_std):
         return coef
     means, columns = feature_moment(model)[-1], coef.reshape(-1, code.width)
-    noise = model._noise_facts.mean_std * float(model.data_norm_)
+    noise = model._noise_facts.mean_std * units_of(model)
     for part, where in zip(code.parts, code.slices, strict=False):
         others, named = where.stop - 1, np.maximum(means[where][:-1], 0.0)
         if not isinstance(part, LinearSplineBasis) and named.any():
             mean = columns[:, where][:, :-1] @ named / named.sum()
-            lost = min(1.0, noise / max(means[others], np.finfo(float).tiny))**2
+            lost = min(1.0, noise[others] / max(means[others], np.finfo(float).tiny))**2
             columns[:, others] += lost * (mean - columns[:, others])
     return coef

@@ -43,7 +43,7 @@ class DPPoissonRegressor(LinearRegressor):
     Attributes
     ----------
     %(coef_)s %(intercept_)s
-    %(center__linear)s %(data_norm_)s %(target_bounds_)s %(preconditioner_)s
+    %(center__linear)s %(feature_scales_)s %(data_norm_)s %(target_bounds_)s %(preconditioner_)s
     %(preconditioner_scales_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 

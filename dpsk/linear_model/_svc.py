@@ -47,7 +47,8 @@ class DPLinearSVC(LinearClassifier):
 
     Attributes
     ----------
-    %(coef__classes)s %(intercept__classes)s %(center__linear)s %(data_norm_)s %(preconditioner_)s
+    %(coef__classes)s %(intercept__classes)s %(center__linear)s %(feature_scales_)s
+    %(data_norm_)s %(preconditioner_)s
     %(preconditioner_scales_)s %(classes_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 

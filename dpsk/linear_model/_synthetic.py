@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dpsk._typing import FloatArray
 
 __all__ = ["MOST_HIDDEN", "center_of", "feature_moment", "partial_categories", "shown_moment",
-           "synthetic_rows", "synthetic_targets", "whole_categories", "with_rests"]
+           "synthetic_rows", "synthetic_targets", "units_of", "whole_categories", "with_rests"]
 
 #: Largest share of a coefficient in hidden directions for which its noise is known.
 MOST_HIDDEN = 0.02
@@ -55,7 +55,7 @@ def released_moment(model: Any) -> tuple[FloatArray, FloatArray]:
     """
     usual, floor = model.preconditioner_scales_
     matrix = model.preconditioner_.astype(np.float64)
-    matrix[:model.n_features_in_] *= float(model.data_norm_)
+    matrix[:model.n_features_in_] *= units_of(model)[:, None]
     sizes, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
     return vectors, (usual * np.maximum(sizes, np.finfo(float).tiny)) ** -2.0 - floor
 
@@ -67,10 +67,17 @@ def center_of(model: Any) -> FloatArray:
     return np.asarray(model.center_, np.float64)
 
 
+def units_of(model: Any) -> FloatArray:
+    """Return what features are divided by in the released moment: bound on rows, and scales."""
+    scales = np.ones(model.n_features_in_) if model.feature_scales_ is None else (
+        model.feature_scales_)
+    return scales * float(model.data_norm_)
+
+
 def feature_moment(model: Any) -> FloatArray:
     """Return the released second moment of features and the constant, with its noise."""
     vectors, squares = released_moment(model)
-    units = np.append(np.full(len(vectors) - 1, float(model.data_norm_)), 1.0)
+    units = np.append(units_of(model), 1.0)
     found = units[:, None] * ((vectors * squares) @ vectors.T) * units
     if model.center_ is None:
         return found
@@ -88,11 +95,10 @@ def whole_categories(model: Any) -> list[Any]:
     Where noise hides that share, Bayes' rule decides.
     """
     vectors, squares = released_moment(model)
-    p, unit, facts = len(vectors) - 1, float(model.data_norm_), model._noise_facts
+    p, units, facts = len(vectors) - 1, units_of(model), model._noise_facts
     hidden = vectors[:, _hidden(squares, _deviations(model, vectors))]
     moment, shadow = feature_moment(model), hidden @ hidden.T
     means, products = moment[:p, -1], moment[:p, :p]
-    stds = facts.mean_std * unit, facts.square_std * unit**2
     found, left = [], np.flatnonzero(np.full(p, model.fit_intercept))
     while left.size:
         off = np.linalg.norm(shadow[left] - shadow[left[0]], axis=1)
@@ -100,12 +106,13 @@ def whole_categories(model: Any) -> list[Any]:
         alike[0] = True
         group, left = left[alike], left[~alike]
         direction = _direction(model, group)
-        missing, noise = moment[-1, -1] - means[group].sum(), stds[0] * math.sqrt(len(group))
+        missing = moment[-1, -1] - means[group].sum()
+        noise = facts.mean_std * float(np.linalg.norm(units[group]))
         odds = math.exp(-0.5 * (missing / noise)**2) / (
             math.sqrt(2.0 * math.pi) * noise * len(group))
-        off = np.abs(products[np.ix_(group, group)] - np.diag(means[group])).max()
-        if (len(group) > 1 and off <= _OFF * math.hypot(*stds) and odds >= _LEAST_ODDS
-                and direction @ shadow @ direction >= _WITHIN):
+        off = np.abs(products[np.ix_(group, group)] - np.diag(means[group]))
+        if (len(group) > 1 and (off <= _offs(model, units[group])).all()
+                and odds >= _LEAST_ODDS and direction @ shadow @ direction >= _WITHIN):
             found.append(group)
     return found
 
@@ -118,31 +125,38 @@ def partial_categories(model: Any, whole: list[Any]) -> list[tuple[Any, Any]]:
     indicators have correlations ``-r_i r_j``, with ``r_i^2 = s_i / (1 - s_i)`` for shares s_i.
     Columns are left out where noise could hide that they are not indicators.
     """
-    p, unit, facts = model.n_features_in_, float(model.data_norm_), model._noise_facts
+    p, units, facts = model.n_features_in_, units_of(model), model._noise_facts
     if not model.fit_intercept:
         return []
     moment = feature_moment(model)
     means, products = moment[:p, -1], moment[:p, :p]
-    stds = facts.mean_std * unit, facts.square_std * unit**2
-    off, variances = _OFF * math.hypot(*stds), np.diag(products) - means**2
+    offs, variances = _offs(model, units), np.diag(products) - means**2
+    off = np.diag(offs)
     free = np.ones(p, bool)
     free[[place for group in whole for place in group]] = False
     are_flags = free & (np.abs(np.diag(products) - means) <= off) & (
-        means >= _SURE * stds[0]) & (means * (1.0 - means) > off)
+        means >= _SURE * facts.mean_std * units) & (means * (1.0 - means) > off)
     found = [(group, means[group]) for group in _grouped(
-        np.flatnonzero(are_flags), means, np.abs(products) <= off)
-        if means[group].sum() <= 1.0 + off]
+        np.flatnonzero(are_flags), means, np.abs(products) <= offs)
+        if means[group].sum() <= 1.0 + off[group].max()]
     free &= ~are_flags & (variances > off)
     deviations = np.sqrt(np.outer(variances, variances), where=np.outer(free, free),
                          out=np.ones((p, p)))
     correlations = (products - np.outer(means, means)) / deviations
-    least = off / deviations
+    least = offs / deviations
     for group in _grouped(np.flatnonzero(free), variances, correlations < -least):
         shares = _shares_by_correlations(correlations[np.ix_(group, group)],
                                          least[np.ix_(group, group)])
         if shares is not None:
             found.append((group, shares))
     return found
+
+
+def _offs(model, units):
+    """Return how far noise may move products of features in these units."""
+    facts = model._noise_facts
+    squares = facts.square_std * np.outer(units, units)
+    return _OFF * np.hypot(facts.mean_std * np.sqrt(np.outer(units, units)), squares)
 
 
 def with_rests(model: Any, moment: FloatArray, categories: list[Any]) -> tuple[FloatArray, Any]:
@@ -208,7 +222,7 @@ def _shares_by_correlations(correlations, off):
 def _direction(model, group):
     """Return the direction of zero variance of all indicators of a category."""
     direction = np.zeros(model.n_features_in_ + 1)
-    direction[group], direction[-1] = model.data_norm_, center_of(model)[group].sum() - 1.0
+    direction[group], direction[-1] = units_of(model)[group], center_of(model)[group].sum() - 1.0
     return direction / np.linalg.norm(direction)
 
 
@@ -256,8 +270,8 @@ def _in_unit(model):
     """Return coefficients for rows divided by their bound, with the intercept last."""
     coef = np.atleast_2d(model.coef_).astype(np.float64)
     if not model.fit_intercept:
-        return coef * float(model.data_norm_)
-    return np.column_stack([coef * float(model.data_norm_),
+        return coef * units_of(model)
+    return np.column_stack([coef * units_of(model),
                             np.ravel(model.intercept_) + coef @ center_of(model)])
 
 
@@ -300,7 +314,7 @@ def synthetic_rows(model: Any, moment: FloatArray, categories: list[Any], n_rows
         rows[:, group] = (np.eye(len(group) + 1)[places, :-1] - shares) / spreads @ (
             turns / np.sqrt(np.maximum(sizes, _LEAST_VARIANCE))) @ turns.T
     rows = rows @ ((directions * roots) @ directions.T * stds)
-    rows = (rows + mean) * float(model.data_norm_) + center_of(model)
+    rows = (rows + mean) * units_of(model) + center_of(model)
     return rows.astype(model.coef_.dtype)
 
 
@@ -351,8 +365,8 @@ def _sized(predictions, size):
 
 def _kept_lengths(model, X):
     """Return the factors by which training scales down rows, and so their scores."""
-    norms = np.linalg.norm(X - center_of(model), axis=1)
-    return 1.0 / np.maximum(norms / float(model.data_norm_), 1.0)
+    norms = np.linalg.norm((X - center_of(model)) / units_of(model), axis=1)
+    return 1.0 / np.maximum(norms, 1.0)
 
 
 def _synthetic_labels(model, X, draws, size):

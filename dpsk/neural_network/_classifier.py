@@ -51,7 +51,8 @@ class DPMLPClassifier(Probabilities, ScoreClassifier, NetworkEstimator):
 
     Attributes
     ----------
-    %(coefs_)s %(intercepts_)s %(linear_coef_)s %(center_)s %(preconditioner__network)s
+    %(coefs_)s %(intercepts_)s %(linear_coef_)s %(center_)s %(feature_scales_)s
+    %(preconditioner__network)s
     %(data_norm__network)s
     %(classes_)s %(n_layers_)s %(n_outputs_)s %(out_activation_)s
     %(n_iter_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s

@@ -80,15 +80,23 @@ class NetworkFit(DPEstimator):
             # A center may be released in rounds before the moment gives one.
             before = [one.value for one in maps if one.attribute == "center_"]
             self.center_ = sum(before, maps[-1].center)
+            self._undo_scales([one.value for one in maps if one.attribute == "feature_scales_"])
         elif not maps:
             self.center_ = None
         if self._whitens:
             linear = problem.model.linear(theta)
             self.linear_coef_ = None if linear is None else linear.astype(np.float32)
             if not whitens:
-                self.preconditioner_ = None
+                self.preconditioner_ = self.feature_scales_ = None
         self.coefs_, self.intercepts_ = problem.model.unpacked(theta)
         return rest
+
+    def _undo_scales(self, scales):
+        """Set `feature_scales_`, and center and preconditioner for the rows as they are."""
+        self.feature_scales_ = scales[0] if scales else None
+        if scales:
+            self.center_ = (self.center_ * scales[0]).astype(np.float32)
+            self.preconditioner_ = (self.preconditioner_.T / scales[0]).T.astype(np.float32)
 
     def _whitens_rows(self, problem):
         """Return whether the rows of this fit are whitened, from public facts."""

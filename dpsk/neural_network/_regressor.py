@@ -60,7 +60,8 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
 
     Attributes
     ----------
-    %(coefs_)s %(intercepts_)s %(linear_coef_)s %(center_)s %(preconditioner__network)s
+    %(coefs_)s %(intercepts_)s %(linear_coef_)s %(center_)s %(feature_scales_)s
+    %(preconditioner__network)s
     %(data_norm__network)s
     %(target_bounds_)s
     offset_ : float

@@ -90,6 +90,7 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
     center_ : ndarray of shape (n_features,) or None
         The released mean of rows, already part of the intercepts. None where rows were not
         centered.
+    %(feature_scales_)s
     %(data_norm_)s
     %(preconditioner_)s
     %(preconditioner_scales_)s
@@ -211,7 +212,8 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         other: tuple[str, ...]
         fit, other = self._fit_linear_score, ("coefs_", "intercepts_")
         if self._layer_sizes():
-            fit, other = self._fit_network, ("coef_", "intercept_", "_noise_facts")
+            fit, other = self._fit_network, (
+                "coef_", "intercept_", "feature_scales_", "_noise_facts")
         rest = fit(rows.with_targets(methodcaller("astype", np.int8)), loss,
                    stages=[counting] if counts else [], **settings,
                    released=["offset_"] if loss.minimax else [])

@@ -69,7 +69,8 @@ class DPGroupDROClassifier(LinearScorer):
 
     Attributes
     ----------
-    %(coef__classes)s %(intercept__classes)s %(center__linear)s %(data_norm_)s %(preconditioner_)s
+    %(coef__classes)s %(intercept__classes)s %(center__linear)s %(feature_scales_)s
+    %(data_norm_)s %(preconditioner_)s
     %(preconditioner_scales_)s
     group_weights_ : ndarray of shape (n_groups,)
         The weights :math:`\lambda`, larger for groups of larger risk, up to noise.

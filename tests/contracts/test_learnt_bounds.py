@@ -61,10 +61,12 @@ def test_what_is_learnt_is_charged_and_stated_within_the_budget(cls, solver, del
         model.fit(X, y)
     certificate = model.privacy_
     assert accounting.delta(certificate.event, 2.0) <= certificate.delta
-    # After the rounds that center rows: one quantile of norms, then those of the targets, which
-    # are a median, an end on either side and a spread; of counts a spread and an end.
+    # After scales of features and the rounds that center rows: one quantile of norms, then those
+    # of the targets, which are a median, an end on either side and a spread; of counts a spread
+    # and an end.
     count = 3 if cls is DPPoissonRegressor else 5
-    learned = slice(first := 2 * rounds_of(model), first + count)
+    scales = 0 if model.feature_scales_ is None else X.shape[1]
+    learned = slice(first := scales + 2 * rounds_of(model), first + count)
     (cost,) = {event for events in tape.events[learned] for event in events}
     assert tally(certificate.event)[cost] == count
     laws = [part.sensitivity.law for parts in tape.parts[learned] for part in parts]
