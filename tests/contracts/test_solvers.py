@@ -101,7 +101,7 @@ def test_configured_sees_a_problem_of_public_facts_only(name):
     assert list(inspect.signature(SOLVERS[name].configured).parameters) == ["self", "problem"]
     kinds = {field.name for field in dataclasses.fields(Problem)}
     assert kinds == {"n_samples", "model", "loss", "penalty", "epsilon", "delta", "geometry",
-                     "weight_bound", "grouped", "log_odds"}
+                     "weight_bound", "weight_mean", "grouped", "log_odds"}
     # A problem can be hashed, which no array can.
     assert len({problem_for(name), problem_for(name)}) == 1
     one, other = (SOLVERS[name]().configured(problem_for(name)) for _ in range(2))
