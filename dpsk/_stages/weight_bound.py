@@ -76,7 +76,7 @@ class WeightBound(Stage):
                          "classes, are divided by it; greater ones are lowered to it")]
 
     def release(self, problem: Any, rows: RowSource, session: Session) -> Any:
-        """Return the unchanged problem, and the rows with weights of at most their bound."""
+        """Return the problem with the mean weight, and rows of weights up to their bound."""
         self.value, mean = _released(problem, rows.with_weight_bound(math.inf), session)
         most = rows.weight_bound
         if isinstance(problem, Problem):

@@ -38,7 +38,7 @@ def test_a_long_fit_counts_the_planned_answers(cls, solver, capsys, monkeypatch)
 
 
 def test_answers_beside_those_of_batches_are_counted_once(capsys, monkeypatch):
-    """A bound on rows and three scales are released once, and each of the batches is asked for all of its own."""
+    """A bound on rows and three scales are released once, and all that each batch is asked."""
     monkeypatch.setattr(_progress, "_EVERY", 0.0)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3))
