@@ -78,11 +78,11 @@ def page(found, n_fits, n_read):
            f"{n_fits} fits to the same {N} rows with fresh noise, knots and categories declared, "
            f"and `Term.std` of {n_read} of them.")
     yield ""
-    yield ("- Inside: the share of values of all fits within the 95 % intervals about the mean of "
-           "all fits.\n- Ratio: the median of stated over measured standard deviations.\n"
-           "- Known: the share of values whose standard deviation is not NaN.")
-    for title, tables in (("Tables by which the last change is judged", FRESH),
-                          ("Tables on which it was chosen", TOLD),
+    yield ("- Inside: share of values within 95 % intervals about the mean of all fits.\n"
+           "- Ratio: median of stated over measured standard deviations.\n"
+           "- Known: share of values with a standard deviation.")
+    for title, tables in (("Tables to judge by", FRESH),
+                          ("Tables to choose by", TOLD),
                           ("Tables by which the method was mended", {**JUDGED, **MENDED}),
                           ("Tables on which the constants were chosen", TUNED)):
         rows = {key: cells for key, cells in found.items() if key[0] in tables}
