@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dpsk._typing import Chosen, IntArray
+    from dpsk._typing import AnyArray, Chosen, IntArray
 
 __all__ = ["PartedRows", "Places", "Threads", "in_places", "on_threads",
            "one_blas_thread"]
@@ -115,13 +115,26 @@ class PartedRows(RowSource):
         raise NotImplementedError("Rows in several places are not read in one; ask for what a "
                                   "function makes of them.")
 
+    def features_of(self, part: slice) -> AnyArray:
+        inside, place = self._located(np.arange(part.start, part.stop))
+        where = [place == each for each in range(len(self.kept))]
+        blocks = self.places.fetch([methodcaller("take", inside[mine]) for mine in where],
+                                   self.kept)
+        found = np.empty((len(inside), self.n_features), self.dtype)
+        for mine, block in zip(where, blocks, strict=True):
+            found[mine] = block.X
+        return found
+
     def split(self, indices: IntArray) -> list[IntArray]:
         """Convert indices of the table to a list of sorted index arrays, one per place."""
-        starts, places, first = np.array(self.runs, dtype=np.intp).T
-        order = np.sort(indices)
-        run = np.searchsorted(starts, order, "right") - 1
-        inside, place = order - starts[run] + first[run], places[run]
+        inside, place = self._located(np.sort(indices))
         return [inside[place == each] for each in range(len(self.kept))]
+
+    def _located(self, indices: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the index of each row in its place, and the place."""
+        starts, places, first = np.array(self.runs, dtype=np.intp).T
+        run = np.searchsorted(starts, indices, "right") - 1
+        return indices - starts[run] + first[run], places[run]
 
     def subset(self, indices: IntArray) -> RowSource:
         parts = self.split(indices)

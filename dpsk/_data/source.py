@@ -142,6 +142,10 @@ class RowSource(ABC):
     def take(self, part: Any) -> Block:
         """Return the `Block` of a slice, as views if possible, or of an index array."""
 
+    def features_of(self, part: slice) -> AnyArray:
+        """Return the features of a slice of dense rows, whichever places they are in."""
+        return self.take(part).X
+
     def beside(self, part: Any) -> tuple[AnyArray, FloatArray | None]:
         """Return targets and weights of a slice or of an index array."""
         block = self.take(part)

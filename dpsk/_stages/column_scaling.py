@@ -21,7 +21,7 @@ from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.events import Repeated
 from dpsk._privacy.plans import choice_event
 from dpsk._stages.base import Stage
-from dpsk._statistics.column_octaves import N_CANDIDATES, noisy_column_octaves
+from dpsk._statistics.column_octaves import MOST_ROWS, N_CANDIDATES, noisy_column_octaves
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,7 +109,7 @@ class ColumnScaling(Stage):
 def _range(problem, n_features, tail):
     """Return the loss range at which an octave without pairs is unlikely for any feature."""
     clearance = COLUMN_CLEARANCE + math.log(N_CANDIDATES * n_features)
-    return 4.0 * clearance / (tail * problem.n_samples)
+    return 4.0 * clearance / (tail * min(problem.n_samples, MOST_ROWS))
 
 
 def _tail(problem, n_features, share):

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from dpsk._privacy.elementary import Elementary
     from dpsk._typing import FloatArray, IntArray
 
-__all__ = ["N_CANDIDATES", "noisy_column_octaves"]
+__all__ = ["MOST_ROWS", "N_CANDIDATES", "noisy_column_octaves"]
+
+#: Rows that are paired at most, which are read in one place.
+MOST_ROWS = 1 << 17
 
 #: Least and largest exponent of an octave, as on the grid of norms. Smaller differences may be
 #: rounding errors. The first candidate stands for no octave.
@@ -58,7 +61,7 @@ def noisy_column_octaves(rows: RowSource, tail: float, event: Elementary,
         Privacy cost of the choice for one column.
     session : Session
     """
-    counts = cache(lambda: rows.added(_counts))
+    counts = cache(lambda: _counts(rows))
 
     def scores(column: int, inside: Batch) -> FloatArray:
         own = counts()[column]
@@ -79,12 +82,13 @@ def _counts(rows: RowSource) -> IntArray:
     The first row is paired with the first one of the second half, and so on.
     """
     half, width, off = rows.n // 2, rows.n_features, _ERRORS * np.finfo(rows.dtype).eps
+    pairs = min(half, MOST_ROWS // 2)
     counts = np.zeros((width, N_CANDIDATES), np.int64)
     first = N_CANDIDATES * np.arange(width)
     length = block_length(width)
-    for start in range(0, half, length):
-        stop = min(start + length, half)
-        one, other = (rows.take(slice(at + start, at + stop)).X.astype(np.float64)
+    for start in range(0, pairs, length):
+        stop = min(start + length, pairs)
+        one, other = (rows.features_of(slice(at + start, at + stop)).astype(np.float64)
                       for at in (0, half))
         sizes = np.abs(one - other)
         exponents = np.frexp(np.minimum(sizes, 2.0**(_MOST - 1)))[1]

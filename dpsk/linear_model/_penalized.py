@@ -4,12 +4,13 @@ from inspect import signature
 
 from dpsk._objective.penalties import CONSTRAINTS
 from dpsk._parameters import check_real
+from dpsk._warnings import warn
 
 __all__ = ["check_penalty"]
 
 
 def check_penalty(model, usual_radius):
-    """Raise a ValueError where `alpha`, `radius` and `penalty` do not go together.
+    """Raise a ValueError where `radius` or `alpha` do not go with `penalty`, or warn of `alpha`.
 
     The default `alpha` of a class may stay with any penalty. With a `usual_radius`, that is not
     None, a constraint set needs no `radius`.
@@ -21,8 +22,9 @@ def check_penalty(model, usual_radius):
                        remedy=f"a finite number > 0, as penalty={penalty!r} needs one")
         usual = signature(type(model)).parameters.get("alpha")
         if alpha != 0 and usual is not None and alpha != usual.default:
-            raise ValueError(f"alpha={alpha!r}: must be 0 with penalty={penalty!r}, which has no "
-                             "alpha; use penalty='l1' or 'l2', or set radius.")
+            # No error, as scikit-learn's checks set alpha whatever the penalty is.
+            warn(f"alpha={alpha!r}: has no effect with penalty={penalty!r}; use penalty='l1' or "
+                 "'l2', or set radius.", UserWarning)
     elif radius is not None:
         raise ValueError(f"radius={radius!r}: must be None with penalty={penalty!r}, which has no "
                          "radius; leave it, or use a penalty with one, such as "
