@@ -85,6 +85,8 @@ def _marked(case):
     return pytest.param(*values, marks=marks)
 
 
+# A check sets alpha of every regressor, whatever its penalty.
+@pytest.mark.filterwarnings("ignore:alpha=0.01. has no effect:UserWarning")
 @pytest.mark.parametrize(_CHECKS.args[0], list(map(_marked, _CHECKS.args[1])),
                          ids=ids_of(_CHECKS))
 def test_scikit_learn_checks(estimator, check, monkeypatch):

@@ -17,6 +17,7 @@ def _rows(cls, several=False):
     return X, (np.arange(len(y)) % 3 if several else y)
 
 
+@pytest.mark.filterwarnings("ignore:alpha=0.1. has no effect:UserWarning")
 @pytest.mark.covering(most=8)
 @every_linear
 @pytest.mark.parametrize("several", [False, True])
@@ -38,6 +39,7 @@ def test_weights_of_one_are_no_weights_under_a_seed(cls, several):
         np.testing.assert_allclose(model.coef_, coef, rtol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:alpha=0.1. has no effect:UserWarning")
 @every_linear
 @pytest.mark.parametrize("penalty", [{}, {"alpha": 0.1}, {"penalty": "l2_ball", "radius": 1.0},
                                      {"penalty": "l1_ball", "radius": 1.0}])
