@@ -1,8 +1,7 @@
 """Sources of the rows of one fit, from which oracles read.
 
 A source holds its rows in one place, and `take` reads parts of them. Or it holds them in several
-places (`PartedRows`), and functions are sent to the rows. The methods `each`, `added` and `hold`
-work for both.
+places (`PartedRows`), and functions are sent to them: `each`, `added` and `hold` work for both.
 """
 
 from __future__ import annotations
