@@ -9,7 +9,11 @@ from dpsk._data.errors import discreetly
 from dpsk._data.structure import refuse_masked
 from dpsk._parameters import check_real
 
-__all__ = ["check_weights", "class_factors", "class_weighted", "divided_weights", "is_balanced"]
+__all__ = ["LEAST_WEIGHT", "check_weights", "class_factors", "class_weighted", "divided_weights",
+           "is_balanced"]
+
+#: The least normal number of single precision.
+LEAST_WEIGHT = float(np.finfo(np.float32).tiny)
 
 
 def check_weights(sample_weight, X, dtype, whole=True, narrow=None):
@@ -60,7 +64,9 @@ def divided_weights(bound, most=1.0):
 
 
 def _divided(bound, most, targets, weights):
-    return np.minimum(weights * (most / bound), most, dtype=weights.dtype)
+    divided = np.minimum(weights * (most / bound), most, dtype=weights.dtype)
+    # Positive weights stay so in single precision, in which parts of a fit may hold them.
+    return np.maximum(divided, LEAST_WEIGHT, out=divided, where=weights > 0)
 
 
 def is_balanced(class_weight):

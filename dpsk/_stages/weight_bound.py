@@ -164,8 +164,9 @@ def weighed(problem: Problem, given: bool, lowers: bool) -> Any:
 def _released(problem, rows, session):
     """Return the bound on weights, a power of two, and their mean over it."""
     if not problem.is_private:
-        counts = rows.added(_at_powers)
-        return 2.0**(_LEAST + int(np.flatnonzero(counts)[-1])), 1.0
+        # Drawn rows of groups may all have weights 0.
+        held = np.flatnonzero(rows.added(_at_powers))
+        return 2.0**(_LEAST + int(held[-1])) if len(held) else 1.0, 1.0
     counts = noisy_powers(rows, _mu(problem), session)
     clear = np.flatnonzero(counts > _clear(problem))
     # Weights of many sizes may leave no power clear, but they fill a range of powers.

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from dpsk._data.groups import Groups, groups_of
-from dpsk._data.weights import check_weights
+from dpsk._data.weights import LEAST_WEIGHT, check_weights
 from dpsk.model_selection._split import split_rows
 
 if TYPE_CHECKING:
@@ -44,8 +44,11 @@ class Part:
     def of(cls, X: Any, y: AnyArray, groups: ArrayLike | None, sample_weight: ArrayLike | None,
            n_samples: int) -> Part:
         """Return the part that holds all `n_samples` rows of a table."""
-        return cls(X, y, groups_of(groups, n_samples),
-                   check_weights(sample_weight, y, np.float64))
+        weights = check_weights(sample_weight, y, np.float64, narrow=np.float32)
+        if weights is not None:
+            # A drawn part whose weights are all 0 would end a fit after the charge.
+            weights = np.maximum(weights, LEAST_WEIGHT)
+        return cls(X, y, groups_of(groups, n_samples), weights)
 
     def n_units(self, n_samples: int) -> int:
         """Return the number of units of privacy: groups, or rows without groups."""

@@ -10,11 +10,15 @@ from sklearn.base import is_regressor
 from sklearn.metrics import balanced_accuracy_score
 
 from dpsk import (
+    DPDecisionTreeRegressor,
+    DPGaussianNB,
     DPGradientBoostingClassifier,
+    DPGradientBoostingRegressor,
     DPLinearRegression,
     DPLogisticRegression,
     DPMLPClassifier,
     DPRidge,
+    DPTunedThresholdClassifier,
 )
 from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
@@ -203,3 +207,20 @@ def test_without_noise_the_unit_of_weights_does_not_matter_either(name):
         found = [numbers(build(name, epsilon=np.inf).fit(*data, sample_weight=each, **more))
                  for each in (weights, 32.0 * weights)]
     np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.filterwarnings("ignore::dpsk.exceptions.PrivacyWarning")
+@pytest.mark.parametrize("make", [
+    lambda: DPGradientBoostingRegressor(8.0, delta=1e-4, target_bounds=(-3.0, 3.0), max_iter=2),
+    lambda: DPTunedThresholdClassifier(DPGaussianNB(), epsilon=20.0, delta=1e-4),
+    lambda: DPDecisionTreeRegressor(np.inf, target_bounds=(-3.0, 3.0))],
+    ids=["boosting", "threshold", "without noise"])
+def test_no_weights_end_a_fit_after_its_charge(make):
+    """They did where a part of a fit got weights of 0 alone."""
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(300, 2)), np.arange(300) // 3
+    y = X[:, 0] if is_regressor(make()) else (X[:, 0] > 0).astype(int)
+    for place in range(0, 300, 60):
+        weights = np.zeros(300)
+        weights[place] = 1e-37
+        make().fit(X, y, sample_weight=weights, groups=groups)
