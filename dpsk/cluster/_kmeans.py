@@ -141,8 +141,7 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
         %(X_dense)s
         y : None
             Ignored.
-        sample_weight : array-like of shape (n,) or None
-            Weights of the rows in any unit; they are divided by a privately learned bound.
+        %(sample_weight_moments)s
 
         Returns
         -------
@@ -186,8 +185,7 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
         %(X_dense)s
         y : None
             Ignored.
-        sample_weight : array-like of shape (n,) or None
-            Weights of the rows in any unit; they are divided by a privately learned bound.
+        %(sample_weight_moments)s
 
         Returns
         -------
