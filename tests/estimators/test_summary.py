@@ -137,7 +137,9 @@ def test_rows_keep_their_lengths_where_noise_hides_all_other_directions():
     y = (X[:, 0] + rng.logistic(size=len(X)) > 0).astype(int)
     fits = [DPLogisticRegression(epsilon=2.0).fit(X, y) for _ in range(FITS)]
     found = np.std([[*fit.coef_[0], *fit.intercept_] for fit in fits], axis=0, ddof=1)
-    told = next(each for each in (fit.summary(FITS) for fit in fits[:8]) if each.unknown is None)
+    # Noise hides the intercept, too, in one fit of ten.
+    told = next(each for each in (fit.summary(FITS) for fit in fits[:8])
+                if each.unknown is None and np.isfinite(each.intercept_std).all())
     ratios = np.array([*told.coef_std[0], *told.intercept_std]) / found
     assert np.isnan(ratios[1:-1]).all()
     assert (ratios[[0, -1]] > 0.2).all() and (ratios[[0, -1]] < 5.0).all()
