@@ -143,7 +143,7 @@ data_norm : "auto", None or float
     Largest l2 norm (length) of a row; longer rows are scaled down to it in training. None: it is
     learned, as a noisy quantile of the norms, for a fiftieth to a tenth of the budget, with few
     rows up to .3; a ValueError if rows are too few. Before that, if rows suffice, small features
-    of dense rows are raised by private powers of two, for .03 to .1 of the budget. With an
+    of dense rows are multiplied by private factors, for .03 to .1 of the budget. With an
     intercept, rows are then centered at a noisy mean, for at most .03. "auto": learned if rows
     suffice; with a penalty, only by solvers that allow it, as "gd" and "sgd" do.
     Otherwise it is 1, and classifiers scale rows in prediction too; regressors with too few rows
@@ -216,8 +216,8 @@ preconditioner_ : ndarray or None
     intercept; n_features without intercept. None if rows were not whitened.
 preconditioner_scales_ : (float, float) or None
     Numbers (u, f). Let M be the released second moment of ``(x / data_norm_, 1)``, with x a row
-    minus `center_`, divided by `feature_scales_` if given. Then ``sqrtm(inv(M + f I)) / u`` is
-    `preconditioner_` with its first n_features rows multiplied by `data_norm_` and by
+    minus `center_`, divided by `feature_scales_` if given. Then `preconditioner_` is
+    ``sqrtm(inv(M + f I)) / u``, its first n_features rows divided by `data_norm_` and by
     `feature_scales_`. f is for stability, u the usual norm of a whitened row.
 coefs_ : list of ndarray of float32, shapes (inputs, outputs)
     Weights of every layer.

@@ -32,7 +32,7 @@ def check_weights(sample_weight, X, dtype, whole=True, narrow=None):
         kept = weights.astype(dtype if narrow is None else narrow)
     if not np.all((kept >= 0) & np.isfinite(kept)):
         raise ValueError(f"sample_weight: must be finite and >= 0 as {kept.dtype}; replace "
-                         "negative weights, and divide large ones by a public constant.")
+                         "negative weights; if one is too large, divide all by a public constant.")
     if whole and not kept.any():
         raise ValueError(f"sample_weight: all weights are zero as {kept.dtype}; at least one must "
                          "not be.")
