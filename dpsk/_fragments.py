@@ -200,8 +200,8 @@ intercept_ : float
 intercept_|classes : ndarray of shape (1,), or (n_classes,) of several
     Intercepts; 0 without one.
 data_norm_ : float
-    Bound on norms of rows that was used in training, declared or learned: of rows less `center_`
-    and over `feature_scales_`, if there are any.
+    Bound on norms of rows that was used in training, declared or learned: of rows minus
+    `center_`, divided by `feature_scales_`, where these are given.
 feature_scales_ : ndarray of shape (n_features,) or None
     Released powers of two, at most 1, by which small features were divided in training. They are
     already part of the coefficients or layers. None if features were not scaled.
@@ -273,8 +273,8 @@ privacy_ : Certificate
     ------
     ValueError
         For a parameter out of range, labels outside `classes`, a single class when classes are
-        inferred, a category that was not declared, or numbers that are not finite (missing ones
-        only where not accepted); always before any noise is drawn.
+        inferred, a category that was not declared, infinite numbers, or missing ones where these
+        are not accepted; always before any noise is drawn.
 |ranged
     center_ : ndarray of shape (n_features_in_,)
         Noisy mean of all rows.

@@ -73,8 +73,8 @@ class ColumnScaling(Stage):
 
     def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("feature_scales", [float(self.value.min()), float(self.value.max())],
-                         "released", "least and largest of feature_scales_, powers of two by "
-                         "which training divides small features before it bounds norms of rows")]
+                         "released", "least and largest power of two, at most 1, by which "
+                         "training divides small features before it bounds norms of rows")]
 
     def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
         """Return the problem and the scaled rows."""

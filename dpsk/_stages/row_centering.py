@@ -77,10 +77,10 @@ class RowCentering(Stage):
         return Composed(one * _n_rounds(problem))
 
     def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
-        return [Enforced("center_norms", self._norms, "released", "in each round of "
-                         "centering, l2 norm of a row minus the means released before; longer "
-                         "ones are scaled down. Training subtracts the sum of these means, "
-                         "center_, from rows before data_norm applies")]
+        return [Enforced("center_norms", self._norms, "released", "each round of "
+                         "centering scales rows down to this l2 norm, releases their mean and "
+                         "subtracts it. Training subtracts the sum of these means, center_, "
+                         "before data_norm applies")]
 
     def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
         """Return the problem and the centered rows."""

@@ -78,9 +78,9 @@ class TemperatureScaling(Stage):
 
     def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("slope_clip", slope_clip(problem), "default",
-                         "for the temperature: slope of one row's loss when its scores are "
-                         "multiplied by a growing number, over the largest possible score; "
-                         "larger slopes are clipped")]
+                         "for the temperature: how fast one row's loss grows as its scores are "
+                         "multiplied up, divided by the largest possible score; larger values are "
+                         "clipped")]
 
     def release(self, problem: Problem, oracle: Any, theta: FloatArray) -> Any:
         """Return `theta` times the factor that minimizes the objective."""
