@@ -78,8 +78,8 @@ class TemperatureScaling(Stage):
 
     def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("slope_clip", slope_clip(problem), "default",
-                         "for the temperature: how fast one row's loss grows as its scores are "
-                         "multiplied up, divided by the largest possible score; larger values are "
+                         "largest effect of one row on the choice of the temperature: the slope "
+                         "of its loss, divided by the largest possible score; larger slopes are "
                          "clipped")]
 
     def release(self, problem: Problem, oracle: Any, theta: FloatArray) -> Any:
