@@ -322,7 +322,7 @@ privacy_ : Certificate
     (noisy quantiles); noisy counts of small whole numbers, of groups of categories and of classes;
     categories with high noisy counts; pairs of columns chosen under noise, and a first model for
     that; learned bounds on targets of regressions; noisy sums of the products of features; noisy
-    slopes and curvatures of the loss. All else is computed from these. With a probability of at
+    gradients and slopes of the loss. All else is computed from these. With a probability of at
     most a tenth of delta a category of a single row is shown. The norm (length) of a row's
     features is at most the square root of the number of columns and pairs. The number of rows,
     names and types of columns, the set of labels and all parameters are public.
