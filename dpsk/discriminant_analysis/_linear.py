@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.errors import quietly
 from dpsk._data.labels import encode_labels
@@ -179,7 +178,6 @@ class DPLinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerM
 
     def _directions(self):
         """Return the directions, and the variances between classes in them, (n_directions,)."""
-        check_is_fitted(self, "privacy_")
         # Coefficients are the inverse covariance times differences of means.
         coef = self.coef_ if len(self.coef_) > 1 else np.vstack([0.0 * self.coef_, self.coef_])
         coef = np.sqrt(self.priors_)[:, None] * (coef - self.priors_ @ coef)
