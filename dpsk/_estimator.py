@@ -48,6 +48,8 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
     _implied_norm: float | None = None
     #: Whether a fit learns a bound on sample weights; if not, they are at most 1 already.
     _bounds_weights: bool = True
+    #: Parameters that came later, whose default None says nothing about the noise.
+    _later: ClassVar[tuple] = ("monotonic_cst",)
     #: Checks of parameters, by name.
     _constraints: ClassVar[dict] = PARAMETER_CONSTRAINTS
 
@@ -233,7 +235,7 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
                          if key not in ("random_state", "verbose")
                          # A default is left out, so that a NoiseSeed gives the same noise as
                          # before this parameter existed.
-                         and not (key == "monotonic_cst" and value is None)])
+                         and not (key in self._later and value is None)])
         return Method(type(self).__name__, f"{type(self).__module__}.{type(self).__qualname__}",
                       settings, getattr(self, "clip_norm", None), self._carried)
 

@@ -21,6 +21,10 @@ from dpsk._data.validation import is_dask, refuse_source
 
 __all__ = ["Buckets", "Table", "read_next_table", "read_table"]
 
+#: Remedies for words in an array.
+_WORDS = (" Convert it, or leave it out; DPTableVectorizer and models of tables take words, as "
+          "declared categories or in a DataFrame with a dtype for each column.")
+
 
 @dataclass(frozen=True)
 class Buckets:
@@ -344,13 +348,16 @@ def _numbers(cells, column):
                 return cells.to_numpy(dtype=np.float64, na_value=np.nan)
             return np.asarray(cells, dtype=np.float64)
 
-    values, refusal = None, ""
+    values = refusal = None
     try:
         values = discreetly(f"X: column {column.name!r}", converted)
     except TypeError as error:
-        refusal = str(error)
-    if values is None:
-        raise TypeError(f"X: column {column.name!r} is not of numbers: {refusal}")
+        refusal = TypeError(f"X: column {column.name!r} is not of numbers: {error}")
+    except ValueError as error:
+        in_array = str(error).endswith("must be numeric.") and not hasattr(cells, "to_numpy")
+        refusal = ValueError(str(error) + _WORDS * in_array)
+    if refusal is not None:
+        raise refusal
     if np.isinf(values).any():
         raise ValueError(f"X: column {column.name!r} contains infinity or a value too large for "
                          "dtype('float64').")

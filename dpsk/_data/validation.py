@@ -25,6 +25,10 @@ _NAMED_COLUMNS = 5
 #: Message about missing values, and the remedy that it adds in fits but not in predictions.
 _GAPS = ("Input X contains NaN", " For missing values, put DPTableVectorizer or DPSimpleImputer "
          "before this step in a DPPipeline.")
+#: Remedies for words in rows of numbers.
+_ENCODE = ("encode public categories by OneHotEncoder(categories=...), or let "
+           "make_dp_pipeline(DPTableVectorizer(), ...) find categories within the budget; convert "
+           "other columns, or leave them out.")
 
 
 def is_source(X):
@@ -144,13 +148,24 @@ def _validated(what, estimator, X, *y, **checks):
             raise ValueError(f"Input {what.rpartition(' or ')[2]} contains NaN.")
         if checks.get("reset", True) and str(refusal).startswith(_GAPS[0]):
             raise ValueError(_GAPS[0] + "." + _GAPS[1])
+        if str(refusal).startswith("could not convert string") and checks.get("reset", True) and (
+                not _is_numeric(X)):
+            raise ValueError(f"could not convert string to float; {rows} must be numeric; in a "
+                             f"DataFrame with a dtype for each column, {_ENCODE}")
         raise refusal
     more = len(columns) - _NAMED_COLUMNS
     raise ValueError(f"{rows} is not numeric in {', '.join(columns[:_NAMED_COLUMNS])}"
-                     f"{f' and {more} more columns' if more > 0 else ''}; encode public "
-                     "categories by OneHotEncoder(categories=...), or let "
-                     "make_dp_pipeline(DPTableVectorizer(), ...) find categories within the "
-                     "budget; convert other columns, or leave them out.")
+                     f"{f' and {more} more columns' if more > 0 else ''}; {_ENCODE}")
+
+
+def _is_numeric(cells):
+    """Return whether an array or a column can be read as numbers."""
+    try:
+        with muted(), np.errstate(all="ignore"):
+            np.asarray(cells, dtype=np.float64)
+    except Exception:  # whatever an entry raises
+        return False
+    return True
 
 
 def _columns_without_numbers(X):
@@ -162,9 +177,6 @@ def _columns_without_numbers(X):
         # Use the name of the dtype, because its string may list categories.
         kind = getattr(dtype, "name", None) or type(dtype).__name__
         column = X.iloc[:, place] if hasattr(X, "iloc") else X[name]
-        try:
-            with muted(), np.errstate(all="ignore"):
-                np.asarray(column, dtype=np.float64)
-        except Exception:  # whatever an entry raises
+        if not _is_numeric(column):
             found.append(f"column {name!r} ({kind})")
     return found

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from dpsk._typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["SplitTree", "TableBins", "Tree", "along", "below", "blended", "leaves_after"]
+__all__ = ["SplitTree", "TableBins", "Tree", "along", "below", "blended", "indicators",
+           "leaves_after"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,6 +214,12 @@ class SplitTree:
                 apart = np.square(self.means[pair] - self.means[node]).sum(axis=1)
                 found[asked[place, 0]] += np.maximum(self.counts[pair], 0.0) @ apart
         return found
+
+
+def indicators(trees: Any, bins: IntArray) -> tuple[Any, IntArray]:
+    """Return the indicators of trees side by side, and where each begins, and the last ends."""
+    found = [tree.indicator(bins) for tree in trees]
+    return sparse.hstack(found, format="csr"), np.cumsum([0, *(each.shape[1] for each in found)])
 
 
 def below(bins: IntArray, asked: IntArray, at: IntArray) -> IntArray:

@@ -6,9 +6,11 @@ import math
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
 from sklearn.base import is_classifier
 
 from dpsk._callbacks import private_fit
+from dpsk._data.errors import quietly
 from dpsk._defaults.trees import (
     BAG,
     LEAST_SHARE,
@@ -18,6 +20,7 @@ from dpsk._defaults.trees import (
     n_trees,
 )
 from dpsk._docs import documented
+from dpsk._models.trees import indicators
 from dpsk._parameters import check_integer
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk.tree._classifier import TreeLabels
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from dpsk._privacy.noise.seeds import RandomState
-    from dpsk._typing import Table
+    from dpsk._typing import IntArray, Table
 
 __all__ = ["DPRandomForestClassifier", "DPRandomForestRegressor", "Forest"]
 
@@ -64,6 +67,42 @@ class Forest(SumTrees):
     def trees_(self) -> list[Any]:
         """list : the trees, each with its splits, noisy means and noisy counts."""
         return self._trees
+
+    @quietly
+    def apply(self, X: Table) -> IntArray:
+        """Return the leaf of each sample in each tree.
+
+        Parameters
+        ----------
+        X : DataFrame, or array-like of shape (n, n_features)
+            Rows as in `fit`.
+
+        Returns
+        -------
+        leaves : ndarray of int, shape (n, n_trees)
+            Indices of nodes. The children of node i are ``2 i + 1`` and ``2 i + 2``.
+        """
+        bins = self._binned(X)
+        return np.column_stack([tree.leaves(bins) for tree in self._trees])
+
+    @quietly
+    def decision_path(self, X: Table) -> tuple[Any, IntArray]:
+        """Return the nodes that each sample passes through in the trees.
+
+        Parameters
+        ----------
+        X : DataFrame, or array-like of shape (n, n_features)
+            Rows as in `fit`.
+
+        Returns
+        -------
+        indicator : sparse array of shape (n, n_nodes), CSR
+            1 where a sample passes through a node, numbered as in `apply`, one tree after another.
+        n_nodes_ptr : ndarray of int, shape (n_trees + 1,)
+            The columns of tree i are ``n_nodes_ptr[i]`` to ``n_nodes_ptr[i + 1]``.
+        """
+        bins = self._binned(X)
+        return indicators(self._trees, bins)
 
     def _growth(self, budget):
         n_classes = len(self.classes_) if is_classifier(self) else 1
@@ -124,6 +163,7 @@ class DPRandomForestClassifier(TreeLabels, Forest):
     trees_ : list
         The trees, each with `splits`, `means`, noisy `counts` of rows, and `noise` (of the means).
     %(classes_)s
+    n_classes_ : int
     feature_importances_ : ndarray of shape (n_features_in_,)
         Fraction of the explained variance due to splits on each feature, computed from private
         outputs.

@@ -95,6 +95,7 @@ class DPGridSearchCV(BaseSearch):
         As in scikit-learn: "params" are all points of the grid. "mean_test_score",
         "std_test_score" (the standard error) and "rank_test_score" are NaN except for the best,
         because the others stay secret.
+    multimetric_ : bool
     n_splits_ : int
         1: a split into two parts.
     classes_ : ndarray of shape (n_classes,)

@@ -96,6 +96,7 @@ class DPRandomizedSearchCV(BaseSearch):
     cv_results_ : dict
         As in scikit-learn, but only for the best candidate: "params", "mean_test_score",
         "std_test_score" (the standard error) and "rank_test_score". The others stay secret.
+    multimetric_ : bool
     n_splits_ : int
         1: a split into two parts.
     classes_ : ndarray of shape (n_classes,)

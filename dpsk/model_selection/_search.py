@@ -214,7 +214,7 @@ class BaseSearch(HoldoutModel):
         if self.refit is not False:
             self.best_estimator_ = model
         self.privacy_, self.plan_ = certificate, plan
-        self.scorer_ = scorers if self._has_several else next(iter(scorers.values()))
+        self.scorer_ = scorers if self.multimetric_ else next(iter(scorers.values()))
         self._tell(scorers, plan, means, place, self._public_settings(params))
         return self
 
@@ -274,7 +274,8 @@ class BaseSearch(HoldoutModel):
         return HANDED_OVER if self._is_handed_over else super()._split_fact(plan)
 
     @property
-    def _has_several(self):
+    def multimetric_(self) -> bool:
+        """bool : whether there are several scorers."""
         return isinstance(self.scoring, (list, tuple, set, dict))
 
     def _scorers(self, classes=None):
@@ -373,7 +374,7 @@ class BaseSearch(HoldoutModel):
         """
         check_is_fitted(self)
         targets, _ = self._checked_targets(y, _num_samples(X))
-        scorer = self.scorer_[self.refit] if self._has_several else self.scorer_
+        scorer = self.scorer_[self.refit] if self.multimetric_ else self.scorer_
         return scorer.exact(self.best_estimator_, X, targets)
 
 

@@ -199,10 +199,12 @@ class GaussianClasses(Ranged, ClassModel):
         if budget.signal_to_noise < DIAGONAL_SIGNAL:
             plan = replace(plan, of="columns", reduces=False)
         learns = plan.learns_ranges or None in (plan.norm, plan.spread)
+        stored = ["covariance_"] * bool(getattr(self, "store_covariance", False))
         fitted = self._run("noisy moments of classes", rows, budget, plan, data,
                            public=[*public, *self._shown_facts(rows, learns)],
                            enforced=self._enforced(plan),
-                           released=[*self._shown, "center_", "data_norm_", "feature_range_"])
+                           released=[*self._shown, "center_", "data_norm_", "feature_range_",
+                                     *stored])
         self.center_ = fitted.row_map.undone(np.zeros(width))
         self.feature_range_, self.data_norm_ = fitted.row_map.ends, float(fitted.radius)
         self._of_columns = fitted.of_columns

@@ -92,6 +92,9 @@ def check_prices(priced, y, n_samples, n_units, params):
         if expected is None:
             continue
         given = params.get(name, {})
+        if "n_components" in step.get_params(deep=False):
+            # The one column of zeros has one direction.
+            step.set_params(n_components=None)
         # Zeros cannot stand in for columns that have names, or for rows next to public rows.
         plain = {name: value for name, value in (("columns", None), ("interactions", 0))
                  if name in step.get_params(deep=False)}
@@ -131,9 +134,12 @@ def routed(params, private, steps, members):
         name = next((name for name in private if key.startswith(f"{name}__")), None)
         parameter = key.removeprefix(f"{name}__")
         if name is None or not takes(steps[name], parameter):
-            raise ValueError(f"{key!r}: no private step takes a parameter of fit by this name, "
-                             "with metadata routing neither; begin with a step that takes it, "
-                             f"such as {private[-1]}__sample_weight.")
+            wanted = key.rpartition("__")[2]
+            known = [f"{each}__{wanted}" for each in private if takes(steps[each], wanted)]
+            remedy = (f"give it to a step, as fit(X, y, {known[-1]}=...)" if known
+                      else "leave it out, as no private step takes it")
+            raise ValueError(f"{key!r} is no parameter of DPPipeline.fit, which takes those of "
+                             f"private steps as step__name, with metadata routing too; {remedy}.")
         if parameter == "groups" and not hasattr(steps[name], "group_labels"):
             raise ValueError(f"{key!r}: all steps of a pipeline protect the same people; give "
                              "groups to the fit of the pipeline itself.")

@@ -43,13 +43,18 @@ def _last_has(name):
     return check
 
 
-def _mapped(step, X):
+def _goes_back(self):
+    """Return whether all steps have an inverse; raise an AttributeError if not."""
+    return all(step in NOTHING or step.inverse_transform for _, step in self._known_steps())
+
+
+def _mapped(step, X, method="transform"):
     """Return rows after a fitted step, with no data in errors of other packages."""
     if step in NOTHING:
         return X
     if hasattr(step, "privacy_"):
-        return step.transform(X)
-    return discreetly("X", step.transform, X)
+        return getattr(step, method)(X)
+    return discreetly("X", getattr(step, method), X)
 
 
 class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition):
@@ -214,6 +219,26 @@ class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition
             Or what `set_output` asks for.
         """
         return self.fit(X, y, **params).transform(X)
+
+    @available_if(_goes_back)
+    def inverse_transform(self, X: Table) -> AnyArray:
+        """Map rows back through all steps, from the last to the first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features_out)
+            Rows as `transform` returns them.
+
+        Returns
+        -------
+        rows : ndarray of shape (n, n_features)
+            As the first step took them.
+        """
+        check_is_fitted(self)
+        rows: Any = X
+        for _, step in reversed(self.steps_):
+            rows = _mapped(step, rows, "inverse_transform")
+        return rows
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> AnyArray:
         """Return the names of the features after all steps that have some.

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.base import TransformerMixin
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils import check_array
+from sklearn.utils.validation import FLOAT_DTYPES, _check_feature_names_in, check_is_fitted
 
 from dpsk._callbacks import private_fit
-from dpsk._data.errors import quietly
+from dpsk._data.errors import discreetly, quietly
 from dpsk._data.groups import groups_of
 from dpsk._data.source import Rows
 from dpsk._docs import documented
@@ -160,6 +161,15 @@ class DPTransformer(TransformerMixin, DPEstimator):
         check_is_fitted(self, "privacy_")
         columns = _check_feature_names_in(self, input_features)
         return np.array(self._names_out(columns), dtype=object)
+
+    def _as_mapped(self, X, width, finite="allow-nan"):
+        """Check rows that `transform` returned; return a float array of `width` columns."""
+        values = discreetly("X", check_array, X, dtype=FLOAT_DTYPES, copy=True,
+                            ensure_all_finite=finite, estimator=self)
+        if values.shape[1] != width:
+            raise ValueError(f"X has {values.shape[1]} features, but {type(self).__name__} makes "
+                             f"{width}; give what transform returned.")
+        return values
 
     def _share(self, X, whole):
         """Return the default share of mu^2 in a pipeline of (epsilon, delta) `whole`."""

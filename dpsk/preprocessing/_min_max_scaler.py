@@ -37,8 +37,8 @@ class DPMinMaxScaler(NumericTransformer):
 
     Attributes
     ----------
-    data_min_, data_max_ : ndarray of shape (n_features,)
-        The ends of every column: declared bounds, or quantiles.
+    data_min_, data_max_, data_range_ : ndarray of shape (n_features,)
+        The ends of every column: declared bounds, or quantiles; and their distance.
     scale_, min_ : ndarray of shape (n_features,)
         The map between them, ``x * scale_ + min_``.
     row_norm_ : float
@@ -86,7 +86,8 @@ class DPMinMaxScaler(NumericTransformer):
     #: The share for few rows, so that tails suit the budget.
     _usual_share: ClassVar[float] = EXTREMES[1]
     _learnt: ClassVar[str] = "ranges"
-    _learnt_names: ClassVar[tuple] = ("data_min_", "data_max_", "scale_", "min_")
+    _learnt_names: ClassVar[tuple] = ("data_min_", "data_max_", "data_range_", "scale_",
+                                      "min_")
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
                  feature_range: tuple[float, float] = (0, 1),
@@ -115,8 +116,8 @@ class DPMinMaxScaler(NumericTransformer):
                 found[place] += (-1.0, 1.0)
         self.data_min_, self.data_max_ = found.T.copy()
         low, high = self._ends
-        width = self.data_max_ - self.data_min_
-        self.scale_ = (high - low) / np.where(width > 0, width, 1.0)
+        self.data_range_ = self.data_max_ - self.data_min_
+        self.scale_ = (high - low) / np.where(self.data_range_ > 0, self.data_range_, 1.0)
         self.min_ = low - self.data_min_ * self.scale_
 
     @property

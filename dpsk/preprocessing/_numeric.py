@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.validation import FLOAT_DTYPES, check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.columns import check_columns, is_frame
 from dpsk._data.errors import discreetly, quietly
@@ -106,15 +106,6 @@ class NumericTransformer(DPTransformer):
         check_is_fitted(self, "privacy_")
         values = self._as_mapped(X, len(self._columns))
         return self._back(values.astype(np.float64)).astype(values.dtype)
-
-    def _as_mapped(self, X, width):
-        """Check rows that `transform` returned; return a float array of `width` columns."""
-        values = discreetly("X", check_array, X, dtype=FLOAT_DTYPES, copy=True,
-                            ensure_all_finite="allow-nan", estimator=self)
-        if values.shape[1] != width:
-            raise ValueError(f"X has {values.shape[1]} features, but {type(self).__name__} makes "
-                             f"{width}; give what transform returned.")
-        return values
 
     def _like_mapped(self, X):
         """Return rows of zeros with the output columns, from public facts of X."""

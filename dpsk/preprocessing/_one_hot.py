@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from dpsk._data.errors import quietly
 from dpsk._docs import documented
 from dpsk._parameters import check_integer, optional
 from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS
@@ -13,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dpsk._privacy.noise.seeds import RandomState
+    from dpsk._typing import AnyArray, Table
 
 __all__ = ["DPOneHotEncoder"]
 
@@ -105,6 +110,30 @@ class DPOneHotEncoder(TableCoder):
     def categories_(self) -> dict[Any, list[Any]]:
         """dict : the categories of every column, by its name or position."""
         return self._parts("categories")
+
+    @quietly
+    def inverse_transform(self, X: Table) -> AnyArray:
+        """Return the category of every cell, None where it is none that is known.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features_out)
+            Rows as `transform` returns them.
+
+        Returns
+        -------
+        cells : ndarray of object, shape (n, n_features_in_)
+            Categories as in `categories_`; hashed ones come back as the names of their buckets.
+        """
+        check_is_fitted(self, "privacy_")
+        values = self._as_mapped(X, self._code.width, finite=True)
+        found = np.empty((len(values), len(self._columns)), dtype=object)
+        for place, (names, where) in enumerate(zip(
+                self.categories_.values(), self._code.slices, strict=True)):
+            own = values[:, where]
+            codes = np.where(own.max(axis=1) > 0.0, own.argmax(axis=1), len(names))
+            found[:, place] = np.array([*names, None], dtype=object)[codes]
+        return found
 
     def _check_combination(self):
         super()._check_combination()

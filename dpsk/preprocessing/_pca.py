@@ -36,6 +36,7 @@ from dpsk._stages.bounds import can_learn
 from dpsk._stages.centered import Centered, row_rule, rows_within, spread_rule
 from dpsk._stages.spectrum import Spectrum
 from dpsk._statistics.moments import noisy_second_moment, second_moment_noise
+from dpsk.preprocessing._likelihood import Likelihood
 
 if TYPE_CHECKING:
     from typing import Any
@@ -71,7 +72,7 @@ def _check_components(name, value):
 
 
 @documented
-class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
+class DPPCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
     r"""Principal components of a table, with differential privacy.
 
     Directions are the eigenvectors of the noisy second moment of rows minus their noisy mean,
@@ -115,9 +116,13 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
         `explained_variance_` divided by the released variance in all directions.
     mean_ : ndarray of shape (n_features_in_,)
         The released mean; zeros if `center` is False.
+    singular_values_ : ndarray of shape (n_components_,)
+        Roots of the sums of squares in these directions.
     noise_variance_ : float
         The mean of the variances in directions that are left out.
     n_components_ : int
+    n_samples_ : int
+        Number of rows, or of groups.
     data_norm_ : float
         The bound on centered rows, as declared or as released.
     row_norm_ : float
@@ -142,10 +147,13 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
     Rows beyond the bound keep their direction, not their length. With fewer rows, a learnt bound
     clips more of them. Variances are those of clipped rows.
 
+    Likelihoods and covariances are of a normal distribution, with `noise_variance_` as the least
+    variance in any direction. If it is 0, the largest that noise can hide takes its place.
+
     References
     ----------
     Dwork, Talwar, Thakurta, Zhang (2014), "Analyze Gauss", Algorithm 1; Benaych-Georges,
-    Nadakuditi (2011), for what noise leaves of a spectrum.
+    Nadakuditi (2011), for what noise leaves of a spectrum; Tipping, Bishop (1999), for `score`.
 
     Examples
     --------
@@ -162,11 +170,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
     _solvers: ClassVar[dict] = {}
     _auto_is_gaussian: ClassVar[bool] = True
     _constraints: ClassVar[dict] = {
-        **PARAMETER_CONSTRAINTS,
-        "delta": GAUSSIAN_DELTA,
-        "n_components": _check_components,
-        "whiten": check_flag,
-        "center": check_flag,
+        **PARAMETER_CONSTRAINTS, "delta": GAUSSIAN_DELTA,
+        "n_components": _check_components, "whiten": check_flag, "center": check_flag,
         "data_norm": check_learnt(PARAMETER_CONSTRAINTS["data_norm"])}
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
@@ -221,6 +226,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEstimator):
                 "table", "all parameters"),
             released=["components_", "explained_variance_", "explained_variance_ratio_", "mean_",
                       "noise_variance_", "n_components_", "data_norm_", "row_norm_"])
+        self.n_samples_ = budget.n_samples
         self._keep(found, X.dtype)
         return self
 

@@ -47,8 +47,12 @@ class DPQuantileTransformer(NumericTransformer):
 
     Attributes
     ----------
-    quantiles_ : dict
-        The knots of every column, by name or position, increasing.
+    n_quantiles_ : int
+        The largest number of knots of a column.
+    references_ : ndarray of shape (n_quantiles_,)
+        Even steps from 0 to 1.
+    quantiles_ : ndarray of shape (n_quantiles_, n_features_in_)
+        The numbers that map to `references_`: knots, or interpolated between fewer knots.
     row_norm_ : float
         Bound on the l2 norm of a transformed row: the root of the number of columns, 3 times that
         for "normal".
@@ -93,7 +97,7 @@ class DPQuantileTransformer(NumericTransformer):
         **NUMBER_CONSTRAINTS, "n_quantiles": TABLE_CONSTRAINTS["n_knots"],
         "output_distribution": choice("uniform", "normal")}
     _learnt: ClassVar[str] = "knots"
-    _learnt_names: ClassVar[tuple] = ("quantiles_",)
+    _learnt_names: ClassVar[tuple] = ("quantiles_", "n_quantiles_", "references_")
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,
                  n_quantiles: str | int = "auto", output_distribution: str = "uniform",
@@ -117,9 +121,11 @@ class DPQuantileTransformer(NumericTransformer):
         return CodePlan.of(budget, table.columns, n_knots)
 
     def _keep_statistics(self, found):
-        code, columns = found
-        self.quantiles_ = {column.name: part.knots
-                           for column, part in zip(columns, code.parts, strict=True)}
+        self._knots = [part.knots for part in found[0].parts]
+        self.n_quantiles_ = max(map(len, self._knots))
+        self.references_ = np.linspace(0.0, 1.0, self.n_quantiles_)
+        steps = np.broadcast_to(self.references_[:, None], (self.n_quantiles_, len(self._knots)))
+        self.quantiles_ = self._between(steps, lambda knots, steps, x: np.interp(x, steps, knots))
 
     @property
     def _ends(self):
@@ -141,4 +147,4 @@ class DPQuantileTransformer(NumericTransformer):
         return np.column_stack([
             interpolated(knots, np.linspace(0.0, 1.0, len(knots)) if len(knots) > 1
                          else np.array([0.5]), values[:, place])
-            for place, knots in enumerate(self.quantiles_.values())])
+            for place, knots in enumerate(self._knots)])

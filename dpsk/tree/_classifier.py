@@ -36,6 +36,11 @@ class TreeLabels(Probabilities, ScoreClassifier):
     #: Smallest class frequency; smaller ones are raised to it.
     _least = 1e-9
 
+    @property
+    def n_classes_(self) -> int:
+        """int : number of classes."""
+        return len(self.classes_)
+
     def _predict_raw(self, X):
         return self._scores(self._averages(X))
 
@@ -99,6 +104,8 @@ class DPDecisionTreeClassifier(TreeLabels, OneTree):
     tree_ : object
         The nodes: `splits`, `means`, noisy `counts` of rows, and `noise` (of the means).
     %(classes_)s
+    n_classes_ : int
+    max_features_ : int
     feature_importances_ : ndarray of shape (n_features_in_,)
         Fraction of the explained variance due to splits on each feature, computed from private
         outputs.

@@ -107,6 +107,11 @@ class OneTree(SumTrees):
     _released: ClassVar[tuple[str, ...]] = ("tree_", "feature_importances_")
 
     @property
+    def max_features_(self) -> int:
+        """int : number of features that a split is chosen among, which is all."""
+        return self.n_features_in_
+
+    @property
     def tree_(self) -> Any:
         """object : the nodes, with their splits, noisy means and noisy counts."""
         return self._trees[0]

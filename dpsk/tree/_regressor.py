@@ -109,6 +109,7 @@ class DPDecisionTreeRegressor(TreeTargets, OneTree):
     tree_ : object
         The nodes: `splits`, `means`, noisy `counts` of rows, and `noise` (of the means).
     %(target_bounds_)s
+    max_features_ : int
     feature_importances_ : ndarray of shape (n_features_in_,)
         Fraction of the explained variance due to splits on each feature, computed from private
         outputs.

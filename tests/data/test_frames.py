@@ -102,6 +102,16 @@ def test_columns_are_told_apart_where_names_repeat_and_many_are_counted(cls):
         cls().fit(X, _y(cls))
 
 
+@every_estimator
+def test_arrays_of_words_are_refused_with_the_remedy_of_frames(cls):
+    words = np.array([["sesame", 1.0], ["street", 2.0]] * (_N // 2), dtype=object)
+    for X in (words, words.tolist(), words.astype(str)):
+        with pytest.raises(ValueError, match=r"^could not convert string to float; X must be "
+                                             r"numeric; .*DataFrame.*DPTableVector") as caught:
+            cls().fit(X, _y(cls))
+        assert "sesame" not in str(caught.value)
+
+
 def test_targets_that_are_words_do_not_blame_the_rows():
     from dpsk import DPRidge
     X = pd.DataFrame({"a": _column("numbers as objects"), "b": _column("float")})

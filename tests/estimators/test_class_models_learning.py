@@ -132,6 +132,7 @@ def test_without_noise_discriminants_are_scikit_learns(load):
     ours = DPLinearDiscriminantAnalysis(np.inf, store_covariance=True).fit(X, y)
     theirs = LinearDiscriminantAnalysis(solver="lsqr", store_covariance=True).fit(X, y)
     np.testing.assert_allclose(ours.covariance_, theirs.covariance_, rtol=1e-3)
+    assert "covariance_" in ours.privacy_.released
     # Scores of several classes are about the mean of all rows, as those of its default solver.
     shared = theirs.priors_ @ theirs.coef_ if len(theirs.coef_) > 2 else 0.0
     np.testing.assert_allclose(ours.coef_, theirs.coef_ - shared, rtol=1e-2, atol=1e-6)

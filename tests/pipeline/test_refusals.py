@@ -109,10 +109,12 @@ def test_what_does_not_go_together_is_refused(pipeline, match, silent):
 
 
 @pytest.mark.parametrize("params, match", [
-    ({"sample_weight": 1}, "'sample_weight': no private step"),
+    ({"sample_weight": 1}, r"'sample_weight' is no parameter of DPPipeline\.fit, .* as "
+                           r"fit\(X, y, dplogisticregression__sample_weight=\.\.\.\)"),
+    ({"logistic__sample_weight": 1}, "dplogisticregression__sample_weight="),
     ({"normalizer__y": 1}, "no private step"),
-    ({"dplogisticregression__unknown": 1}, "'dplogisticregression__unknown': no private step"),
-    ({"dplogisticregression__X": 1}, "'dplogisticregression__X': no private step"),
+    ({"dplogisticregression__unknown": 1}, "'dplogisticregression__unknown' .* no private step"),
+    ({"dplogisticregression__X": 1}, "'dplogisticregression__X' .* no private step"),
     ({"dplogisticregression__sample_weight": np.full(600, np.nan)}, "sample_weight")])
 def test_what_fit_is_given_beside_rows_is_checked_first(params, match, silent):
     with pytest.raises(ValueError, match=match):

@@ -165,7 +165,7 @@ def test_a_fit_costs_its_budget_and_the_certificate_says_so(params):
     assert Certificate.from_json(certificate.to_json()) == certificate
     assert certificate.arithmetic == "grid"
     shown = {name for name in vars(pca) if name.endswith("_")}
-    assert shown == {*certificate.released, "n_features_in_", "privacy_"}
+    assert shown == {*certificate.released, "n_features_in_", "n_samples_", "privacy_"}
     origins = {line.name: line.origin for line in certificate.enforced}
     assert origins["data_norm"] == ("declared" if "data_norm" in params else "released")
     assert np.all(pca.mean_ == 0) == (not params.get("center", True))
