@@ -300,7 +300,9 @@ class DPPCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEst
         self.explained_variance_ = spectrum.found[:count].astype(dtype)
         self.explained_variance_ratio_ = ratios[:count].astype(dtype)
         self.mean_ = found.center.astype(dtype)
-        left = max(0.0, total - float(spectrum.found[:count].sum()))
+        left = total - float(spectrum.found[:count].sum())
+        # What the difference of equal sums leaves is rounding.
+        left = left if left > 1e-12 * total else 0.0
         self.noise_variance_ = left / (len(ratios) - count) if count < len(ratios) else 0.0
         self.n_components_ = count
         self.data_norm_ = float(found.radius)
