@@ -304,10 +304,10 @@ def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
     of targets. The numbers were chosen on tables of Adult and Credit, for squares on Bike. Risks
     of squares are known least: on Wine they were a quarter of the prediction or less.
 
-    Described columns are those of an additive model, which pays for the choice of pairs, though
-    the risk is that without pairs; features are those of `DPLogisticRegression`, `DPLinearSVC` or
-    `DPLinearRegression` at their defaults. The bound on sample weights is not planned; it takes
-    .5 to 5 % of mu^2.
+    Described columns are those of an additive model, which pays for the choice of pairs, unlike
+    a pipeline with `DPTableVectorizer`; the risk is that without pairs. Features are those of
+    `DPLogisticRegression`, `DPLinearSVC` or `DPLinearRegression` at their defaults. The bound on
+    sample weights is not planned; it takes .5 to 5 % of mu^2.
 
     Examples
     --------
