@@ -302,7 +302,7 @@ def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
     regularization against it; the second is due to clipped gradients and few steps. For hinge
     losses it is :math:`.26 / \sqrt S`, for squares :math:`.19 / S`, in proportion to the variance
     of targets. The numbers were chosen on tables of Adult and Credit, for squares on Bike. Risks
-    of squares are known least: on Wine they were a quarter of the prediction or less.
+    of squares are known least: on Wine they were less than a third of the prediction.
 
     Described columns are those of an additive model, which pays for the choice of pairs, unlike
     a pipeline with `DPTableVectorizer`; the risk is that without pairs. Features are those of
