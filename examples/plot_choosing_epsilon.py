@@ -11,7 +11,7 @@ costs nothing. No noise is drawn on this page.
 # What an epsilon will cost
 # -------------------------
 # ``plan_privacy`` predicts from the numbers of rows and columns by how much the mean loss of a
-# linear model will exceed the least. The prediction is rough. Below 0.02, the dotted line, it is
+# linear model will exceed that without noise, with a range. Below 0.02, the dotted line, it is
 # taken as good enough.
 
 import matplotlib.pyplot as plt

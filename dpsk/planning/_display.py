@@ -19,7 +19,7 @@ __all__ = ["PrivacyPlanDisplay"]
 
 @documented
 class PrivacyPlanDisplay(LineDisplay):
-    """Plot of the predicted excess risk at every epsilon of a plan.
+    """Plot of the predicted excess risk, with its range, at every epsilon of a plan.
 
     Make one by `from_plan`.
 
@@ -47,7 +47,7 @@ class PrivacyPlanDisplay(LineDisplay):
 
     def plot(self, ax: Any = None, *, name: str | None = None,
              **kwargs: Any) -> PrivacyPlanDisplay:
-        """Draw the curve on logarithmic axes, and the largest acceptable excess risk.
+        """Draw curve and range on logarithmic axes, and the largest acceptable risk.
 
         Parameters
         ----------
@@ -66,6 +66,8 @@ class PrivacyPlanDisplay(LineDisplay):
         self._drawn(ax, name or f"{plan.n_samples} rows", "loglog", plan.epsilon,
                     plan.excess_risk, {"marker": "o", **kwargs}, xlabel="epsilon",
                     ylabel="predicted excess risk")
+        self.ax_.fill_between(plan.epsilon, *plan.excess_risk_range.T, alpha=0.2,
+                              color=self.line_.get_color())
         self.ax_.axhline(plan.largest_excess_risk, color="gray", linestyle=":")
         return self
 

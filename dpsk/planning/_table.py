@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from numbers import Integral
+from typing import NamedTuple
 
 import numpy as np
 
 from dpsk._data.columns import Column, check_columns
-from dpsk._defaults.columns import BUCKETS, hashing_pays
+from dpsk._data.tables import Buckets
+from dpsk._defaults.columns import (
+    BUCKETS,
+    CLASS_PAIRS,
+    FIRST_SHARE,
+    TARGET_PAIRS,
+    hashing_pays,
+)
 from dpsk._parameters import check_integer
 from dpsk._problem import Budget
 from dpsk.preprocessing._code_plan import CodePlan
 
-__all__ = ["check_described", "expansion", "has_words"]
+__all__ = ["Expansion", "check_described", "expansion", "has_words"]
 
 #: Number of features of a numeric column if rows are too few to halve its range.
 _FEW_HATS = 3
+#: Rules by which additive models choose pairs of columns.
+_PAIRS = {"logistic": CLASS_PAIRS, "squared": TARGET_PAIRS}
 
 
 def check_described(given):
@@ -35,36 +45,63 @@ def has_words(given):
     return any(isinstance(kind, Integral) for kind in given.values())
 
 
-def expansion(given, n_samples, epsilon, delta, n_classes):
-    """Return the number of encoded features, and the share of mu^2 for encoding.
+class Expansion(NamedTuple):
+    """Features that columns are encoded as, and the budget for it.
 
-    The rules are those of additive models and of `DPTableVectorizer`, without the buckets that
-    these keep for unseen categories.
+    Parameters
+    ----------
+    width : int
+        Number of nonempty features.
+    directions : int
+        Number of coefficients that matter: one for a numeric column, whose shape is mostly one
+        direction, and one less than its categories for any other.
+    share : float
+        Share of mu^2 that is spent before coefficients are fitted.
+    """
+
+    width: int
+    directions: int
+    share: float
+
+
+def expansion(given, n_samples, epsilon, delta, loss):
+    """Return the `Expansion` of described columns.
+
+    The rules are those of additive models, and for hinge losses of `DPTableVectorizer`, without
+    the buckets that these keep for unseen categories. Additive models also pay for the choice of
+    pairs of columns where they choose pairs by default.
     """
     budget = Budget(n_samples, len(given), epsilon, delta)
     n_words = sum(isinstance(kind, Integral) for kind in given.values())
     hashed = n_words and hashing_pays(budget, n_words)
+    two = loss == "logistic"
     # Hashed columns need no search for categories.
-    columns = [_column(name, [*range(BUCKETS)] if isinstance(kind, Integral) and hashed else kind)
+    columns = [_column(name, Buckets(BUCKETS) if isinstance(kind, Integral) and hashed else kind)
                for name, kind in given.items()]
-    share = CodePlan.of(budget, columns, n_classes=n_classes, evens=True)
-    plan, widths = share.mechanism, []
+    code = CodePlan.of(budget, columns, spares=not two, n_classes=2 if two else 1, evens=True)
+    plan, widths, directions = code.mechanism, [], 0
     for kind in given.values():
         if isinstance(kind, Integral):
-            few = kind <= plan.most
-            widths.append(1 + (min(kind, BUCKETS) if hashed else
-                               kind if few else plan.most + BUCKETS))
-        elif isinstance(kind, list) or (isinstance(kind, tuple) and len(kind) > 2):
-            widths.append(len(kind) + isinstance(kind, list))
+            most = BUCKETS if hashed else plan.most + BUCKETS
+            found = min(kind, most)
+            widths.append(1 + (found if hashed or kind <= plan.most else most))
+            directions += found - 1
+        elif isinstance(kind, list):
+            widths.append(len(kind) + 1)
+            directions += len(kind) - 1
         else:
-            widths.append(2**plan.levels + 1 if plan.levels or kind != "numbers" else _FEW_HATS)
-    return sum(widths), share.share
+            widths.append(len(kind) if isinstance(kind, tuple) and len(kind) > 2 else
+                          2**plan.levels + 1 if plan.levels or kind != "numbers" else _FEW_HATS)
+            directions += 1
+    pairs = _PAIRS.get(loss)
+    chosen = FIRST_SHARE + pairs.share if pairs and pairs.count(budget) else 0.0
+    return Expansion(sum(widths), max(1, directions), code.share + chosen)
 
 
 def _column(name, kind):
     """Return the `Column` of a described kind of column."""
     if isinstance(kind, Integral):
         return Column(name, np.dtype(object), categories=[])
-    if isinstance(kind, list):
+    if isinstance(kind, (list, Buckets)):
         return Column(name, np.dtype(object), categories=kind)
     return Column(name, np.dtype(np.float64), edges=kind if isinstance(kind, tuple) else None)
