@@ -4,6 +4,7 @@
 """
 
 import io
+import math
 import re
 import textwrap
 from itertools import accumulate, pairwise
@@ -21,21 +22,29 @@ _COLORS = [("#0b62c4", "#6db3ff"), ("#c4570b", "#ff9d57"), ("#007a58", "#41cb9f"
            ("#8f1d3d", "#ff8299"), ("#20262e", "#f4f6f8")]
 _MARKERS = "osD^vPX*"
 #: Inches: narrow, so that letters can be read where a phone shrinks the picture.
-_WIDTH = 4.6
+_WIDTH = 4.2
 #: Letters in a line of the label of a row.
-_LABEL = 24
+_LABEL = 22
 #: matplotlib measures letters of a font of its own; readers see that of their system, as in text.
 _FONT = re.compile(r"'DejaVu Sans'[^;\"]*")
 _STYLE = {"svg.fonttype": "none", "svg.hashsalt": "dpsk", "font.size": 10.5,
           "legend.fontsize": 9.5, "axes.linewidth": 0.8}
 
 
-def _legend(figure, handles):
-    names = [handle.get_label() for handle in handles]
-    columns = len(names) if sum(map(len, names)) + 5 * len(names) < 52 else \
-        1 + (max(map(len, names)) < 25)
-    figure.legend(handles=handles, loc="outside upper left", ncols=columns, frameon=False,
-                  labelcolor=_INK[0], handlelength=1.8, columnspacing=1.2, borderaxespad=0)
+def _names(chart):
+    """Return what the legend has: of dashed lines, which have the color of others, only one."""
+    names = [series.name for series in chart.series if chart.labels or not series.dashed]
+    return names + [chart.series[-1].name] * (len(names) < len(chart.series))
+
+
+def _columns(names):
+    """Return how many columns of a legend fit, by the letters of the longest name in each."""
+    for columns in range(len(names), 1, -1):
+        rows, more = divmod(len(names), columns)
+        ends = list(accumulate([rows + (place < more) for place in range(columns)], initial=0))
+        if sum(7 + max(map(len, names[start:end])) for start, end in pairwise(ends)) < 57:
+            return columns
+    return 1
 
 
 def _wrapped(label):
@@ -67,7 +76,7 @@ def _dots(axes, chart):
     axes.grid(axis="x", color=_INK[0], alpha=0.15)
     if chart.log:
         _log(axes)
-    axes.set_xlabel(chart.axis)
+    axes.set_xlabel(chart.axis, loc="right")
     if chart.mark is not None:
         axes.axvline(chart.mark, color=_INK[0], linestyle=":", linewidth=1.2)
 
@@ -112,7 +121,8 @@ def _look(place, hollow=False):
 
 
 def _height(chart):
-    legend = 0.0 if len(chart.series) < 2 else 0.2 + 0.1 * len(chart.series)
+    names = _names(chart)
+    legend = (0.1 + 0.18 * math.ceil(len(names) / _columns(names))) * (len(names) > 1)
     return legend + (0.6 + sum(_rows(chart)) if chart.labels else 2.6)
 
 
@@ -132,13 +142,15 @@ def drawn(chart):
         for side, spine in axes.spines.items():
             spine.set_visible(side in ("left", "bottom"))
             spine.set_color(_INK[0])
+        names = _names(chart)
         handles = [handle for handle, series in zip(axes.containers, chart.series, strict=True)
-                   if not series.dashed or chart.labels]
-        if len(handles) < len(chart.series):
-            handles.append(Line2D([], [], color=_INK[0], linestyle="--",
-                                  label=chart.series[-1].name))
-        if len(handles) > 1:
-            _legend(figure, handles)
+                   if chart.labels or not series.dashed]
+        if len(handles) < len(names):
+            handles.append(Line2D([], [], color=_INK[0], linestyle="--"))
+        if len(names) > 1:
+            figure.legend(handles, names, loc="outside upper left", ncols=_columns(names),
+                          frameon=False, labelcolor=_INK[0], handlelength=1.8, columnspacing=1.2,
+                          borderaxespad=0)
         picture = io.StringIO()
         figure.savefig(picture, format="svg", transparent=True,
                        metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
