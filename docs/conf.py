@@ -18,6 +18,7 @@ version = ".".join(__version__.split(".")[:2])
 release = __version__
 
 extensions = [
+    "charts",
     "displayed",
     "docstring_types",
     "myst_parser",

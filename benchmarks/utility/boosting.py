@@ -28,12 +28,13 @@ TABLES, REGRESSIONS = ("adult", "bank", "bike", "credit", "wine", "covtype_10000
     "bike", "wine"}
 HEADER = """# Gradient boosting of raw tables ({today})
 
+| table | epsilon | additive | boosted | gained | `n_iter_` | seconds of a fit |
+|---|---|---|---|---|---|---|
+"""
+FOOTER = """
 Command: `python -m benchmarks.utility.boosting`. Test set, delta 1/n^2, AUC or R2 (bike and wine);
 both models have the whole budget, defaults and the same {seeds} seeds. `n_iter_` 1: the additive
 model is all there is.
-
-| table | epsilon | additive | boosted | gained | `n_iter_` | seconds of a fit |
-|---|---|---|---|---|---|---|
 """
 
 
@@ -77,8 +78,8 @@ def main():
             lines.append(line(name, epsilon, args.seeds))
             print(lines[-1], flush=True)
     if args.output:
-        args.output.write_text(HEADER.format(today=date.today(), seeds=args.seeds)
-                               + "\n".join(lines) + "\n")
+        args.output.write_text(HEADER.format(today=date.today()) + "\n".join(lines) + "\n"
+                               + FOOTER.format(seeds=args.seeds))
 
 
 if __name__ == "__main__":

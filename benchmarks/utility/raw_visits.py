@@ -22,6 +22,10 @@ SHAPES = ((9000, 30000, .0134, 1.0), (9000, 36000, .0134, 1.0), (9000, 30000, .0
           (4000, 16000, .1, 2.0))
 HEADER = """# User-level privacy: raw visits of patients
 
+| patients | visits | cases | epsilon | groups | one visit | groups - one visit | rows |
+|---|---|---|---|---|---|---|---|
+"""
+FOOTER = """
 `python -m benchmarks.utility.raw_visits`: area under the ROC curve on the visits of twice as many
 other patients, means over {seeds} seeds with the standard error. Made visits of 14 raw columns
 with outliers, missing values, strings and 40 wards. `DPAdditiveClassifier`, delta 1e-6, defaults
@@ -30,9 +34,6 @@ otherwise:
 - groups: `fit(X, y, groups=patient)`.
 - one visit: a fit to one visit of each patient, with the same guarantee.
 - rows: protects one visit; no guarantee for patients.
-
-| patients | visits | cases | epsilon | groups | one visit | groups - one visit | rows |
-|---|---|---|---|---|---|---|---|
 """
 
 
@@ -95,7 +96,7 @@ def main():
     parser.add_argument("--output", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    lines = [HEADER.format(seeds=args.seeds)]
+    lines = [HEADER]
     for shape in SHAPES:
         groups, one, rows = np.array([areas(*shape, seed) for seed in range(args.seeds)]).T
         shown = [f"{each.mean():.3f} ± {each.std(ddof=1) / len(each) ** 0.5:.3f}"
@@ -103,7 +104,8 @@ def main():
         lines.append(f"| {' | '.join(map(str, shape))} | {' | '.join(shown)} |\n")
         print(lines[-1], end="", flush=True)
     if args.output:
-        args.output.write_text("".join(lines), encoding="utf-8")
+        args.output.write_text("".join([*lines, FOOTER.format(seeds=args.seeds)]),
+                               encoding="utf-8")
 
 
 if __name__ == "__main__":
