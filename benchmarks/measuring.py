@@ -1,11 +1,12 @@
 """How time and memory are measured, and where tables of what was found are put."""
 
+import re
 import time
 import tracemalloc
 
 import numpy as np
 
-__all__ = ["fastest", "put_tables", "traced_peak"]
+__all__ = ["fastest", "put_page", "put_tables", "traced_peak"]
 
 
 def fastest(*functions, repeats, clock=time.process_time):
@@ -34,6 +35,22 @@ def _tables(lines):
     inside = np.array([line.startswith("|") for line in lines], dtype=int)
     edges = np.diff(inside, prepend=0, append=0)
     return list(zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True))
+
+
+def put_page(page, text):
+    """Write a page anew; the chart of the old one, by which it begins, stays below the title.
+
+    Parameters
+    ----------
+    page : Path
+    text : str
+    """
+    old = page.read_text(encoding="utf-8") if page.exists() else ""
+    chart = re.search(r"^```\{chart\}.*?^```\n\n", old, flags=re.MULTILINE | re.DOTALL)
+    title, _, rest = text.partition("\n\n")
+    parts = title, chart.group() if chart else "", rest
+    page.write_text("\n\n".join(part.rstrip("\n") for part in parts if part) + "\n",
+                    encoding="utf-8")
 
 
 def put_tables(page, text):

@@ -29,6 +29,7 @@ from dpsk.testing import NoiseSeed
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 import datasets
+from measuring import put_page
 from oriented_gradients import oriented_gradients
 
 SIZES = (256, 128)
@@ -247,7 +248,7 @@ def main():
                                  f"({min(scores):.4f} to {max(scores):.4f}) | {len(scores)} |")
                     print(lines[-1], flush=True)
     if options.output:
-        options.output.write_text("\n".join(lines) + "\n")
+        put_page(options.output, "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ import auto_squares
 import covertype_svrg
 import high_dimension
 import output_perturbation_table as table
+from measuring import put_page
 
 #: Fits after which a solver is given up, and the multiple of the risk of "auto" beyond which.
 FIRST, HOPELESS = 3, 3.0
@@ -181,7 +182,7 @@ def main():
         *lines, *squares]
     print("\n".join(page))
     if options.output:
-        options.output.write_text("\n".join(page) + "\n")
+        put_page(options.output, "\n".join(page) + "\n")
 
 
 if __name__ == "__main__":

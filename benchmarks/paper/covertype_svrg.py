@@ -31,6 +31,7 @@ from dpsk._queries.gradients import GradientOracle
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from datasets import load
+from measuring import put_page
 
 EPSILONS, DELTA = (0.2, 0.5, 1.0), 1e-3
 PROBLEMS = {1e-2: "svrg", 0.0: "svrgpp"}
@@ -350,7 +351,7 @@ def main():
     lines = list(report(results, table, options.seeds, decrements))
     print("\n".join(lines))
     if options.output:
-        (options.output / "covertype_svrg.md").write_text("\n".join(lines) + "\n")
+        put_page(options.output / "covertype_svrg.md", "\n".join(lines) + "\n")
         picture(results, options.output / "covertype_svrg.png")
 
 

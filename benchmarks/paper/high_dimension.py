@@ -10,6 +10,7 @@ ball. F* is exact to a duality gap of 1e-8. epsilon = 1, delta = 1/n^2.
 """
 
 import argparse
+import sys
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -22,6 +23,9 @@ from scipy.special import expit
 from dpsk import DPLogisticRegression
 from dpsk._objective.penalties import L1Ball
 from dpsk.testing import NoiseSeed
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from measuring import put_page
 
 N_SAMPLES, N_SIGNAL = 20_000, 8
 SOLVERS = ("accmd", "frank_wolfe", "gd")
@@ -203,7 +207,7 @@ def main():
         lines += [f"![excess risk against p]({picture.name})", "",
                   "Solid: default number of steps. Dotted: best number. Dashed: predicted growth.",
                   ""]
-        arguments.output.write_text("\n".join(lines))
+        put_page(arguments.output, "\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ from dpsk.testing import NoiseSeed
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from datasets import load
+from measuring import put_page
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
 DELTA = 1e-3
@@ -339,7 +340,7 @@ def main():
             lines += untempered_rows(name, options.untempered)
     print("\n".join(lines))
     if options.output:
-        options.output.write_text("\n".join(lines) + "\n")
+        put_page(options.output, "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

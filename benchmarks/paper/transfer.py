@@ -38,6 +38,7 @@ from dpsk.testing import NoiseSeed
 sys.path.insert(0, str(Path(__file__).parent))
 import auc_networks
 import datasets
+from measuring import put_page
 
 EPSILONS = (0.5, 1.0, 5.0, 10.0)
 KINDS = ("balanced", "imbalanced", "heavy-tailed")
@@ -201,7 +202,7 @@ def main():
                      f"{cell(not_private, np.inf, tasks)} |" + " |" * (len(options.methods) - 1))
         print(lines[-1], flush=True)
     if options.output:
-        options.output.write_text("\n".join([*lines, ""]), encoding="utf-8")
+        put_page(options.output, "\n".join([*lines, ""]))
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from dpsk.testing import NoiseSeed
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from datasets import load
+from measuring import put_page
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
 SEEDS = 10
@@ -109,7 +110,7 @@ def main():
         lines += [f"| {epsilon:g} | {mean:.3f} | {std:.3f} |" for epsilon, mean, std in hours()]
     print("\n".join(lines))
     if output:
-        output.write_text("\n".join(lines) + "\n")
+        put_page(output, "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from interpret.privacy import DPExplainableBoostingClassifier, DPExplainableBoos
 from sklearn.metrics import r2_score, roc_auc_score
 
 from benchmarks.datasets import load_table
+from benchmarks.measuring import put_page
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0)
 TABLES = ("adult", "bank", "credit", "bike", "wine")
@@ -83,7 +84,7 @@ def main():
     if args.output:
         header = HEADER.format(today=date.today(), version=interpret.__version__,
                                seeds=args.seeds)
-        args.output.write_text(header + "\n".join(lines) + "\n")
+        put_page(args.output, header + "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

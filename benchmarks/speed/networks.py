@@ -1,6 +1,6 @@
 """What privacy adds to one step of a network, or of a critic: norms, clip, noise.
 
-    python benchmarks/speed/networks.py [--output docs/results/network_speed.md] [--repeats 40]
+    python -m benchmarks.speed.networks [--output docs/results/network_speed.md] [--repeats 40]
 
 Layers 784-256-128-1, batches of 2048 rows. "Private" is what a step of `sgd` does, by the same
 classes; "plain" is the same step of the same passes over rows with neither norms nor clip nor
@@ -18,6 +18,7 @@ from time import perf_counter
 
 import numpy as np
 
+from benchmarks.measuring import put_page
 from dpsk._data.source import Rows
 from dpsk._mechanism.session import Session
 from dpsk._models import MLP
@@ -168,7 +169,7 @@ def main():
              *table(*measured(critic_steps(rng, repeats), repeats))]
     print("\n".join(lines))
     if arguments.output:
-        arguments.output.write_text("\n".join(lines))
+        put_page(arguments.output, "\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
 from benchmarks.datasets import declared_columns, load_table
+from benchmarks.measuring import put_page
 from dpsk import DPAdditiveClassifier, DPAdditiveRegressor
 from dpsk.testing import NoiseSeed
 
@@ -141,7 +142,7 @@ def main():
         print(lines[-1], flush=True)
     if args.output:
         header = HEADER.format(today=date.today(), seeds=args.seeds)
-        args.output.write_text(header + "\n".join(lines) + "\n")
+        put_page(args.output, header + "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

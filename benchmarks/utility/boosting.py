@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.metrics import r2_score, roc_auc_score
 
 from benchmarks.datasets import load_table
+from benchmarks.measuring import put_page
 from dpsk import (
     DPAdditiveClassifier,
     DPAdditiveRegressor,
@@ -78,7 +79,7 @@ def main():
             lines.append(line(name, epsilon, args.seeds))
             print(lines[-1], flush=True)
     if args.output:
-        args.output.write_text(HEADER.format(today=date.today()) + "\n".join(lines) + "\n"
+        put_page(args.output, HEADER.format(today=date.today()) + "\n".join(lines) + "\n"
                                + FOOTER.format(seeds=args.seeds))
 
 

@@ -1,6 +1,6 @@
 """How often the intervals of `summary` hold over fits of linear models to the same rows.
 
-    python benchmarks/utility/coefficient_noise.py [--output docs/results/coefficient_noise.md]
+    python -m benchmarks.utility.coefficient_noise [--output docs/results/coefficient_noise.md]
         [--fits 30] [--summaries 3] [--models ...] [--tables ...] [--signals ...]
 
 Every fit to a table has fresh noise. Of each of a few of them the intervals about the mean of all
@@ -26,6 +26,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+from benchmarks.measuring import put_page
 from dpsk import DPAUCMaximizer, DPLinearRegression, DPLogisticRegression
 from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk.linear_model import (
@@ -176,7 +177,7 @@ def page(found, fits, summaries):
     yield ("[All models](tables/coefficient_noise.csv): `DPLinearRegression` too, and Newton's "
            "method, three classes and `DPHuberRegressor`, of which some were measured before.")
     yield ""
-    yield (f"- Command: `python benchmarks/utility/coefficient_noise.py`. {fits} fits to the same "
+    yield (f"- Command: `python -m benchmarks.utility.coefficient_noise`. {fits} fits to the same "
            f"{N} rows of {P} columns with fresh noise, and `summary()` of {summaries} of them.")
     yield ("- Inside: the share of coefficients of all fits within the 95 % intervals, about the "
            "mean of all fits. Ratio: the median of stated deviations over measured ones. Known: "
@@ -206,7 +207,7 @@ def main():
     with table.open("w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows(
             [HEADS, *([*names, *cells] for names, cells in found.items())])
-    args.output.write_text("\n".join(page(found, args.fits, args.summaries)) + "\n")
+    put_page(args.output, "\n".join(page(found, args.fits, args.summaries)) + "\n")
 
 
 if __name__ == "__main__":

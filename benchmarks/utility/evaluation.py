@@ -13,6 +13,7 @@ import numpy as np
 from sklearn import metrics
 
 from benchmarks.datasets import load
+from benchmarks.measuring import put_page
 from dpsk import DPLinearRegression, DPLogisticRegression
 from dpsk.metrics import BinaryEvaluation, DPCalibrationDisplay, DPRocCurveDisplay
 from dpsk.metrics import RegressionEvaluation as Regression
@@ -161,7 +162,7 @@ def main():
                 print(line, flush=True)
                 lines.append(line)
     if given.output:
-        given.output.write_text("\n".join(lines), encoding="utf-8")
+        put_page(given.output, "\n".join(lines))
 
 
 if __name__ == "__main__":

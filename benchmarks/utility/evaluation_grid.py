@@ -18,6 +18,7 @@ from unittest import mock
 import numpy as np
 from scipy.stats import binom
 
+from benchmarks.measuring import put_page
 from benchmarks.utility.evaluation_shapes import CHOSEN, KINDS
 from dpsk.metrics import plan_evaluation
 from dpsk.testing import NoiseSeed
@@ -218,7 +219,7 @@ def main():
     given = parser.parse_args()
     if given.page:
         found = read(given.results)
-        given.page.write_text("\n".join(lines(found)) + "\n", encoding="utf-8")
+        put_page(given.page, "\n".join(lines(found)) + "\n")
         draw(found, given.page.with_suffix(".png"))
         return
     known = set()

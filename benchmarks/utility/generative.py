@@ -26,6 +26,7 @@ from benchmarks.datasets import (
     _adult_frame,
     load,
 )
+from benchmarks.measuring import put_page
 from dpsk import DPWGAN, DPGaussianSampler, DPTreeSampler
 
 #: (epsilon, delta) of the tables; None is 1/n^2.
@@ -76,7 +77,7 @@ def main():
                         images("fashion_mnist", options.seeds, DPGaussianSampler,
                                "n_components_"))
     lines += ["", "## Ranges of columns, DPGaussianSampler", "", RANGES, "", *found]
-    options.output.write_text("\n".join([*lines, ""]))
+    put_page(options.output, "\n".join([*lines, ""]))
 
 
 def _table(title, columns, lines):

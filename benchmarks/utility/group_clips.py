@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.measuring import put_page
 from benchmarks.utility.person_level import people
 from dpsk import (
     DPHuberRegressor,
@@ -79,8 +80,7 @@ def main():
                 lines.append(f"| {cls.__name__} | {solver} | {precondition} | "
                              f"{' | '.join(cells)} |")
                 print(lines[-1], flush=True)
-    options.output.write_text(HEADER.format(seeds=SEEDS, n=TRAINING) + "\n".join(lines) + "\n",
-                              encoding="utf-8")
+    put_page(options.output, HEADER.format(seeds=SEEDS, n=TRAINING) + "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

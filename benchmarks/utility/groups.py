@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.datasets import _adult_frame, load
+from benchmarks.measuring import put_page
 from dpsk import DPGroupDROClassifier, DPLogisticRegression
 from dpsk.testing import NoiseSeed
 
@@ -138,7 +139,7 @@ def main():
     picture = options.output.with_suffix(".png")
     draw(found, picture)
     head = HEADER.format(epsilon=EPSILON, seeds=options.seeds).splitlines()
-    options.output.write_text("\n".join([
+    put_page(options.output, "\n".join([
         *head, "", "| groups | model | accuracy | worst accuracy | risk | worst risk |",
         "|" + "---|" * 6, *lines, "", f"![worst group against average]({picture.name})", ""]))
 

@@ -20,6 +20,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs
 
 from benchmarks.datasets import load
+from benchmarks.measuring import put_page
 from dpsk import DPKMeans
 from dpsk.testing import NoiseSeed
 
@@ -138,7 +139,7 @@ def main():
                 text.append(line + "\n")
             text.append("\n")
     if options.output:
-        options.output.write_text("".join(text).rstrip("\n") + "\n"
+        put_page(options.output, "".join(text).rstrip("\n") + "\n"
                                   + FOOTER.format(seeds=options.seeds))
 
 

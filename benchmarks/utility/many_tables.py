@@ -48,6 +48,7 @@ from dpsk import (
 from dpsk.testing import NoiseSeed
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from measuring import put_page
 from table_families import FAMILIES, FIRST_HALF, SECOND_HALF
 
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -355,7 +356,7 @@ def main():
     if arguments.output:
         arguments.output.mkdir(parents=True, exist_ok=True)
         lines += ["", "![scores against epsilon](many_tables.png)"]
-        (arguments.output / "many_tables.md").write_text("\n".join(lines) + "\n")
+        put_page(arguments.output / "many_tables.md", "\n".join(lines) + "\n")
         draw(rows, arguments.output / "many_tables.png")
 
 

@@ -25,6 +25,7 @@ from sklearn.datasets import (
 from sklearn.model_selection import train_test_split
 
 from benchmarks.datasets import load
+from benchmarks.measuring import put_page
 from dpsk import DPGaussianNB, DPLinearDiscriminantAnalysis, DPQuadraticDiscriminantAnalysis
 from dpsk.testing import NoiseSeed
 
@@ -136,7 +137,7 @@ def main():
                 text.append(line + "\n")
             text.append("\n")
     if options.output:
-        options.output.write_text("".join(text).rstrip("\n") + "\n"
+        put_page(options.output, "".join(text).rstrip("\n") + "\n"
                                   + FOOTER.format(seeds=options.seeds))
 
 

@@ -22,6 +22,7 @@ from dpsk.testing import NoiseSeed
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from datasets import load
+from measuring import put_page
 
 #: (title, set, whether mapped, epsilons)
 IMAGES = [("MNIST, raw pixels", "mnist", False, (1.0, 3.0)),
@@ -151,7 +152,7 @@ def main():
             print(line, flush=True)
         lines.append("")
     if arguments.output:
-        arguments.output.write_text("\n".join(lines))
+        put_page(arguments.output, "\n".join(lines))
 
 
 if __name__ == "__main__":

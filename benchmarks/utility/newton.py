@@ -17,6 +17,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.datasets import load
+from benchmarks.measuring import put_page
 from dpsk import DPLogisticRegression
 from dpsk.testing import NoiseSeed
 
@@ -87,7 +88,7 @@ def main():
                     print(line, flush=True)
                     lines.append(line)
     if given.output:
-        given.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        put_page(given.output, "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.datasets import load
+from benchmarks.measuring import put_page
 from dpsk import DPLogisticRegression
 from dpsk._privacy.closed_forms import gaussian_mu
 from dpsk.testing import NoiseSeed
@@ -119,7 +120,7 @@ def main():
         seeds=options.seeds, norm=NORM, fewest=FEWEST, most=MOST, rules="---|" * len(EPSILONS),
         heads=" | ".join(f"epsilon {epsilon:g}" for epsilon in EPSILONS))
     head = head.replace("---||", "---|")
-    options.output.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
+    put_page(options.output, head + "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

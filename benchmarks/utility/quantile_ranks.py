@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.datasets import load_table
+from benchmarks.measuring import put_page
 from dpsk._data.source import Rows
 from dpsk._mechanism.session import Session
 from dpsk._privacy.closed_forms import bounded_range_epsilon
@@ -169,7 +170,7 @@ def main():
             lines.append(line(name, law, n, mu, given.tables, given.draws))
             print(lines[-1], flush=True)
     if given.output:
-        given.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        put_page(given.output, "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.datasets import load
+from benchmarks.measuring import put_page
 from dpsk import DPLinearRegression, DPLogisticRegression
 from dpsk._data.norms import row_norms
 from dpsk._data.source import Rows
@@ -191,7 +192,7 @@ def main():
                 lines.append(line)
         lines.append("")
     if given.output:
-        given.output.write_text("\n".join(lines), encoding="utf-8")
+        put_page(given.output, "\n".join(lines))
 
 
 if __name__ == "__main__":

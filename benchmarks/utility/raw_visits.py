@@ -13,6 +13,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
+from benchmarks.measuring import put_page
 from dpsk import DPAdditiveClassifier
 from dpsk.testing import NoiseSeed
 
@@ -104,8 +105,7 @@ def main():
         lines.append(f"| {' | '.join(map(str, shape))} | {' | '.join(shown)} |\n")
         print(lines[-1], end="", flush=True)
     if args.output:
-        args.output.write_text("".join([*lines, FOOTER.format(seeds=args.seeds)]),
-                               encoding="utf-8")
+        put_page(args.output, "".join([*lines, FOOTER.format(seeds=args.seeds)]))
 
 
 if __name__ == "__main__":

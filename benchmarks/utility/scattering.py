@@ -29,6 +29,7 @@ from dpsk.testing import NoiseSeed
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from datasets import load
+from measuring import put_page
 
 TITLES = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST"}
 #: Test accuracy in percent at epsilon 3, add or remove a row: Tramer and Boneh (2021), table 1.
@@ -154,7 +155,7 @@ def main():
                          f"{scores.std():.2f} | {published} | {seconds:.0f} |")
             print(lines[-1], flush=True)
     if options.output:
-        options.output.write_text("\n".join([*lines, ""]), encoding="utf-8")
+        put_page(options.output, "\n".join([*lines, ""]))
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from dpsk.exceptions import PrivacyWarning
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from datasets import load
+from measuring import put_page
 
 SETS = ("wine", "bike", "bank", "adult", "covtype_binary")
 EPSILONS = (1.0, 4.0)
@@ -120,7 +121,7 @@ def main():
             lines.append(row(name, total, args.seeds))
             print(lines[-1], flush=True)
             if args.output:
-                args.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
+                put_page(args.output, "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

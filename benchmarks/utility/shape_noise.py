@@ -19,6 +19,7 @@ import numpy as np
 from scipy.stats import t as student
 from threadpoolctl import threadpool_limits
 
+from benchmarks.measuring import put_page
 from benchmarks.utility.shape_tables import FRESH, JUDGED, MENDED, TOLD, TUNED
 from dpsk import DPAdditiveClassifier, DPAdditiveRegressor
 
@@ -122,7 +123,7 @@ def main():
     text = "\n".join(page(found, args.fits, args.read)) + "\n"
     sys.stdout.write(text)
     if args.output is not None:
-        args.output.write_text(text)
+        put_page(args.output, text)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from dpsk.model_selection._split import holdout_size, split_rows
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from datasets import load
+from measuring import put_page
 
 CLASSIFIED, REGRESSED = ("bank", "adult"), ("wine", "bike")
 #: The share of the second class, as one who knows such tables would declare it.
@@ -93,7 +94,7 @@ def main():
                 paths(name, epsilon, seed)), given.seeds))
             print(lines[-1], flush=True)
     if given.output:
-        given.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        put_page(given.output, "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.measuring import put_page
 from benchmarks.utility.naive_bayes import EPSILONS, NAMED, bounds, split
 from dpsk import DPDecisionTreeClassifier, DPRandomForestClassifier
 from dpsk.testing import NoiseSeed
@@ -72,7 +73,7 @@ def main():
                 lines.append(f"{name},{epsilon:g}," + ",".join(cells))
                 print(lines[-1], file=sys.stderr, flush=True)
     if options.output:
-        options.output.write_text("\n".join(lines) + "\n")
+        put_page(options.output, "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
