@@ -301,8 +301,7 @@ class DPPCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEst
         self.explained_variance_ratio_ = ratios[:count].astype(dtype)
         self.mean_ = found.center.astype(dtype)
         left = total - float(spectrum.found[:count].sum())
-        # What the difference of equal sums leaves is rounding.
-        left = left if left > 1e-12 * total else 0.0
+        left *= left > 1e-12 * total  # less is only the rounding of equal sums
         self.noise_variance_ = left / (len(ratios) - count) if count < len(ratios) else 0.0
         self.n_components_ = count
         self.data_norm_ = float(found.radius)
