@@ -307,10 +307,10 @@ privacy_ : Certificate
 |privacy
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, probabilities
     of the fitted attributes differ by at most a factor exp(epsilon), plus delta. Released, as the
-    certificate lists: learned bounds, noisy means if rows are centered, noisy sums of the products
-    of features if rows are whitened, and noisy results of the solver, such as directions of its
-    steps (gradients). All else is computed from releases. The number of rows and features, the set
-    of labels and all parameters are public.
+    certificate lists: learned bounds and scales, noisy means if rows are centered, noisy sums of
+    the products of features if rows are whitened, and noisy results of the solver, such as
+    directions of its steps (gradients). All else is computed from releases. The number of rows and
+    features, the set of labels and all parameters are public.
 |privacy_network
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-differentially private. Released: a noisy mean if rows are
