@@ -97,8 +97,9 @@ solver|margin : {"auto", %(offered)s}
     mean loss, by public numbers. It is "gd"
     without a penalty or with a learned `data_norm`. With an l2 penalty and a declared `data_norm`
     it is "last_iterate" or a perturbation solver, and "gd" under heavy noise. With a constraint
-    it is "gd", or "frank_wolfe" on an l1 ball. With ``delta=0`` and no constraint it is
-    "objective_perturbation", which classifies two classes only.
+    it is "gd", or "frank_wolfe" on an l1 ball. With ``delta=0`` it is
+    "objective_perturbation", "frank_wolfe" on an l1 ball, "stgd" for the sigmoid loss, and
+    "output_perturbation" otherwise.
 solver|squares : {"auto", %(offered)s}
     "auto" takes "gd", and "objective_perturbation" at ``delta=0``. It takes
     "sufficient_statistics" if only a constant is fitted, or if n mu is below 100, rows are not
@@ -114,15 +115,15 @@ precondition : {"auto", True, False}
     Whether to whiten features in training: to make them uncorrelated and of equal size by a
     noisy second moment (uncentered covariance), for .12 of the budget mu^2. A row moves results
     by at most mu standard deviations of their noise: .19 at epsilon 1 and delta 2.5e-9.
-    "auto": True if delta > 0, if features are at most 2000 and fewer than n mu - 1, and if
-    the penalty is none, or l2 with "gd" or "sgd".
+    "auto": True if delta > 0, if features are at most 2000 and fewer than n mu / 2 - 1 (for
+    counts n mu / 20 - 1), and if the penalty is none, or l2 with "gd" or "sgd".
     The penalty applies to the coefficients of the original features.
 precondition|scores : {"auto", True, False, "unit_norm"}
     Whether to whiten features in training: to make them uncorrelated and of equal size by a
     noisy second moment (uncentered covariance), for .12 of the budget mu^2. A row moves results
     by at most mu standard deviations of their noise: .19 at epsilon 1 and delta 2.5e-9.
-    "auto": True if delta > 0, if features are at most 2000 and fewer than n mu - 1, and if
-    the penalty is none, or l2 with "gd" or "sgd".
+    "auto": True if delta > 0, if features are at most 2000 and fewer than n mu - 1 (half of that
+    with many features in `DPLinearSVC`), and if the penalty is none, or l2 with "gd" or "sgd".
     The penalty applies to the coefficients of the original features.
     "unit_norm": whitened rows are scaled to one norm, in prediction too; see Notes.
 precondition|network : {"auto", "whitening", True, False}
@@ -306,10 +307,10 @@ privacy_ : Certificate
 |privacy
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, probabilities
     of the fitted attributes differ by at most a factor exp(epsilon), plus delta. Released, as the
-    certificate lists: learned bounds, noisy means if rows are centered, noisy sums of the products
-    of features if rows are whitened, and noisy results of the solver, such as directions of its
-    steps (gradients). All else is computed from releases. The number of rows and features, the set
-    of labels and all parameters are public.
+    certificate lists: learned bounds and scales, noisy means if rows are centered, noisy sums of
+    the products of features if rows are whitened, and noisy results of the solver, such as
+    directions of its steps (gradients). All else is computed from releases. The number of rows and
+    features, the set of labels and all parameters are public.
 |privacy_network
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-differentially private. Released: a noisy mean if rows are

@@ -65,10 +65,10 @@ class DPOneHotEncoder(TableCoder):
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-differentially private. Released: the categories whose noisy
-    counts stand out, at a tenth of delta, which covers that of a single row; where all are
-    declared or hashed, nothing. The number of rows, names and dtypes of columns, with the
-    categories that dtypes of pandas hold, and all parameters are public. Rows that are transformed
-    are as sensitive as before.
+    counts stand out, at a tenth of delta, which covers that of a single row; with few rows noisy
+    counts of buckets instead; where all are declared, or hashed by `n_buckets`, nothing. The
+    number of rows, names and dtypes of columns, with the categories that dtypes of pandas hold,
+    and all parameters are public. Rows that are transformed are as sensitive as before.
 
     References
     ----------

@@ -69,9 +69,9 @@ class DPQuantileTransformer(NumericTransformer):
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-differentially private. Released: knots chosen under noise, one
-    choice per halving and column. Nothing else is kept of the rows. The number of rows, names and
-    dtypes of columns and all parameters are public. Rows that are transformed are as sensitive as
-    before.
+    choice per halving and column, and noisy counts of small whole numbers, or of ranges of
+    numbers with few rows. Nothing else is kept of the rows. The number of rows, names and dtypes
+    of columns and all parameters are public. Rows that are transformed are as sensitive as before.
 
     A number that many rows share takes one knot, and the others divide the remaining rows: ranks
     next to it are ranks among these. Ends are computed from the outer medians, or declared.

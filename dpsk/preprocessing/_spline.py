@@ -62,9 +62,10 @@ class DPSplineTransformer(TableCoder):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-differentially private. Released: knots chosen under noise;
-    where all are declared, nothing. The number of rows, names and dtypes of columns and all
-    parameters are public. Rows that are transformed are as sensitive as before.
+    attributes are (epsilon, delta)-differentially private. Released: knots chosen under noise,
+    and noisy counts of small whole numbers, or of ranges of numbers with few rows; where all are
+    declared, nothing. The number of rows, names and dtypes of columns and all parameters are
+    public. Rows that are transformed are as sensitive as before.
 
     References
     ----------

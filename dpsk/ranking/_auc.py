@@ -112,10 +112,11 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-differentially private. Released: a noisy second moment if
-    rows are whitened or a noisy mean if it is subtracted, a noisy count of the second class if a
-    ratio is needed and not declared, then noisy gradients, and values computed from them. The
-    number of rows and features, the labels and all parameters are public.
+    attributes are (epsilon, delta)-differentially private. Released: learned bounds and scales of
+    rows, noisy means if they are subtracted, a noisy second moment if rows are whitened, a noisy
+    count of the second class if a ratio is needed and not declared, then noisy gradients, and
+    values computed from them. The number of rows and features, the labels and all parameters are
+    public.
 
     *Loss.* The square over pairs weights a row by the inverse proportion of its class. Rows of
     the rare class then determine the noise, and well-ranked rows still have large gradients. The

@@ -91,10 +91,11 @@ class DPGroupDROClassifier(LinearScorer):
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, its label and
     its group included, the fitted attributes are (epsilon, delta)-differentially private.
-    Released: a noisy second moment if rows are whitened, noisy counts of the groups unless
-    proportions are declared, then noisy gradients in coefficients and weights, and values
-    computed from them. No risk of a group is ever released without noise. The number of rows and
-    features, the sets of labels and of groups, and all parameters are public.
+    Released: learned bounds and scales of rows, noisy means if they are subtracted, a noisy second
+    moment if rows are whitened, noisy counts of the groups unless proportions are declared, then
+    noisy gradients in coefficients and weights, and values computed from them. No risk of a group
+    is ever released without noise. The number of rows and features, the sets of labels and of
+    groups, and all parameters are public.
 
     A group may depend on the label, such as "sex x label". Only the set of groups is public,
     never the group of a row.
