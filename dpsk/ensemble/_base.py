@@ -22,8 +22,10 @@ from dpsk._models.trees import along
 from dpsk._parameters import check_integer, number, optional
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk._rehearsal import rehearse
+from dpsk._warnings import warn
 from dpsk._whole import state_as_whole
 from dpsk.ensemble._growth import Growth
+from dpsk.exceptions import PrivacyWarning
 from dpsk.tree._base import TableTrees
 
 if TYPE_CHECKING:
@@ -86,6 +88,11 @@ class BoostedTrees(TableTrees):
 
     def _start_fit(self, steps, budget, plan, data, targets, told, left):
         share, count = self._shared(budget)
+        if not count and self.max_iter is None:
+            warn(f"{type(self).__name__}(epsilon={budget.epsilon:.4g}): {budget.n_samples} rows "
+                 "are too few for trees after an additive model, so it is the additive model "
+                 "alone. Where columns interact, pass init=None: trees without it.",
+                 PrivacyWarning, stacklevel=2)
         init = steps.fit(self._first_share(budget, left), self._first, *data,
                          **self._first_told(told))
         self._keep(init if self.init else None)

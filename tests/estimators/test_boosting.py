@@ -141,10 +141,11 @@ def test_where_trees_would_not_pay_the_additive_model_is_all_there_is(cls, epsil
     y = (X["a"] * X["b"]).clip(-1, 1)
     y = y > 0 if is_classifier(cls()) else y
     bounds = {} if is_classifier(cls()) else {"target_bounds": (-1, 1)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyWarning)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
         model = cls(epsilon, random_state=NoiseSeed(0), **bounds).fit(X, y)
     assert model.n_iter_ == count + 1
+    assert any("pass init=None" in str(each.message) for each in told) == (not count)
     if not count:
         assert "no trees" in model.privacy_.solver
         first, other = (found.decision_function(X) if is_classifier(cls()) else found.predict(X)
