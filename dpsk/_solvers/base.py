@@ -152,11 +152,11 @@ class Solver(ABC):
     def minimize(self, oracle: Any, penalty: Penalty, theta: FloatArray) -> Result:
         """Run from the public start `theta` and return a Result."""
 
-    def noise_gain(self, curvatures: FloatArray) -> FloatArray | None:
-        """Return the standard deviation of the result under unit noise, or None.
+    def noise_weights(self, curvatures: FloatArray) -> FloatArray | None:
+        """Return how far one unit of noise on each answer moves the result down, or None.
 
-        Every answer has unit noise, and the objective is quadratic. The result has one entry for
-        each of the `curvatures`, shape (n_directions,). None if it is unknown.
+        The objective is quadratic, with each of the `curvatures`, shape (n_directions,). The
+        result has shape (n_directions, n_answers). None if it is unknown.
         """
         return None
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from dpsk._privacy.elementary import Event
     from dpsk._problem import Problem
-    from dpsk._stages.temperature_scaling import TemperatureScaling
     from dpsk._stages.whitening import Whitening
     from dpsk._typing import FloatArray
 
@@ -35,15 +34,17 @@ _MOST_SHARED = 2.0
 
 
 class Shrinkage(Stage):
-    r"""Shrink the varying part of predictions by ``max(0, 1 - N / E)`` (James-Stein).
+    r"""Multiply the varying part of predictions by ``max(0, 1 - N / E)`` (James-Stein).
 
     E is the mean square of predictions about their mean, by the released moment. N is the mean
     square that the noise of the fit alone would give: its expectation plus `NOISE_DEVIATIONS`
     standard deviations. The noise of a step has a known size, and later steps reduce it at a rate
-    given by the curvatures along that moment. A temperature that was released before already
-    shrinks predictions: the total factor is the smaller of the two. Where few of many columns
-    stand out of the noise, each block of columns gets its own factor (`shares_of_few`). Nothing is
-    released.
+    given by the curvatures along that moment. Where few of many columns stand out of the noise,
+    each block of columns gets its own factor (`shares_of_few`). Nothing is released.
+
+    With logistic losses, E would miss covariances that noise hides. There the factor is the zero
+    of a line through two slopes of the loss along the coefficients: at factor 0 that of the first
+    gradient, less its noise, and at factor 1 that which noise alone gives.
 
     The factor applies to the part of the coefficients orthogonal to the mean row, which keeps the
     mean prediction. That row is noisy itself, so coefficients are shrunk less where the noise
@@ -53,8 +54,6 @@ class Shrinkage(Stage):
     ----------
     whitening : Whitening
         The stage that whitened the rows before the solver.
-    temperature : TemperatureScaling or None
-        The temperature stage before this one, if there is one.
 
     References
     ----------
@@ -64,48 +63,50 @@ class Shrinkage(Stage):
     comes_last: ClassVar[bool] = True
     takes_groups: ClassVar[bool] = True
 
-    def __init__(self, whitening: Whitening,
-                 temperature: TemperatureScaling | None = None) -> None:
-        self._whitening, self._temperature = whitening, temperature
+    def __init__(self, whitening: Whitening) -> None:
+        self._whitening = whitening
 
     def applies(self, problem: Problem, given: Any, solver: Any) -> bool:
         self._given = given
         # Noise is not known where several scores are clipped together, or steps are not linear.
         return (not (problem.loss.minimax or isinstance(problem.loss, Multinomial))
-                and solver.noise_gain(np.empty(0)) is not None)
+                and solver.noise_weights(np.empty(0)) is not None)
 
     def event(self, problem: Problem) -> Event:
         return Composed(())
 
     def release(self, problem: Problem, oracle: Any, theta: FloatArray) -> Any:
         """Return `theta` shrunk towards a constant prediction."""
-        spectrum, factor = self._whitening.spectrum, self._factor()
-        theta = theta / factor
-        size = math.sqrt(energy(spectrum, theta))
-        variances = self._variances(problem, oracle, size)
+        spectrum, outputs = self._whitening.spectrum, _n_outputs(theta)
+        curvatures, weights = self._weights(problem, math.sqrt(energy(spectrum, theta)))
+        noise_std = self._noise_std(oracle)
+        variances = (noise_std * np.linalg.norm(weights, axis=1)) ** 2
         if (few := _of_few_columns(spectrum, variances, theta)) is not None:
-            return factor * few
+            return few
         varied = without_mean(spectrum, theta)
         found = energy(spectrum, varied)
-        noises, outputs = spectrum.moments * variances, _n_outputs(theta)
-        noise = outputs * float(noises.sum()) + NOISE_DEVIATIONS * math.sqrt(
-            2.0 * outputs * _square_sum(noises))
         # Diverged steps leave infinite parameters.
         if not 0.0 < found < math.inf:
-            return factor * theta
-        left_out = min(1.0, noise / found)
+            return theta
+        if isinstance(problem.loss, Logistic):
+            rise = _most(curvatures * variances, outputs)
+            # The coefficients contain the noise of the first gradient.
+            slope = -float((oracle.answer * varied).sum()) - NOISE_DEVIATIONS * noise_std * (
+                math.sqrt(_square_sum(varied))) - outputs * noise_std**2 * weights[:, 0].sum()
+            left_out = rise / (max(slope, 0.0) + rise) if rise > 0.0 else 0.0
+        else:
+            left_out = min(1.0, _most(spectrum.moments * variances, outputs) / found)
         if spectrum.mean is not None:
             shift = _square_sum((spectrum.matrix.T @ varied).T * spectrum.mean_noise)
             left_out /= 1.0 + shift / found
-        return factor * theta + (min(factor, 1.0 - left_out) - factor) * varied
+        return theta - left_out * varied
 
-    def _factor(self):
-        """Return the factor that multiplied all parameters after the fit."""
-        released = None if self._temperature is None else self._temperature.value
-        return 1.0 if released is None else 1.0 / released
+    def _noise_std(self, oracle):
+        """Return the standard deviation of the noise on an answer."""
+        return oracle.noise_std
 
-    def _variances(self, problem, oracle, size):
-        """Return the variances of the noise on coefficients along the directions.
+    def _weights(self, problem, size):
+        """Return the curvatures along the directions, and the weights of answers in coefficients.
 
         `size` is the root mean square of predictions.
         """
@@ -119,8 +120,14 @@ class Shrinkage(Stage):
             share = min(share, float(erf(clip / (math.sqrt(2.0) * USUAL_RESIDUAL))))
         curvatures = share * problem.loss.smoothness * spectrum.moments
         curvatures += np.sum(spectrum.directions * problem.penalty.slope(spectrum.directions), 0)
-        gain = solver.noise_gain(np.clip(curvatures, 0.0, 1.0 / solver.learning_rate))
-        return (gain * oracle.noise_std) ** 2
+        curvatures = np.clip(curvatures, 0.0, 1.0 / solver.learning_rate)
+        return curvatures, solver.noise_weights(curvatures)
+
+
+def _most(noises, outputs):
+    """Return the expected sum of squares of noise, and `NOISE_DEVIATIONS` deviations more."""
+    return outputs * float(noises.sum()) + NOISE_DEVIATIONS * math.sqrt(
+        2.0 * outputs * _square_sum(noises))
 
 
 def _clipped_share(loss, clip, size):

@@ -132,8 +132,8 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
         temperature = TemperatureScaling(wanted)
         if row_stage is None and wanted is None:
             return [temperature, FewRows(), ScoreCurvature(None)]
-        shrinkage = [Shrinkage(row_stage, temperature)] if self._draws_in(row_stage) else []
-        return [temperature, *shrinkage, ScoreCurvature(row_stage)]
+        shrinkage = [Shrinkage(row_stage)] if self._draws_in(row_stage) else []
+        return [*shrinkage, temperature, ScoreCurvature(row_stage)]
 
     def _binary_loss(self):
         return Logistic()

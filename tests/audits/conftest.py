@@ -17,12 +17,12 @@ def noise_times(monkeypatch):
             # Made of normals, it has their factor already; a direction has none.
             if name != "symmetric_normal"}
 
-    variances = Shrinkage._variances
+    noise_std = Shrinkage._noise_std
 
     def set_factor(factor):
         # What the noise of a fit explains is less then, too.
-        monkeypatch.setattr(Shrinkage, "_variances", lambda stage, *given:
-                            factor**2 * variances(stage, *given))
+        monkeypatch.setattr(Shrinkage, "_noise_std", lambda stage, oracle:
+                            factor * noise_std(stage, oracle))
         for name, law in laws.items():
             monkeypatch.setattr(samplers, name, lambda stream, shape, law=law:
                                 factor * law(stream, shape))

@@ -5,13 +5,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from sklearn.metrics import log_loss
 
+from dpsk import DPLogisticRegression
 from dpsk._models import LinearModel
 from dpsk._objective.losses import Logistic
 from dpsk._privacy.events import Composed
 from dpsk._solvers import SOLVERS
-from dpsk._stages import Shrinkage, TemperatureScaling, Whitening, few_columns, shrinkage
+from dpsk._stages import Shrinkage, Whitening, few_columns, shrinkage
 from dpsk._stages.whitening import Spectrum
+from dpsk.testing import NoiseSeed
 from tests.registry import make_problem
 
 P = 6
@@ -20,9 +23,10 @@ outputs = pytest.mark.parametrize("shape", [(P,), (P, 3)])
 
 @dataclass
 class Noise:
-    """Stands for an oracle with noise of one size."""
+    """Stands for an oracle with noise of one size, and its first answer."""
 
     noise_std: float
+    answer: np.ndarray | None = None
 
 
 def stage_of(seed=0, mean=True, mean_noise=0.0):
@@ -101,21 +105,51 @@ def test_the_curvature_of_clipped_slopes_is_that_of_rows_of_coin_flips(clip, siz
     assert abs(found - np.mean(slopes * scores) / size**2) < 6 * error + 1e-3 / size
 
 
-def test_what_a_temperature_has_left_out_is_not_left_out_again():
-    stage, problem, spectrum = stage_of()
-    theta = np.random.default_rng(9).normal(size=P)
-    alone = stage.release(problem, Noise(0.05), theta)
-    temperature = TemperatureScaling(None)
-    after = Shrinkage(stage._whitening, temperature)
-    given = SOLVERS["gd"]()
-    assert after.applies(problem, given, given.configured(problem))
-    along = spectrum.mean * (spectrum.mean @ theta) / (spectrum.mean @ spectrum.mean)
-    kept = ((alone - along) / (theta - along))[0]
-    assert 0.3 < kept < 0.95
-    for factor in (0.3, 0.98):
-        temperature.value = 1.0 / factor
-        found = after.release(problem, Noise(0.05), factor * theta)
-        np.testing.assert_allclose(found, factor * along + min(factor, kept) * (theta - along))
+def logistic_fits(signal, seeds=200, std=0.02):
+    """Return a stage, and of every seed the oracle and the coefficients of logistic descent.
+
+    All gradients are `signal` and noise.
+    """
+    stage, _, _ = stage_of()
+    problem = make_problem("logistic", n_samples=1000, n_features=P, alpha=0.0,
+                           fit_intercept=False, effective_rank=P)
+    weights = stage._weights(problem, 1.0)[1]
+    fits, directions = [], stage._whitening.spectrum.directions
+    for seed in range(seeds):
+        answers = signal + std * np.random.default_rng(seed).normal(size=(weights.shape[1], P))
+        theta = -directions @ (weights * (answers @ directions).T).sum(axis=1)
+        fits.append((Noise(std, answers[0]), theta))
+    return stage, problem, fits
+
+
+def share_kept(stage, problem, oracle, theta):
+    """Return the factor of the part of coefficients across the mean row."""
+    mean = stage._whitening.spectrum.mean
+    along = mean * (mean @ theta) / (mean @ mean)
+    factors = (stage.release(problem, oracle, theta) - along) / (theta - along)
+    np.testing.assert_allclose(factors, factors[0], atol=1e-12)
+    return factors[0]
+
+
+def test_logistic_coefficients_of_noise_are_left_out_and_those_of_a_signal_are_kept():
+    """The first answer is in the coefficients, which thus agree with it in noise as well."""
+    stage, problem, fits = logistic_fits(np.zeros(P))
+    assert np.mean([share_kept(stage, problem, *fit) for fit in fits]) < 0.25
+    stage, problem, fits = logistic_fits(np.full(P, 0.2))
+    assert min(share_kept(stage, problem, *fit) for fit in fits) > 0.7
+
+
+def test_a_logistic_signal_in_covariances_that_noise_hides_is_kept():
+    """Many categories depend on one number; the released moment shows little of it."""
+    rng = np.random.default_rng(0)
+    hidden = rng.normal(size=(6000, 1))
+    levels = 10.0 + 3.5 * (hidden + rng.normal(size=(6000, 12)))
+    X = np.eye(20)[np.clip(levels, 0, 19).astype(int)].reshape(6000, 240) / math.sqrt(12)
+    y = (hidden[:, 0] + 0.3 * rng.normal(size=6000) > 0.0).astype(int)
+    losses = [log_loss(y[3000:], DPLogisticRegression(
+        0.5, data_norm=1.0, random_state=NoiseSeed(seed)).fit(X[:3000], y[:3000]).predict_proba(
+            X[3000:])) for seed in range(5)]
+    assert np.mean(losses) < 0.46
 
 
 MANY = 60
@@ -140,7 +174,7 @@ def of_many(theta, linked=(), shared=1.0):
                            fit_intercept=False, effective_rank=MANY)
     stage, given = Shrinkage(whitening), SOLVERS["gd"]()
     assert stage.applies(problem, given, given.configured(problem))
-    gain = math.sqrt(stage._variances(problem, Noise(1.0), 1.0)[1])
+    gain = np.linalg.norm(stage._weights(problem, 1.0)[1][1])
     found = stage.release(problem, Noise(1.0 / gain), np.asarray(theta))
     np.testing.assert_allclose(spectrum.mean @ found, spectrum.mean @ theta, atol=1e-9)
     return found[:-1]
@@ -211,7 +245,8 @@ def test_the_noise_of_answers_is_predicted_where_the_loss_is_a_square(epsilon):
 
     fits = solver.minimize(Square(), problem.penalty, np.zeros((P, 2000))).theta
     found = ((spectrum.directions.T @ fits) ** 2).mean(axis=1)
-    np.testing.assert_allclose(stage._variances(problem, Noise(std), 1.0), found, rtol=0.2)
+    predicted = (std * np.linalg.norm(stage._weights(problem, 1.0)[1], axis=1)) ** 2
+    np.testing.assert_allclose(predicted, found, rtol=0.2)
 
 
 @pytest.mark.parametrize("size", [*range(20, 40), 1501])

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GradientDescent"]
 
-#: The most answers for which `noise_gain` is computed; its time grows with their square.
+#: The most answers for which `noise_weights` are computed; its time grows with their square.
 _MOST_FOLLOWED = 1000
 
 
@@ -192,16 +192,16 @@ class GradientDescent(GroupClipped):
         return descend(oracle, penalty, theta, step=self.learning_rate, n_steps=self.max_iter,
                        iterate=self.iterate, momentum=self._momentum(penalty))
 
-    def noise_gain(self, curvatures: FloatArray) -> FloatArray | None:
+    def noise_weights(self, curvatures: FloatArray) -> FloatArray | None:
         if self.max_iter > _MOST_FOLLOWED:
             return None
         if not len(curvatures):
-            return np.empty(0)
+            return np.empty((0, 0))
         # Steps are linear in the noise of the answers, so each answer's noise has one column.
         penalty = ElasticNet(0.0, 0.0)
         answers = _Impulses(np.asarray(curvatures)[:, None])
         result = self.minimize(answers, penalty, np.zeros((len(curvatures), self.max_iter)))
-        return np.linalg.norm(result.theta, axis=1)
+        return -result.theta
 
     def _momentum(self, penalty):
         if not self.accelerate:
