@@ -37,7 +37,6 @@ from dpsk._statistics.pairs import clipped_residuals, noisy_pairs
 from dpsk._steps import Steps
 from dpsk.additive._noise import ShapeNoise, centered_values
 from dpsk.additive._terms import importances, terms
-from dpsk.linear_model._noise import without_unseen
 from dpsk.linear_model._synthetic import feature_moment
 from dpsk.preprocessing._code_plan import TABLE_CONSTRAINTS, CodePlan
 
@@ -138,7 +137,6 @@ class AdditiveModel(DPEstimator):
         code, features, left = self._with_pairs(code, columns, values, told, budget, steps, left)
         model = steps.fit(left, partial(self._last_linear, budget, code), features, **told.of_fit)
         self._columns, self._code = columns, code.for_next_rows()
-        model.coef_ = without_unseen(model, self._code)
         self._signs = constrained(self.monotonic_cst, columns)
         self._row_shares, self._centered = centered_values(model, self._code, self._signs)
         self._noise = ShapeNoise(model, self._code, self._signs)

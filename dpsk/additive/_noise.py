@@ -18,7 +18,13 @@ from dpsk._models.monotone import monotone_curves
 from dpsk._models.table_code import LinearSplineBasis
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk.additive._terms import centering, level_shares
-from dpsk.linear_model._noise import sized_replays, stand_in, why_replays_differ, why_unknown
+from dpsk.linear_model._noise import (
+    sized_replays,
+    stand_in,
+    why_replays_differ,
+    why_unknown,
+    without_unseen,
+)
 from dpsk.linear_model._synthetic import feature_moment
 
 if TYPE_CHECKING:
@@ -86,9 +92,10 @@ def centered_values(model: Any, code: Any,
                     signs: Any) -> tuple[list[FloatArray], FloatArray]:
     """Return the shares of rows at levels, and the centered values of a model.
 
-    The coefficients of the model are projected to the monotonic constraints, in place.
+    In place, the coefficients of unseen categories are shrunk, and then all are projected to the
+    monotonic constraints.
     """
-    means = None
+    model.coef_, means = without_unseen(model, code), None
     if model.preconditioner_ is not None:
         found = feature_moment(model)[-1]
         means = [found[where] for where in code.slices]

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from dpsk import DPLinearRegression, DPLogisticRegression
+from dpsk import DPAdditiveClassifier, DPLinearRegression, DPLogisticRegression
 from dpsk._objective.penalties import ElasticNet
 from dpsk._privacy.noise.public import PublicDraws
 from dpsk._solvers import SOLVERS
-from dpsk.additive._noise import _with_moment
+from dpsk.additive._noise import _with_moment, centered_values
 from dpsk.linear_model import _noise
 from dpsk.linear_model._synthetic import (
     feature_moment,
@@ -125,6 +125,18 @@ def mapped_with(correlation, deviation):
     given[:, 1] = correlation * rows[:, 0] + np.sqrt(1.0 - correlation**2) * rows[:, 1]
     mapped, _, hidden = _with_moment(rows, given.T @ given / 4000, deviation)
     return mapped, hidden
+
+
+def test_a_category_without_rows_is_shrunk_in_fits_that_tell_of_noise():
+    """Left as it was, its noise was in the mean of the column, and so in all of its values."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(3, size=3000), rng.uniform(size=3000)])
+    model = DPAdditiveClassifier(8.0, columns={0: [0.0, 1.0, 2.0], 1: (0.0, 0.5, 1.0)},
+                                 random_state=NoiseSeed(0)).fit(X, rng.random(3000) < X[:, 1])
+    linear, code = model._noise._model, model._code
+    linear.coef_[..., code.slices[0].stop - 1] = 1000.0
+    _, centered = centered_values(linear, code, model._signs)
+    assert np.abs(centered[code.slices[0]]).max() < 100.0
 
 
 @pytest.mark.parametrize("bend", [1.0, 2.0])
