@@ -33,7 +33,8 @@ from dpsk._parameters import (
 )
 from dpsk._problem import Budget
 from dpsk._stages.bounds import can_learn
-from dpsk._stages.centered import Centered, row_rule, rows_within, spread_rule
+from dpsk._stages.center_rounds import rows_within
+from dpsk._stages.centered import Centered, row_rule, spread_rule
 from dpsk._stages.spectrum import Spectrum
 from dpsk._statistics.moments import noisy_second_moment, second_moment_noise
 from dpsk.preprocessing._likelihood import Likelihood
@@ -101,7 +102,8 @@ class DPPCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEst
         Bound on the distance of rows from the released mean; rows farther away are clipped to it,
         in `transform` too. For the mean, rows are scaled down to this norm. None: quantiles of the
         norms of rows, and of centered rows, are chosen under noise, for a fiftieth to a tenth of
-        the budget each; a ValueError if rows are too few. "auto": as None if rows suffice, else 1,
+        the budget each, after rounds of centering for at most .03; a ValueError if rows are too
+        few. "auto": as None if rows suffice, else 1,
         with a `dpsk.exceptions.PrivacyWarning`; in a `DPPipeline` the known bound of the step
         before, while None learns a narrower one.
     %(random_state)s %(verbose)s
@@ -140,7 +142,7 @@ class DPPCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEst
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-differentially private. Released: bounds that are learnt,
-    chosen under noise, the noisy mean of the rows, and their noisy second moment; all else follows
+    chosen under noise, noisy means of the rows, and their noisy second moment; all else follows
     from these. The number of rows and features, names of features and all parameters are public.
     Rows that are transformed are as sensitive as before.
 
