@@ -292,7 +292,7 @@ privacy_ : Certificate
 |privacy_moments
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, its label
     included, the fitted attributes are (epsilon, delta)-differentially private. Released: learned
-    bounds, the noisy mean of the rows, and noisy counts, sums and second moments of the
+    bounds, noisy means of the rows, and noisy counts, sums and second moments of the
     classes, which together are one release. The number of rows and features, the set of labels and
     all parameters are public.
 

@@ -18,6 +18,7 @@ __all__ = [
     "CENTERING_SHARE",
     "CENTER_SHARES",
     "CENTER_SIGNAL",
+    "CLASS_CUT",
     "CLEARANCE",
     "CLUSTERS_AT_FIRST",
     "CLUSTER_REACH",
@@ -31,6 +32,7 @@ __all__ = [
     "COUNT_SHARE",
     "CURVATURE_SHARE",
     "DIAGONAL_SIGNAL",
+    "DIRECTION_CUT",
     "EDGE_SHARES",
     "FALSE_SHARE",
     "FEW_CLUSTER_ROUNDS",
@@ -42,6 +44,7 @@ __all__ = [
     "LEAST_SHARE",
     "MEAN_SHARE",
     "MEDIAN_CLEARANCE",
+    "MOMENT_CUT",
     "MOMENT_SHARE",
     "MOST_CLUSTER_DIRECTIONS",
     "MOST_COLUMNS",
@@ -71,7 +74,6 @@ __all__ = [
     "SLOPES_SHARE",
     "SLOPE_CLIP_SHARE",
     "SPREAD_FILLING",
-    "SPREAD_SIGNAL",
     "SPREAD_TAILS",
     "SUBSPACE_SHARE",
     "TABLE_SHARES",
@@ -191,9 +193,10 @@ NARROW_SIGNAL = 10.0
 #: root of the number of columns at which the mean would take all; and the share of the second
 #: moment of all rows in the remaining budget.
 CENTER_SHARES, CENTER_SIGNAL, SUBSPACE_SHARE = (0.03, 0.3), 20.0, 0.52
-#: Least and largest share of centered rows beyond their bound, and the signal below which it is
-#: the largest. Rows that are scaled down keep their direction, so narrow bounds do little harm.
-SPREAD_TAILS, SPREAD_SIGNAL = (1e-3, 0.7), 400.0
+#: Least and largest share of centered rows beyond their bound, and that share times the signal:
+#: for moments, over the root of the number of classes; to classify, over that number; and where
+#: only directions of rows matter, which a narrow bound keeps.
+SPREAD_TAILS, MOMENT_CUT, CLASS_CUT, DIRECTION_CUT = (1e-3, 0.7), 10.0, 7.0, 280.0
 #: Samplers of tables: the share of the choice of pairs, and the shares of the tables of single
 #: columns and of pairs in the remaining budget.
 FOREST_SHARE, TABLE_SHARES = 0.1, (0.28, 0.72)

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from dpsk._data.longest import longest
 from dpsk._data.source import RowSource
 from dpsk._defaults.budgets import (
     CENTER_SHARES,
     CENTER_SIGNAL,
+    MOMENT_CUT,
     NORM_TAILS,
-    SPREAD_SIGNAL,
     SPREAD_TAILS,
 )
 from dpsk._mechanism.core import Composite, Mechanism, Priced, Share, Statistic
-from dpsk._models import LinearModel
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.events import Composed
 from dpsk._problem import Budget
 from dpsk._stages.bounds import SHORT, released_norm, row_norm_rule
+from dpsk._stages.center_rounds import released_center, rounds_event, rounds_pay, rows_within
 from dpsk._stages.centering import shrunk
 from dpsk._statistics.moments import noisy_mean
 
@@ -30,12 +33,13 @@ if TYPE_CHECKING:
     from dpsk._models.ranges import RangedRows
     from dpsk._privacy.elementary import Elementary
 
-__all__ = ["Centered", "can_learn_spread", "learnt_norm", "row_rule", "rows_within", "spread_rule"]
+__all__ = ["Centered", "can_learn_spread", "learnt_norm", "row_rule", "spread_rule"]
 
 #: The square of a smaller signal-to-noise ratio underflows.
 _LEAST_SIGNAL = 1e-100
 #: Descriptions of the two bounds in the certificate.
 _WORDS = {
+    "center_norms": "l2 norms of one row as it enters the means of rounds, which are subtracted",
     "row_norm": "l2 norm of one row as it enters the noisy mean; longer rows are scaled down",
     "data_norm": "l2 norm of one row less the released mean; longer ones are scaled down"}
 
@@ -54,21 +58,21 @@ class Centered(Composite):
         Norm bounds on rows and on centered rows; None where they are learnt.
     centers : bool
         Whether a mean is subtracted; if not, `spread` bounds the rows as they are.
-    wide : bool
-        Whether the bound on centered rows is learnt by the wider rule for rows.
+    cut : float or None
+        Argument of `spread_rule` for a learnt bound on centered rows; None: `row_rule`.
     """
 
     budget: Budget
     norm: float | None
     spread: float | None
     centers: bool = True
-    wide: bool = False
+    cut: float | None = MOMENT_CUT
 
     @property
     def parts(self) -> tuple[Mechanism, ...]:
-        """tuple of Mechanism : the learnt bounds, and the mean."""
+        """tuple of Mechanism : rounds of centering, the learnt bounds, and the mean."""
         bounds = (bound for _, bound in self._bounds() if isinstance(bound, Mechanism))
-        return (*bounds, self._mean)
+        return (*self._rounds, *bounds, self._mean)
 
     @property
     def mean_share(self) -> float:
@@ -95,6 +99,8 @@ class Centered(Composite):
         `data` holds the rows, and their map without a center.
         """
         rows, row_map = data
+        for rounds in self._rounds:
+            row_map = rounds.run((rows, row_map), session, noise_multiplier)
         for name, bound in self._bounds():
             mapped = rows.viewed(row_map)
             if isinstance(bound, Mechanism):
@@ -104,8 +110,23 @@ class Centered(Composite):
             if name == "row_norm":
                 model = rows_within(bound, rows.n_features)
                 mean, noise_std = self._mean.run((model, mapped), session, noise_multiplier)
-                row_map = replace(row_map, center=shrunk(mean, noise_std, bound))
+                row_map = replace(row_map, center=row_map.center + shrunk(mean, noise_std, bound))
         return row_map, mapped, bound
+
+    @property
+    def _rounds(self):
+        """Yield the mechanism that centers rows which may be far from 0, if it pays."""
+        if self.centers and self.norm is None and rounds_pay(self.budget):
+            yield Priced(rounds_event(self.budget), self._near)
+
+    def _near(self, rows, row_map, session):
+        """Return the map less a center released in rounds."""
+        center, norms = released_center(
+            rows.viewed(row_map), self.budget, session,
+            lambda center: rows.viewed(replace(row_map, center=center)))
+        session.enforced.append(
+            Enforced("center_norms", norms, "released", _WORDS["center_norms"]))
+        return replace(row_map, center=center.astype(np.float64))
 
     @property
     def _mean(self):
@@ -116,7 +137,7 @@ class Centered(Composite):
         if self.centers:
             yield "row_norm", self.norm or self._learnt(row_rule)
         yield "data_norm", self.spread or self._learnt(
-            row_rule if self.wide else spread_rule)
+            row_rule if self.cut is None else partial(spread_rule, cut=self.cut))
 
     def _learnt(self, rule):
         return learnt_norm(self.budget, rule)
@@ -136,15 +157,16 @@ def row_rule(budget: Budget) -> tuple[Elementary, float | None]:
     return row_norm_rule(budget, NORM_TAILS)
 
 
-def spread_rule(budget: Budget) -> tuple[Elementary, float | None]:
+def spread_rule(budget: Budget,
+                cut: float = MOMENT_CUT) -> tuple[Elementary, float | None]:
     """Return event and tail of the bound on centered rows, like `row_rule`.
 
-    Rows that are scaled down keep their direction, so a narrow bound costs little while noise
-    dominates. As n or epsilon grows, the share of rows beyond the bound shrinks.
+    If squared lengths are exponential, a bound that cuts a share q of rows lowers variances by
+    that share. The noise on variances, over a usual one, is k log(1/q), with k in proportion to
+    ``d / (n mu)``. The sum is least at q = k. `cut` is the factor of that proportion.
     """
     least, most = SPREAD_TAILS
-    return row_norm_rule(
-        budget, (min(most, max(least, SPREAD_SIGNAL * most / budget.signal_to_noise)), most))
+    return row_norm_rule(budget, (min(most, max(least, cut / budget.signal_to_noise)), most))
 
 
 def can_learn_spread(budget: Budget) -> bool:
@@ -158,6 +180,3 @@ def can_learn_spread(budget: Budget) -> bool:
     return True
 
 
-def rows_within(norm: float, width: int) -> LinearModel:
-    """Return the model that scales rows of `width` features down to a norm."""
-    return LinearModel(width, None, False, norm)

@@ -85,22 +85,25 @@ def class_models(released, values, value_noise, n_samples, divides=False):
         Standard deviations of the noise left on a variance.
     """
     shares, counts, noisy_means = _noisy_means(released, n_samples)
-    covariances = released.moments / counts[:, None, None] - _squares(noisy_means)
+    squares, square_noise = _squares(noisy_means, released.sum_noise / counts)
+    covariances = released.moments / counts[:, None, None] - squares
     pooled = np.tensordot(shares, covariances, 1)
-    own = len(counts) * (released.moment_noise / n_samples)**2
+    own = len(counts) * (released.moment_noise / n_samples)**2 + float(shares**2 @ square_noise)
     if values is not None:
-        between = np.tensordot(shares, _squares(noisy_means), 1)
+        between = np.tensordot(shares, squares, 1)
         weight = own / (own + value_noise**2) if own else 0.0
         pooled = weight * (np.diag(values) - between) + (1.0 - weight) * pooled
         own *= 1.0 - weight
-    usual = np.maximum(np.diag(pooled), 0.0)
+    # Means in a column whose variance noise hides would all be shrunk to 0.
+    usual = np.maximum(np.diag(pooled), math.sqrt(own))
     shrink = _shrunk_apart if divides else _shrunk_means
     means, _ = shrink(released, noisy_means, counts, usual if values is None else values)
     # A covariance of two directions has half the noise of a variance.
     doubled = 0.5 * (1.0 + np.eye(len(usual)))
     left = np.full(len(counts), own)
     for place, count in enumerate(counts):
-        apart, noise = covariances[place] - pooled, (released.moment_noise / count)**2
+        apart = covariances[place] - pooled
+        noise = (released.moment_noise / count)**2 + square_noise[place]
         kept = kept_of(apart, np.outer(usual, usual), doubled * noise)
         covariances[place] = pooled + kept * apart
         left[place] += noise * np.mean(kept**2)
@@ -124,13 +127,12 @@ def shared_model(released, n_samples):
     noise : float
     """
     shares, counts, noisy_means = _noisy_means(released, n_samples)
-    between = np.tensordot(shares, _squares(noisy_means), 1)
-    # Noise adds this much to squares of means on average.
-    between[np.diag_indices(len(between))] -= shares @ (released.sum_noise / counts)**2
-    covariance = released.moments / n_samples - between
-    spread = np.maximum(np.diag(covariance), 0.0)
+    squares, square_noise = _squares(noisy_means, released.sum_noise / counts)
+    covariance = released.moments / n_samples - np.tensordot(shares, squares, 1)
+    noise = math.hypot(released.moment_noise / n_samples, math.sqrt(shares**2 @ square_noise))
+    spread = np.maximum(np.diag(covariance), noise)
     means, _ = _shrunk_apart(released, noisy_means, counts, spread)
-    return shares, means, covariance, released.moment_noise / n_samples
+    return shares, means, covariance, noise
 
 
 def column_models(released, n_samples):
@@ -226,5 +228,10 @@ def roots(covariances, least=0.0):
     return vectors * np.sqrt(np.maximum(values, least))[:, None, :]
 
 
-def _squares(means):
-    return np.einsum("ci,cj->cij", means, means)
+def _squares(means, noise_std):
+    """Return outer products of noisy means without bias, and the noise variance of a square."""
+    noise = noise_std**2
+    squares = np.einsum("ci,cj->cij", means, means)
+    squares -= noise[:, None, None] * np.eye(means.shape[1])
+    usual = np.maximum(np.mean(means**2, axis=1) - noise, 0.0)
+    return squares, 4.0 * usual * noise + 2.0 * noise**2

@@ -2,16 +2,23 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from dpsk._defaults.budgets import AMPLE_SIGNAL, RANGE_TAILS, SUBSPACE_SHARE
+from dpsk._defaults.budgets import (
+    AMPLE_SIGNAL,
+    CLASS_CUT,
+    MOMENT_CUT,
+    RANGE_TAILS,
+    SUBSPACE_SHARE,
+)
 from dpsk._mechanism.core import Composite, Share, Statistic, mu_of
 from dpsk._models.ranges import RangedRows
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
-from dpsk._stages.centered import Centered, rows_within
+from dpsk._stages.center_rounds import rows_within
+from dpsk._stages.centered import Centered
 from dpsk._stages.class_models import class_models, column_models, principal, shared_model
 from dpsk._stages.column_bounds import bounds_rule, learnt_bounds
 from dpsk._statistics.class_moments import (
@@ -78,8 +85,8 @@ class RangedComposite(Composite):
     norm: float | None
     spread: float | None
     centers: bool
-    #: Whether a learnt bound on centered rows exceeds nearly all their norms.
-    wide: ClassVar[bool] = False
+    #: How many rows a learnt bound cuts, in the terms of `Centered`; None: few.
+    _cut: ClassVar[Any] = None
 
     @property
     def _first_parts(self):
@@ -89,7 +96,7 @@ class RangedComposite(Composite):
 
     @property
     def _centered(self):
-        return Centered(self.budget, self.norm, self.spread, self.centers, self.wide)
+        return Centered(self.budget, self.norm, self.spread, self.centers, self._cut)
 
     def enforced_bounds(self, origin):
         """Return the declared bounds on rows; `origin` is that of a given `spread`."""
@@ -155,6 +162,12 @@ class GaussianPlan(RangedComposite):
     of: str = "classes"
     centers: bool = True
     divides: bool = False
+
+    @property
+    def _cut(self):
+        # Class variances are drawn to common ones; class means are of their own rows.
+        return (CLASS_CUT * self.n_classes if self.divides
+                else MOMENT_CUT * math.sqrt(self.n_classes))
 
     @property
     def parts(self):

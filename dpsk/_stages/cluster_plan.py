@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from dpsk._defaults.budgets import (
 )
 from dpsk._mechanism.core import Share, Statistic, mu_of
 from dpsk._models.clipping import shortened
-from dpsk._stages.centered import rows_within
+from dpsk._stages.center_rounds import rows_within
 from dpsk._stages.class_plan import RangedComposite
 from dpsk._stages.cluster_laws import ClusterLaws, kept_share, least_counts
 from dpsk._stages.spectrum import Spectrum
@@ -92,7 +92,6 @@ class ClusterPlan(RangedComposite):
     norm: float | None
     spread: float | None
     centers: bool = True
-    wide: ClassVar[bool] = True
 
     @property
     def parts(self) -> tuple[Mechanism, ...]:

@@ -20,7 +20,7 @@ divided by its own bound, with ``u + v + w = 1``. With ``t = x.y / R^2``, the in
 rows is ``u + v t + w t^2`` within a class and ``w t^2`` across classes. Neither is negative for
 any t if ``v^2 <= 4 u w``, so replacing a row moves the sum by ``sqrt(|a|^2 + |b|^2 - 2 a.b) <=
 sqrt(2)``. We use ``v = 2 sqrt(u w)``, so that ``sqrt(u) + sqrt(w) = 1``, and ``sqrt(u) = 1/3``, or
-up to 1/2 where the noise ``sqrt(2 / u) / mu`` on counts is more than a twentieth of the rows.
+up to 1/2 where the noise ``sqrt(2 / u) / mu`` on counts is over a tenth of a mean class.
 
 **Squares of columns** per class: a row is scaled down until ``|x| <= R`` and the vector of its
 squares has ``|x^2| <= Q``. It adds ``(1, x / R, x^2 / Q)``, of norm at most sqrt(3). Two rows of
@@ -65,8 +65,8 @@ __all__ = ["COUNT_UNIT", "ClassMoments", "members", "noisy_class_moments", "nois
 #: products are at most the bound, by the Cauchy-Schwarz inequality, and therefore exact.
 _BASIS_BITS, _ROW_BITS = 20, 24
 #: Least and largest weight of a count beside the matrix of all classes, and the noise on it, over
-#: the number of rows, from which the weight grows.
-_COUNT_WEIGHTS, _COUNT_NOISE = (1.0 / 3.0, 1.0 / 2.0), 0.05
+#: the mean number of rows of a class, from which the weight grows.
+_COUNT_WEIGHTS, _COUNT_NOISE = (1.0 / 3.0, 1.0 / 2.0), 0.1
 #: The fourth moment of a normal variable, divided by its squared variance.
 _KURTOSIS = 3.0
 #: Counts and weights are multiples of this.
@@ -151,7 +151,7 @@ def noisy_shared_moments(rows: RowSource, n_classes: int, radius: float, mu: flo
 
     Parameters are those of `noisy_class_moments`.
     """
-    constant, of_count = _constant(0.5 * radius), _count_weight(rows.n_units * mu)
+    constant, of_count = _constant(0.5 * radius), _count_weight(rows.n_units * mu / n_classes)
     weights = of_count, math.sqrt(2.0 * of_count * (1.0 - of_count)), 1.0 - of_count
     moved = [math.sqrt(2.0) / weight * bound for weight, bound in zip(
         weights, (constant**2, constant * radius, radius**2), strict=True)]
@@ -284,6 +284,6 @@ def _constant(most: float) -> float:
 
 
 def _count_weight(signal: float) -> float:
-    """Return the weight of a count of rows, whose number times mu is `signal`."""
+    """Return the weight of counts of classes, whose mean size times mu is `signal`."""
     least, most = _COUNT_WEIGHTS
     return min(most, max(least, math.sqrt(2.0) / (_COUNT_NOISE * signal)))

@@ -83,8 +83,8 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-differentially private. Released: learnt bounds, the noisy
-    mean of the rows, their noisy second moment if the rows are projected to fewer directions, and
+    attributes are (epsilon, delta)-differentially private. Released: learnt bounds, noisy
+    means of the rows, their noisy second moment if the rows are projected to fewer directions, and
     noisy counts, sums and moments of clusters in every round. The number of rows and features
     and all parameters are public.
 

@@ -20,7 +20,7 @@ from dpsk._mechanism.core import Share, Statistic, mu_of
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, check_flag
 from dpsk._problem import Budget
 from dpsk._ranged import RANGED_CONSTRAINTS, Ranged
-from dpsk._stages.centered import rows_within
+from dpsk._stages.center_rounds import rows_within
 from dpsk._stages.class_models import roots
 from dpsk._stages.class_plan import RangedComposite
 from dpsk._statistics.moments import noisy_second_moment, second_moment_noise
@@ -77,8 +77,8 @@ class DPEmpiricalCovariance(Ranged, DPEstimator, EmpiricalCovariance):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-differentially private. Released: learnt bounds, the noisy
-    mean of the rows, and their noisy second moment. The number of rows and features and all
+    attributes are (epsilon, delta)-differentially private. Released: learnt bounds, noisy
+    means of the rows, and their noisy second moment. The number of rows and features and all
     parameters are public. `score` and `mahalanobis` are exact for the given rows.
 
     References
@@ -194,7 +194,6 @@ class _Moments(RangedComposite):
     norm: float | None
     spread: float | None
     centers: bool
-    wide: ClassVar[bool] = True
 
     @property
     def parts(self):

@@ -87,7 +87,7 @@ class DPGaussianSampler(Ranged, Sampler):
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, its label
     included, the fitted attributes are (epsilon, delta)-differentially private, and so is all that
-    is ever drawn. Released: bounds that are learnt, then the noisy mean of the rows, their second
+    is ever drawn. Released: bounds that are learnt, then noisy means of the rows, their second
     moment, and second moments, sums and counts of the classes in the subspace, which together cost
     what the second moment of one class would. The number of rows and features, the set of labels
     and all parameters are public.

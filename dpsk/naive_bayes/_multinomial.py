@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpsk._data.validation import FLOATS
+from dpsk._defaults.budgets import DIRECTION_CUT
 from dpsk._docs import documented
 from dpsk._mechanism.core import Composite, Priced, Share, Statistic
 from dpsk._parameters import PARAMETER_CONSTRAINTS, check_learnt
@@ -152,7 +153,8 @@ class _Sums(Composite):
     def parts(self):
         """tuple of Mechanism : the bound, and the sums."""
         norm = self.norm
-        bound = (learnt_norm(self.budget, spread_rule) if norm is None
+        rule = partial(spread_rule, cut=DIRECTION_CUT)
+        bound = (learnt_norm(self.budget, rule) if norm is None
                  else Priced(Composed(()), lambda rows, session: norm))
         return bound, Share(Statistic(noisy_row_sums), 1.0)
 

@@ -33,7 +33,8 @@ from dpsk._parameters import (
 )
 from dpsk._problem import Budget
 from dpsk._stages.bounds import can_learn
-from dpsk._stages.centered import Centered, row_rule, rows_within, spread_rule
+from dpsk._stages.center_rounds import rows_within
+from dpsk._stages.centered import Centered, row_rule, spread_rule
 from dpsk._stages.spectrum import Spectrum
 from dpsk._statistics.moments import noisy_second_moment, second_moment_noise
 from dpsk.preprocessing._likelihood import Likelihood
@@ -98,12 +99,12 @@ class DPPCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEst
         Whether a noisy mean is subtracted, for a thirtieth up to three tenths of the budget.
         False: rows are not centered, as in scikit-learn's `TruncatedSVD`.
     data_norm : "auto", None or float, default="auto"
-        Bound on the distance of rows from the released mean; rows farther away are clipped to it,
-        in `transform` too. For the mean, rows are scaled down to this norm. None: quantiles of the
-        norms of rows, and of centered rows, are chosen under noise, for a fiftieth to a tenth of
-        the budget each; a ValueError if rows are too few. "auto": as None if rows suffice, else 1,
-        with a `dpsk.exceptions.PrivacyWarning`; in a `DPPipeline` the known bound of the step
-        before, while None learns a narrower one.
+        Bound on the distance of rows from the released mean; farther rows are clipped to it, in
+        `transform` too. For the mean, rows are scaled down to this norm. None: after rounds of
+        centering, for at most .03 of the budget, quantiles of norms of rows, also centered ones,
+        are chosen under noise, for .02 to .1 each; a ValueError if rows are too few. "auto": as
+        None if rows suffice, else 1, with a `dpsk.exceptions.PrivacyWarning`; in a `DPPipeline`
+        the known bound of the step before, while None learns a narrower one.
     %(random_state)s %(verbose)s
 
     Attributes
@@ -139,10 +140,9 @@ class DPPCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEst
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-differentially private. Released: bounds that are learnt,
-    chosen under noise, the noisy mean of the rows, and their noisy second moment; all else follows
-    from these. The number of rows and features, names of features and all parameters are public.
-    Rows that are transformed are as sensitive as before.
+    attributes are (epsilon, delta)-differentially private. Released: learnt bounds, noisy means of
+    the rows, and their noisy second moment. The number of rows and features, names of features and
+    all parameters are public. Rows that are transformed are as sensitive as before.
 
     Rows beyond the bound keep their direction, not their length. With fewer rows, a learnt bound
     clips more of them. Variances are those of clipped rows.

@@ -27,9 +27,9 @@ from dpsk._stages import (
     RowCentering,
     Shrinkage,
     WeightBound,
+    center_rounds,
     centering,
     network_whitening,
-    row_centering,
     temperature_scaling,
     weight_bound,
     whitening,
@@ -94,14 +94,14 @@ def released(monkeypatch):
     record(network_whitening, "noisy_second_moment")
     record(LeastSquaresOracle, "moments")
     record(centering, "noisy_mean", lambda answer: answer[0])
-    record(row_centering, "noisy_mean", lambda answer: answer[0])
+    record(center_rounds, "noisy_mean", lambda answer: answer[0])
     monkeypatch.setattr(temperature_scaling, "best_factor", recorded_factor)
     monkeypatch.setattr(temperature_scaling, "SLOPES_SHARE", SLOPES_SHARE)
     monkeypatch.setattr(centering, "MEAN_SHARE", MEAN_SHARE)
     # One mean of rows of norm 1: its bound is a choice, which is audited as such.
-    monkeypatch.setattr(row_centering, "ROW_MEAN_SHARES", (MEAN_SHARE, MEAN_SHARE))
-    monkeypatch.setattr(row_centering, "_n_rounds", lambda problem: 1)
-    monkeypatch.setattr(row_centering, "released_norm", lambda *given: 1.0)
+    monkeypatch.setattr(center_rounds, "ROW_MEAN_SHARES", (MEAN_SHARE, MEAN_SHARE))
+    monkeypatch.setattr(center_rounds, "_n_rounds", lambda problem: 1)
+    monkeypatch.setattr(center_rounds, "released_norm", lambda *given: 1.0)
     monkeypatch.setattr(network_whitening, "NETWORK_MOMENT_SHARE", MEAN_SHARE)
     record(weight_bound, "noisy_powers")
     monkeypatch.setattr(weight_bound, "WEIGHT_SHARES", (MEAN_SHARE, MEAN_SHARE))

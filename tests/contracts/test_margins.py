@@ -163,8 +163,8 @@ def test_a_class_of_noise_alone_has_the_pooled_model_and_one_without_noise_its_o
     _, found, covariances, left = class_models(noisy, None, 0.0, 100)
     np.testing.assert_array_equal(found, 0.0)
     np.testing.assert_allclose(covariances[0], covariances[1])
-    # Of the mean of two covariances of a hundred rows.
-    np.testing.assert_allclose(left, math.sqrt(2) * 1e4 / 100)
+    # Of the mean of two covariances of a hundred rows, and of squares of means of fifty.
+    np.testing.assert_allclose(left, math.hypot(math.sqrt(2) * 1e4 / 100, (1e3 / 50)**2))
 
 
 def _of_columns(noise):
@@ -200,6 +200,25 @@ def test_one_covariance_is_that_within_classes():
     within = sum(np.cov(X[y == label].T, bias=True) for label in range(3)) / 3
     np.testing.assert_allclose(covariance, within, atol=1e-12)
     assert noise == 0.0
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_noise_on_a_covariance_within_classes_counts_that_on_means(shared):
+    """The error of a deviation of 1000 normal draws is 2 %."""
+    rng = np.random.default_rng(6)
+    counts, means, of_sum = np.full(20, 50.0), rng.normal(size=(20, 2)), 20.0
+    moments = 50.0 * (np.eye(2) + np.einsum("ci,cj->cij", means, means))
+    found, stated = [], []
+    for _ in range(500):
+        noisy = ClassMoments(counts, 50.0 * means + of_sum * rng.normal(size=means.shape),
+                             moments.sum(axis=0) if shared else moments, 0.0, of_sum, 0.0)
+        shares, _, covariance, noise = (shared_model(noisy, 1000) if shared
+                                        else class_models(noisy, None, 0.0, 1000))
+        found += list(np.diag(covariance if shared else np.tensordot(shares, covariance, 1)))
+        stated.append(np.min(noise))
+    assert abs(np.mean(found) - 1.0) < 0.3 * np.std(found)
+    # A class's covariance has some noise of its own as well.
+    assert 0.85 < np.mean(stated) / np.std(found) < (1.15 if shared else 2.0)
 
 
 def test_shares_are_smoothed_by_noise_and_counts_without_it():

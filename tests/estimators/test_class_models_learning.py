@@ -12,6 +12,7 @@ from sklearn.datasets import (
     load_digits,
     load_iris,
     load_wine,
+    make_circles,
     make_classification,
 )
 from sklearn.discriminant_analysis import (
@@ -199,6 +200,22 @@ def test_a_small_table_is_learnt_at_epsilon_4(cls, load, params, least):
     X, X_test, y, y_test = train_test_split(*load(return_X_y=True), random_state=0)
     model = cls(4.0, random_state=NoiseSeed(0), classes=np.unique(y), **params).fit(X, y)
     assert model.score(X_test, y_test) > least
+
+
+@pytest.mark.parametrize("cls", [DPGaussianNB, DPQuadraticDiscriminantAnalysis])
+def test_classes_that_differ_in_length_alone_are_learnt_at_epsilon_1(cls):
+    X, y = make_circles(4000, noise=0.1, factor=0.5, random_state=0)
+    model = cls(1.0, random_state=NoiseSeed(0)).fit(X, y)
+    assert model.score(X, y) > 0.95
+
+
+@pytest.mark.parametrize("cls", [DPLinearDiscriminantAnalysis, DPQuadraticDiscriminantAnalysis])
+def test_sixty_classes_are_learnt_at_epsilon_1(cls):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 60, 8000)
+    X = 3.0 * rng.normal(size=(60, 10))[y] + rng.normal(size=(8000, 10))
+    model = cls(1.0, random_state=NoiseSeed(0)).fit(X, y)
+    assert model.score(X, y) > 0.85
 
 
 def test_noise_alone_leaves_the_classes_to_their_shares():
