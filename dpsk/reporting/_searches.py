@@ -66,7 +66,7 @@ def _(search, path):
     if True in of_groups:
         yield Note(path, "it is assumed that np.random.seed did not fix the folds.") if (
             are_whole_groups(search.cv)) else Exposed(
-                path, "folds follow from the labels or the sizes of groups, so that one group moves "
+                path, "folds follow from labels or sizes of groups, so that one group moves "
                       "others; use cv=GroupKFold(..., shuffle=True) without random_state.")
     for place in range(len(search.cv_results_["params"])):
         yield from _fits(search, place, best, f"{path}.candidate[{place}]")
