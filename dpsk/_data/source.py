@@ -293,8 +293,7 @@ class Rows(LocalRows):
     @property
     def n_entries(self) -> int:
         """int : the number of entries of X, assumed for sparse rows, where it is private."""
-        width = min(self.n_features, CSR_WIDTH) if self.is_sparse else self.n_features
-        return self.n * width
+        return self.n * (min(self.n_features, CSR_WIDTH) if self.is_sparse else self.n_features)
 
     def split(self, count: int) -> list[RowSource]:
         """Split the rows into `count` sources of about equal size, with features as views."""
