@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
+from sklearn.model_selection import KFold
 
 from dpsk import (
     DPPCA,
@@ -147,8 +148,8 @@ def _search(X, labels, people, **params):
             **{"scoring": "neg_log_loss", **params}).fit(_plain(X), labels, groups=people)
 
 
-def _folds(X, labels, people):
-    return dp_cross_validate(_logistic().set_params(random_state=0), _plain(X), labels, cv=3,
+def _folds(X, labels, people, cv=3):
+    return dp_cross_validate(_logistic().set_params(random_state=0), _plain(X), labels, cv=cv,
                              groups=people, random_state=0)
 
 
@@ -174,6 +175,7 @@ JOBS = {
     "search of thresholds": lambda *rows: _search(*rows, scoring="accuracy", post_params={
         "threshold": [0.3, 0.5, 0.7]}),
     "cross-validation": _folds,
+    "folds in order": lambda *rows: _folds(*rows, cv=KFold(3)),
     "additive": _fit(DPAdditiveClassifier, [*_NUMBERS, *_WORDS], n_knots=3, classes=[0, 1],
                      max_categories=3, interactions=1, epsilon=40.0),
     "additive of numbers": _fit(DPAdditiveRegressor, _NUMBERS, n_knots=3,
