@@ -164,7 +164,7 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
                            self._target_checks)
         X, y = self._check_rows(X, y)
         return Rows(X, y, self._check_weights(sample_weight, X),
-                    groups=groups_of(groups, X.shape[0], random_state=self.random_state),
+                    groups=groups_of(groups, X.shape[0], self.random_state),
                     made=self._implied_norm is not None)
 
     def _check_table(self, X, y):

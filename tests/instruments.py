@@ -6,17 +6,19 @@ import time
 from contextlib import contextmanager
 from unittest import mock
 
+import numpy as np
 import pytest
 
 from dpsk import PrivacyBudget, _fit, _kinds, _progress
 from dpsk._charging import admit, in_secret
+from dpsk._data import groups
 from dpsk._mechanism.session import Session
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import streams
 
 __all__ = ["charge_fit", "end_blocks", "fix_runs", "fixed_streams", "forbid_noise", "in_secret",
-           "interrupt_releases", "know_all_code", "longest_rounds", "print_no_lines",
-           "repeated_stream", "watched_ledgers"]
+           "interrupt_releases", "know_all_code", "longest_rounds", "ordered_groups",
+           "print_no_lines", "ranked", "repeated_stream", "watched_ledgers"]
 
 
 def charge_fit(event):
@@ -33,6 +35,8 @@ def forbid_noise(monkeypatch, keyed=True):
     """Fail where noise is drawn, and with `keyed` where seeds draw, also public draws."""
     for stream in (streams.EntropyStream, *([streams.KeyedStream] if keyed else [])):
         monkeypatch.setattr(stream, "words", lambda self, count: pytest.fail("noise was drawn"))
+    # Words that order groups are no noise, and are drawn as rows are read.
+    monkeypatch.setattr(groups, "random_permutation", lambda _, count: np.arange(count))
 
 
 def interrupt_releases(monkeypatch):
@@ -51,6 +55,11 @@ def know_all_code(monkeypatch):
 def print_no_lines(monkeypatch):
     """Let no fit be slow enough to print how far it is."""
     monkeypatch.setattr(_progress, "_EVERY", math.inf)
+
+
+def ranked(labels):
+    """Return the groups of rows in the order of their labels; fits have them in secret order."""
+    return groups.Groups.of(np.unique(labels, return_inverse=True)[1])
 
 
 @contextmanager
@@ -72,15 +81,26 @@ def fixed_streams():
     """Let one fit draw the same in public and for its noise, whatever the rows."""
     one_each = iter([streams.KeyedStream(b"public draws 0123"),
                      streams.KeyedStream(b"noise 0123456789")])
-    with mock.patch.object(_fit, "open_stream", lambda *_: next(one_each)):
+    with mock.patch.object(_fit, "open_stream", lambda *_: next(one_each)), ordered_groups():
         yield
 
 
 @contextmanager
-def repeated_stream():
-    """Let every stream that fits open begin with the same words."""
-    with mock.patch.object(_fit, "open_stream",
-                           lambda *_: streams.KeyedStream(b"0123456789abcdef")):
+def repeated_stream(first=None):
+    """Let every stream that fits open begin with the same words; `first` as in `ordered_groups`.
+    """
+    with (ordered_groups(first), mock.patch.object(
+            _fit, "open_stream", lambda *_: streams.KeyedStream(b"0123456789abcdef"))):
+        yield
+
+
+@contextmanager
+def ordered_groups(first=None):
+    """Let groups have their indices in the order of labels, those that are read first by `first`.
+    """
+    given = iter(() if first is None else (first,))
+    with mock.patch.object(groups, "random_permutation",
+                           lambda _, count: next(given, np.arange(count))):
         yield
 
 

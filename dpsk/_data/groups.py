@@ -11,6 +11,8 @@ from scipy import sparse
 from dpsk._data.errors import discreetly
 from dpsk._data.structure import refuse_masked
 from dpsk._privacy.noise.public import public_uniforms
+from dpsk._privacy.noise.seeds import noise_seed
+from dpsk._privacy.noise.streams import open_stream, random_permutation
 
 __all__ = ["Groups", "group_codes", "groups_of", "one_a_row", "units_of"]
 
@@ -111,14 +113,22 @@ def units_of(groups: Groups | None) -> str:
     return "rows" if groups is None else "groups of rows"
 
 
-def groups_of(labels, n_samples, unit="rows", random_state=None):
-    """Return the `Groups` of rows with group labels, or None for None."""
+def groups_of(labels, n_samples, random_state, unit="rows"):
+    """Return the `Groups` of rows with group labels, or None for None.
+
+    Their indices are in secret order, which only a NoiseSeed repeats. In the order of labels, a
+    person who is replaced by another, of another label, would move the indices of others.
+    """
     codes = group_codes(labels, n_samples, unit)
-    return None if codes is None else Groups.of(codes, random_state)
+    if codes is None:
+        return None
+    count = int(codes.max()) + 1
+    stream = open_stream(noise_seed(random_state), lambda: [f"order of groups {count}".encode()])
+    return Groups.of(random_permutation(stream, count)[codes], random_state)
 
 
 def group_codes(labels, n_samples, unit="rows"):
-    """Return the group index of every row among the sorted labels, or None for None.
+    """Return an index of the label of every row, or None for None.
 
     `unit` is the name of rows in messages, which never carry a label.
     """
@@ -128,8 +138,8 @@ def group_codes(labels, n_samples, unit="rows"):
     if not _tell_groups_apart(labels):
         raise ValueError("groups contains NaN or infinity, or what is no number and no word; give "
                          f"those {unit} a group of their own.")
-    distinct, codes = discreetly("groups", _distinct, labels)
-    if len(distinct) < 2:
+    codes = discreetly("groups", _indices, labels)
+    if codes.max() < 1:
         raise ValueError("groups: one group alone has nobody to hide among; pass at least two, "
                          f"or groups=None to protect {unit}.")
     return codes
@@ -146,11 +156,12 @@ def one_a_row(name, values, n_samples, unit="rows"):
 
 
 def _uncast(given, labels):
-    """Return labels as objects if NumPy has converted a list of them to strings.
+    """Return labels as objects if NumPy has converted a list of them to strings or floats.
 
-    As strings, 1 and 1.0 would be two groups, and NaN would be an ordinary label.
+    As strings, 1 and 1.0 would be two groups, and NaN would be an ordinary label. As floats, whole
+    numbers above 2**53 would be one group, because of the type of a single label.
     """
-    if labels.dtype.kind not in "SU" or hasattr(given, "dtype"):
+    if labels.dtype.kind not in "SUf" or hasattr(given, "__array__"):
         return labels
     return np.array([*given, None], dtype=object)[:-1]
 
@@ -167,16 +178,10 @@ def _tell_groups_apart(labels):
         labels.dtype.kind in "biufmM" and bool(np.isfinite(labels).all()))
 
 
-def _distinct(labels):
-    """Return the sorted distinct labels, and the index of every label among them."""
+def _indices(labels):
+    """Return an index of every label; equal labels have the same one."""
     if labels.dtype.kind != "O":
-        return np.unique(labels, return_inverse=True)
-    # Sort them: in the order of rows, the index of a group would depend on rows of other groups.
-    distinct = sorted(set(labels.tolist()), key=_rank)
-    places = {label: place for place, label in enumerate(distinct)}
-    return distinct, np.array([places[label] for label in labels.tolist()])
-
-
-def _rank(label):
-    """Return a sort key: numbers, then strings, then bytes, which cannot be compared."""
-    return isinstance(label, str) + 2 * isinstance(label, bytes), label
+        return np.unique(labels, return_inverse=True)[1]
+    labels = labels.tolist()
+    places = {label: place for place, label in enumerate(dict.fromkeys(labels))}
+    return np.array([places[label] for label in labels])

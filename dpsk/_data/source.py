@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 from scipy import sparse
 
-from dpsk._data.blocks import block_length, csr_rows, row_blocks
+from dpsk._data.blocks import CSR_WIDTH, block_length, csr_rows, row_blocks
 from dpsk._data.chained import Chained
 from dpsk._data.groups import Groups
 from dpsk._data.held import Held, added
@@ -292,8 +292,8 @@ class Rows(LocalRows):
 
     @property
     def n_entries(self) -> int:
-        """int : the number of stored entries of X."""
-        return self.X.nnz if self.is_sparse else self.n * self.n_features
+        """int : the number of entries of X, assumed for sparse rows, where it is private."""
+        return self.n * (min(self.n_features, CSR_WIDTH) if self.is_sparse else self.n_features)
 
     def split(self, count: int) -> list[RowSource]:
         """Split the rows into `count` sources of about equal size, with features as views."""

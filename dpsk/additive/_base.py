@@ -116,7 +116,7 @@ class AdditiveModel(DPEstimator):
                                 narrow=np.float32)
         numbers = self._check_fit(n_rows, y)
         self._check_columns(table.columns)
-        members = groups_of(groups, n_rows, random_state=self.random_state)
+        members = groups_of(groups, n_rows, self.random_state)
         chosen = slice(None)
         if members is not None:
             chosen = members.one_each(self.random_state)

@@ -223,7 +223,7 @@ class BinaryEvaluation(ScoreTable):
         if scores.ndim == 2:
             scores = scores[:, positive]
         check_lengths(codes, "y_score", scores)
-        members = groups_of(groups, len(codes))
+        members = groups_of(groups, len(codes), random_state)
         budget = checked_budget(len(codes), 1, epsilon, delta, random_state, members)
         made = ScoreBins.of(bins, score_range, histogram_bins(budget), threshold)
         floor = _floor_of(log_loss_floor, made)

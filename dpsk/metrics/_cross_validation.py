@@ -178,7 +178,7 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
     check_in_memory("dp_cross_validate", "splits rows by their index", X)
     # Some sparse formats do not support row indexing.
     X, y = discreetly("X", indexable, X, y)
-    people = groups_of(groups, len(y))
+    people = groups_of(groups, len(y), random_state)
     n_units = len(y) if people is None else people.count
     if people is not None:
         _check_groups(estimator, cv)

@@ -73,7 +73,7 @@ class LogLossEvaluation:
         floor = check_floor("floor", floor)
         classes, codes = read_labels("dp_log_loss", y_true, labels)
         losses = losses_of(y_proba, codes, len(classes), floor)
-        members = groups_of(groups, len(codes))
+        members = groups_of(groups, len(codes), random_state)
         budget = checked_budget(len(codes), 1, epsilon, delta, random_state, members)
         most = -math.log(floor)
         rows = Rows(2.0 * losses[:, None] / most - 1.0, np.zeros(len(codes)), groups=members)

@@ -175,7 +175,7 @@ class MulticlassEvaluation(TableEvaluation):
         _, places = encode_labels(guesses, np.asarray(classes), "MulticlassEvaluation",
                                   what="y_pred", parameter="labels")
         floor = _floor_of(log_loss_floor, y_proba)
-        members = groups_of(groups, len(codes))
+        members = groups_of(groups, len(codes), random_state)
         budget = checked_budget(len(codes), 1, epsilon, delta, random_state, members)
         losses = {} if floor is None else {
             "losses": losses_of(y_proba, codes, len(classes), floor), "most": -math.log(floor)}

@@ -185,7 +185,7 @@ class RegressionEvaluation(ShowsMetrics):
         y, guesses = read_numbers("y_true", y_true), read_numbers("y_pred", y_pred)
         check_lengths(y, "y_pred", guesses)
         features = _features(y, guesses, bound, ends)
-        members = groups_of(groups, len(y))
+        members = groups_of(groups, len(y), random_state)
         budget = checked_budget(len(y), features.shape[1], epsilon, delta, random_state, members)
         rows = Rows(features, np.zeros(len(y)), groups=members)
         model = LinearModel(features.shape[1], None, False, _NORMS[ends is not None])

@@ -42,13 +42,13 @@ class Part:
 
     @classmethod
     def of(cls, X: Any, y: AnyArray, groups: ArrayLike | None, sample_weight: ArrayLike | None,
-           n_samples: int) -> Part:
+           n_samples: int, random_state: Any) -> Part:
         """Return the part that holds all `n_samples` rows of a table."""
         weights = check_weights(sample_weight, y, np.float64, narrow=np.float32)
         if weights is not None:
             # A drawn part whose weights are all 0 would end a fit after the charge.
             weights = np.maximum(weights, LEAST_WEIGHT)
-        return cls(X, y, groups_of(groups, n_samples), weights)
+        return cls(X, y, groups_of(groups, n_samples, random_state), weights)
 
     def n_units(self, n_samples: int) -> int:
         """Return the number of units of privacy: groups, or rows without groups."""

@@ -162,7 +162,7 @@ class BaseSearch(HoldoutModel):
         y, classes = self._checked_targets(y, n_samples)
         scorers = self._scorers(classes)
         name, after = self._after(classes)
-        table = Part.of(X, y, groups, sample_weight, n_samples)
+        table = Part.of(X, y, groups, sample_weight, n_samples, self.random_state)
         if table.members is not None and self._is_handed_over:
             raise ValueError("cv: a given split could separate rows of one group; with "
                              "groups leave cv=None, or use ShuffleSplit, which splits groups.")

@@ -204,7 +204,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
         if len(classes) > 2:
             raise ValueError("Only binary classification is supported. The label set has "
                              f"{len(classes)} classes; a threshold is of two.")
-        table = Part.of(X, y, groups, sample_weight, n_samples)
+        table = Part.of(X, y, groups, sample_weight, n_samples, self.random_state)
         thresholds = self._grid()
         plan = replace(self.plan(table.n_units(n_samples)), grouped=table.members is not None)
         plan = self._checked_plan([self.estimator], plan, table)

@@ -180,7 +180,7 @@ class DPPipeline(Composition):
         """
         private = self._check_steps()
         n_samples = count_rows("DPPipeline", X)
-        members = groups_of(groups, n_samples)
+        members = groups_of(groups, n_samples, self.random_state)
         params = routed(params, private, dict(every_part(self.steps)), members)
         if members is not None:
             check_in_memory("DPPipeline", "has groups of rows", X)

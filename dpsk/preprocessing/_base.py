@@ -108,7 +108,7 @@ class DPTransformer(TransformerMixin, DPEstimator):
         self._check_params()
         check_output_container(self)
         table = self._read(X)
-        members = groups_of(groups, len(table.values))
+        members = groups_of(groups, len(table.values), self.random_state)
         if members is not None:
             table = table.rows(members.one_each(self.random_state))
         budget = self._table_budget(table.values.shape, members)

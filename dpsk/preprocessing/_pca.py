@@ -211,7 +211,7 @@ class DPPCA(Likelihood, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEst
         self._check_params()
         check_output_container(self)
         X = self._checked(X)
-        members = groups_of(groups, len(X))
+        members = groups_of(groups, len(X), self.random_state)
         if members is not None:
             X = X[members.one_each(self.random_state)]
         budget = self._table_budget(X.shape, members)

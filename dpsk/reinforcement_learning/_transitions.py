@@ -84,7 +84,7 @@ def check_transitions(estimator, states, rewards, next_states, terminal, groups)
         raise ValueError("rewards contains NaN or infinity; leave those transitions out, or give "
                          "them finite rewards.")
     return (states, next_states, rewards, _alive(terminal, count),
-            groups_of(groups, count, _UNIT))
+            groups_of(groups, count, estimator.random_state, _UNIT))
 
 
 def _alive(terminal, count):

@@ -33,9 +33,7 @@ GROUPED = ("folds follow from the groups of all rows, so that one row of another
            "others; use cv=KFold(...), or fit with groups=.")
 _STRATIFIED = (StratifiedKFold, StratifiedShuffleSplit, StratifiedGroupKFold,
                RepeatedStratifiedKFold)
-#: Splitters into whole groups that do not depend on group sizes, and all that use groups.
-_WHOLE_GROUPS = (GroupShuffleSplit, LeaveOneGroupOut, LeavePGroupsOut)
-_GROUPED = (*_WHOLE_GROUPS, GroupKFold, StratifiedGroupKFold)
+_GROUPED = (GroupShuffleSplit, LeaveOneGroupOut, LeavePGroupsOut, GroupKFold, StratifiedGroupKFold)
 #: Splitters with a known rule.
 _BY_RULE = (KFold, RepeatedKFold, ShuffleSplit, LeaveOneOut, LeavePOut, TimeSeriesSplit,
             *_STRATIFIED, *_GROUPED)
@@ -52,9 +50,14 @@ def are_grouped(cv):
 
 
 def are_whole_groups(cv):
-    """Return whether folds consist of whole groups and do not depend on group sizes."""
-    return isinstance(cv, _WHOLE_GROUPS) or (
-        isinstance(cv, GroupKFold) and bool(getattr(cv, "shuffle", False)))
+    """Return whether folds are of whole groups that are drawn anew, so that none moves others.
+
+    Splitters sort the labels of groups. A seed shuffles places, so that a group of another label
+    moves all groups between.
+    """
+    return getattr(cv, "random_state", 0) is None and (
+        isinstance(cv, GroupShuffleSplit)
+        or (isinstance(cv, GroupKFold) and bool(getattr(cv, "shuffle", False))))
 
 
 def are_stratified(cv, estimator):

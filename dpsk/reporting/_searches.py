@@ -63,9 +63,11 @@ def _(search, path):
                  for _, _, fitted in _private_ones(search.estimator, best)}
     if are_grouped(search.cv) and False in of_groups:
         yield Exposed(path, GROUPED)
-    if not are_whole_groups(search.cv) and True in of_groups:
-        yield Exposed(path, "folds follow from how many rows groups have, so that one group moves "
-                            "others; use cv=GroupKFold(..., shuffle=True).")
+    if True in of_groups:
+        yield Note(path, "it is assumed that np.random.seed did not fix the folds.") if (
+            are_whole_groups(search.cv)) else Exposed(
+                path, "folds follow from labels or sizes of groups, so that one group moves "
+                      "others; use cv=GroupKFold(..., shuffle=True) without random_state.")
     for place in range(len(search.cv_results_["params"])):
         yield from _fits(search, place, best, f"{path}.candidate[{place}]")
     if _trainings(search.cv, search.n_splits_) < search.n_splits_:

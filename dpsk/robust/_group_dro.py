@@ -159,9 +159,9 @@ class DPGroupDROClassifier(LinearScorer):
             Weights of the losses in any unit, private like the rows. Each gradient is clipped
             after weighting. The proportions of the groups use unweighted counts.
         groups : array-like of shape (n,) or None, default=None
-            The group of every row, numbers or strings. None: its class. A search or pipeline
-            passes them on only if metadata routing is enabled, after
-            ``set_fit_request(groups=True)``.
+            The groups of the risk, not of privacy: rows are protected. Numbers or strings; None:
+            the class of every row. A search or pipeline passes them on only if metadata routing
+            is enabled, after ``set_fit_request(groups=True)``.
 
         Returns
         -------

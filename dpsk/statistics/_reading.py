@@ -113,7 +113,7 @@ class Columns:
         if whole and np.isnan(table.values).any():
             raise ValueError("X contains NaN; leave out what is missing, or impute it, such as "
                              "with DPSimpleImputer.")
-        members = groups_of(groups, len(table.values))
+        members = groups_of(groups, len(table.values), random_state)
         budget = checked_budget(*table.values.shape, epsilon, delta, random_state, members)
         parts = Parts.of(name, options, len(table.values), "by_categories" if "by_categories" in
                          more else "categories")

@@ -102,7 +102,7 @@ class TableTrees(DPEstimator):
         self._check_columns(table.columns)
         y = check_targets(type(self).__name__, y, n_samples, self._target_checks)
         weights = check_weights(sample_weight, table.values, np.float64, narrow=np.float32)
-        members = groups_of(groups, n_samples, random_state=self.random_state)
+        members = groups_of(groups, n_samples, self.random_state)
         numbers, n_outputs, factors, known = self._read_targets(y)
         self._described = table.columns
         n_units = n_samples if members is None else members.count

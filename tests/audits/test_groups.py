@@ -12,7 +12,6 @@ from audit_settings import EPSILON, FAMILIES, LEVEL, SETTINGS, N
 from normal_releases import MU, bounds
 from test_fits import DELTA, prepared, runs_of
 
-from dpsk._data.groups import groups_of
 from dpsk._data.source import Rows
 from dpsk._defaults.groups import _SHARE
 from dpsk._mechanism.session import Session
@@ -27,6 +26,7 @@ from dpsk._problem import Problem
 from dpsk._queries import Gradients
 from dpsk._statistics.moments import noisy_mean, noisy_second_moment, second_moment_noise
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
+from tests.instruments import ranked
 
 #: Rows of every group, that which turns around first; and of it in the neighbor.
 SIZES = np.append(50, np.random.default_rng(0).integers(5, 51, N - 1))
@@ -80,7 +80,7 @@ def table(row, other, sign):
     count = 50 if sign > 0 else 5
     X = np.vstack([np.tile(row if sign > 0 else other, (count, 1)), np.tile([0.0, 0.0], (60, 1))])
     labels = np.append(np.full(count, -1), np.arange(60) // 7)
-    return Rows(X, np.zeros(len(X)), groups=groups_of(labels, len(X)))
+    return Rows(X, np.zeros(len(X)), groups=ranked(labels))
 
 
 def session(event):

@@ -11,7 +11,6 @@ from audit_settings import EPSILON
 from normal_releases import MU, bounds, scale_is_accepted
 from test_fits import DELTA
 
-from dpsk._data.groups import groups_of
 from dpsk._data.source import Rows
 from dpsk._mechanism.session import Session
 from dpsk._models.states import LinearValues
@@ -22,6 +21,7 @@ from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import NoisySums
 from dpsk._problem import Problem
 from dpsk._queries import SaddleGradients, SemiGradients, TransitionMoments
+from tests.instruments import ranked
 
 #: The noise multiplier of one release that costs all of it.
 Z = 2.0 / MU
@@ -41,7 +41,7 @@ def rows(states, later, rewards, grouped):
     X = np.vstack([np.tile(np.concatenate([states, later]), (count, 1)), rest])
     y = np.column_stack([np.append(np.full(count, rewards), np.zeros(8)), np.ones(count + 8)])
     labels = np.append(np.zeros(count), np.repeat(np.arange(1, 5), 2))
-    return Rows(X, y, groups=groups_of(labels, len(X)) if grouped else None)
+    return Rows(X, y, groups=ranked(labels) if grouped else None)
 
 
 def opened(table, grouped, declared, minimax):

@@ -20,6 +20,7 @@ from dpsk._privacy.events import Gaussian, Pure, SampledGaussian
 from dpsk._privacy.noise.streams import KeyedStream
 from dpsk._stages import ROW_STAGES
 from tests.estimators.pairs import build
+from tests.instruments import ordered_groups
 from tests.registry import (
     ALL_SOLVERS,
     ESTIMATORS,
@@ -334,5 +335,5 @@ def spent(event, parts, moves, apart=False):
 def fixed_streams():
     """Let fits draw the same, whatever the rows."""
     streams = iter([KeyedStream(b"public draws 0123"), KeyedStream(b"noise 0123456789")])
-    with mock.patch.object(_fit, "open_stream", lambda *_: next(streams)):
+    with mock.patch.object(_fit, "open_stream", lambda *_: next(streams)), ordered_groups():
         yield

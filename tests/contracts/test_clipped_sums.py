@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dpsk._data.groups import groups_of
 from dpsk._data.source import Rows
 from dpsk._models import MLP, LinearModel, ScaleModel, WhitenedModel
 from dpsk._models.states import LinearValues, NetworkValues
@@ -26,6 +25,7 @@ from dpsk._sums.parted_sums import sums_over
 from dpsk._sums.saddle_sums import SaddleSums
 from dpsk._sums.transition_sums import SemiGradientSums, TransitionSums
 from tests.contracts.columns import spread
+from tests.instruments import ranked
 from tests.reference import grid_sums as old_grid
 from tests.reference import group_sums as old_group
 from tests.reference import network_sums as old_network
@@ -71,7 +71,7 @@ def table(container="dense", dtype="f8", outputs=None, weighted=False, labels=No
     X[5], X[6], X[7] = 0.0, 1e30, 1e-30
     y = rng.integers(outputs or 2, size=N).astype("i8" if outputs else "f8")
     weights = rng.exponential(size=N) if weighted else None
-    groups = None if labels is None else groups_of(labels, N)
+    groups = None if labels is None else ranked(labels)
     return Rows(CONTAINERS[container](X.astype(dtype)), y, weights, 2.0, groups=groups)
 
 
@@ -291,7 +291,7 @@ def test_transitions(kind, grouped, units):
     box, rng = np.array([[-1.0, 1.0], [-2.0, 2.0]]), np.random.default_rng(5)
     model = LinearValues(2, box) if kind == "linear" else NetworkValues(2, box, width=4)
     y = np.column_stack([rng.uniform(-1, 1, N), (rng.random(N) < 0.8).astype(float)])
-    groups = groups_of(LABELS, N) if grouped else None
+    groups = ranked(LABELS) if grouped else None
     rows = Rows(rng.uniform(-1, 1, (N, 4)), y, groups=groups)
     loss = ProjectedBellman(0.9, model.dimension, grouped)
     ends = [(rng.normal(size=model.dimension), 0.3 * rng.normal(size=model.dimension))

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dpsk._data.groups import groups_of
 from dpsk._data.source import Rows
 from dpsk._mechanism.sensitivity import rounding_margin
 from dpsk._models import LinearModel, ScaleModel, WhitenedModel
 from dpsk._objective.losses import Logistic, Multinomial, Squared
 from dpsk._sums import group_sums
 from dpsk._sums.group_sums import GroupSums
+from tests.instruments import ranked
 
 _CLIP, _GROUP_CLIP = 0.2, 0.03
 #: Rows beside one another meet other places of a product's blocks than alone.
@@ -61,7 +61,7 @@ def made(kind, name, dtype, container, first, place, seed=0):
     if name == "squared":
         # Rows that lie on their targets: the last bit of a product is all that is left.
         with np.errstate(all="ignore"):
-            z = GroupSums(model, loss, Rows(X, y, groups=groups_of(labels, len(X))), 1, 1).scores(
+            z = GroupSums(model, loss, Rows(X, y, groups=ranked(labels)), 1, 1).scores(
                 theta).X[:, 0]
         y = z
     other = np.random.default_rng([first, seed])
@@ -71,7 +71,7 @@ def made(kind, name, dtype, container, first, place, seed=0):
     X = np.insert(X, at, own, axis=0).astype(dtype)
     y, labels = np.insert(y, at, y[:1], axis=0), np.insert(labels, at, 0)
     rows = Rows(sparse.csr_matrix(X) if container == "sparse" else np.asfortranarray(X)
-                if container == "fortran" else X, y, groups=groups_of(labels, len(X)))
+                if container == "fortran" else X, y, groups=ranked(labels))
     with np.errstate(all="ignore"):
         return GroupSums(model, loss, rows, _CLIP, _GROUP_CLIP), theta
 
@@ -106,7 +106,7 @@ def test_many_groups_and_wide_rows_keep_their_bits_in_batches_of_any_size():
     labels = rng.permutation(np.repeat(np.arange(150), sizes))
     model, X = LinearModel(311, None, True, 3.0), rng.normal(size=(len(labels), 311))
     y, theta = rng.choice([-1.0, 1.0], size=len(X)), rng.normal(size=312)
-    sums = GroupSums(model, Logistic(), Rows(X, y, groups=groups_of(labels, len(X))), 1.0, 0.1)
+    sums = GroupSums(model, Logistic(), Rows(X, y, groups=ranked(labels)), 1.0, 0.1)
     whole = contributions(sums, theta, None)
     for size in (1, 2, 7, 64, 149):
         batch = rng.permutation(150)[:size]
@@ -145,7 +145,7 @@ def test_rounding_of_sums_over_many_groups_is_within_the_margin(kind, n_groups, 
         model = LinearModel(width, None, False, 100.0)
         if kind == "whitened":
             model = WhitenedModel.of(model, np.diag(np.geomspace(1.0, 8.0, width)))
-        rows = Rows(X, np.ones(n_groups), groups=groups_of(np.arange(n_groups), n_groups))
+        rows = Rows(X, np.ones(n_groups), groups=ranked(np.arange(n_groups)))
         with np.errstate(all="ignore"):
             sums = GroupSums(model, Logistic(), rows, 1.0, 0.1)
             found = sums.gradient(np.zeros(width))
@@ -186,6 +186,6 @@ def test_what_is_bounded_for_rows_alone_is_refused_of_groups():
 @pytest.mark.parametrize("size", [1e-165, 1e-200])
 def test_averages_whose_squares_underflow_are_clipped(size):
     model, X = LinearModel(2, None, False, 1.0), np.array([[1.0, 0.0], [0.0, 1.0]])
-    rows = Rows(X, np.ones(2), np.full(2, 1e-3 * size), groups=groups_of(np.arange(2), 2))
+    rows = Rows(X, np.ones(2), np.full(2, 1e-3 * size), groups=ranked(np.arange(2)))
     sums = GroupSums(model, Logistic(), rows, 1.0, 1e-6 * size)
     assert 0.0 < np.abs(sums.gradient(np.zeros(2))).max() <= 1e-6 * size

@@ -6,12 +6,14 @@ totals tell of the sensitivity, and nothing else may differ.
 
 import pickle
 import warnings
+from itertools import islice
 from unittest import mock
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
+from sklearn.model_selection import KFold
 
 from dpsk import (
     DPPCA,
@@ -43,8 +45,11 @@ from dpsk.metrics import (
     RegressionEvaluation,
     dp_cross_validate,
 )
+from dpsk.statistics import dp_corrcoef, dp_mean, dp_median
 from tests.contracts.tapes import spent, taped
+from tests.estimators.test_groups import make
 from tests.instruments import repeated_stream
+from tests.registry import every_protector_of_groups
 
 G, WHO = 60, 7
 SIZES = np.resize([1, 3, 6, 2, 9], G)
@@ -143,8 +148,8 @@ def _search(X, labels, people, **params):
             **{"scoring": "neg_log_loss", **params}).fit(_plain(X), labels, groups=people)
 
 
-def _folds(X, labels, people):
-    return dp_cross_validate(_logistic().set_params(random_state=0), _plain(X), labels, cv=3,
+def _folds(X, labels, people, cv=3):
+    return dp_cross_validate(_logistic().set_params(random_state=0), _plain(X), labels, cv=cv,
                              groups=people, random_state=0)
 
 
@@ -170,6 +175,7 @@ JOBS = {
     "search of thresholds": lambda *rows: _search(*rows, scoring="accuracy", post_params={
         "threshold": [0.3, 0.5, 0.7]}),
     "cross-validation": _folds,
+    "folds in order": lambda *rows: _folds(*rows, cv=KFold(3)),
     "additive": _fit(DPAdditiveClassifier, [*_NUMBERS, *_WORDS], n_knots=3, classes=[0, 1],
                      max_categories=3, interactions=1, epsilon=40.0),
     "additive of numbers": _fit(DPAdditiveRegressor, _NUMBERS, n_knots=3,
@@ -192,21 +198,22 @@ JOBS = {
 }
 
 
-def shown(job, rows, answers=None):
+def shown(job, rows, answers=None, order=None):
     """Return all that a job shows, and the tape of its releases."""
-    with repeated_stream(), taped(answers) as tape, warnings.catch_warnings(record=True) as warned:
+    with (repeated_stream(order), taped(answers) as tape,
+          warnings.catch_warnings(record=True) as warned):
         warnings.simplefilter("always")
         found = job(*rows)
     said = [str(one.message) for one in warned]
     return pickle.dumps((vars(found), said, found.privacy_.to_json())), tape
 
 
-def largest_share(job, rows, others):
+def largest_share(job, rows, others, order=None):
     """Return the largest share of its price that a neighbor moves an answer by."""
     face, tape = shown(job, rows)
     shares = []
     for other in others:
-        changed, replayed = shown(job, other, tape.answers)
+        changed, replayed = shown(job, other, tape.answers, order)
         assert changed == face and repr(replayed.public) == repr(tape.public)
         assert replayed.events == tape.events
         for events, parts, here, there in zip(tape.events, tape.parts, tape.totals,
@@ -222,6 +229,50 @@ def largest_share(job, rows, others):
 def test_a_hostile_group_moves_no_total_beyond_its_price_and_shows_in_nothing_else(name):
     rows = table()
     assert largest_share(JOBS[name], rows, neighbors(*rows)) > 0.3
+
+
+def share_of_another_person(job, label):
+    """Return the largest share where a person of another label takes the place of one.
+
+    Each order of the groups of a table has one of its neighbor, equally probable, in which all
+    others have the same indices. Here these are ranks of labels in the table.
+    """
+    rows = table()
+    others = [(*other, np.where(people == WHO, label, people))
+              for *other, people in islice(neighbors(*rows), 0, None, 5)]
+    order = np.insert(np.delete(np.arange(G), WHO), 0 if label < 0 else G - 1, WHO)
+    return largest_share(job, rows, others, order)
+
+
+every_other_label = pytest.mark.parametrize("label", [-1, G])
+
+
+@pytest.mark.covering(most=2)
+@every_other_label
+@pytest.mark.parametrize("name", JOBS)
+def test_another_person_of_another_label_moves_nobody_else(name, label):
+    assert share_of_another_person(JOBS[name], label) > 0.1
+
+
+@pytest.mark.covering(most=1)
+@every_other_label
+@every_protector_of_groups
+def test_another_person_moves_nobody_else_in_a_model(cls, label):
+    def job(X, labels, people):
+        model = make(cls, random_state=0, epsilon=40.0, max_iter=2)
+        return model.fit(_plain(X), labels, groups=people)
+
+    assert share_of_another_person(job, label) > 0.1
+
+
+@pytest.mark.covering(most=1)
+@every_other_label
+@pytest.mark.parametrize("statistic", [dp_median, dp_mean, dp_corrcoef])
+def test_another_person_moves_nobody_else_in_a_statistic(statistic, label):
+    def job(X, labels, people):
+        return statistic(_plain(X), delta=1e-4, random_state=0, groups=people)
+
+    assert share_of_another_person(job, label) > 0.1
 
 
 def test_one_row_stands_for_each_group_whatever_the_others_do():

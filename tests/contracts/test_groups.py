@@ -17,7 +17,9 @@ from dpsk._statistics.moments import noisy_mean, noisy_second_moment
 from dpsk._sums.group_sums import GroupSums
 from dpsk._sums.linear_sums import float_sums
 from dpsk._sums.network_sums import NetworkSums
+from dpsk.testing import NoiseSeed
 from tests.contracts.columns import spread
+from tests.instruments import ranked
 from tests.loops import in_a_row
 from tests.registry import every_loss, make_loss, make_model, make_raw, make_targets
 
@@ -48,7 +50,7 @@ def table(name, sizes, seed=0, scale=1.0):
 
 
 def rows_of(X, y, weights, labels):
-    return Rows(X, y, weights, 2.0, groups=groups_of(labels, len(X)))
+    return Rows(X, y, weights, 2.0, groups=ranked(labels))
 
 
 def sums_of(kind, name, rows, clip=np.inf):
@@ -143,7 +145,7 @@ def test_rounding_is_priced_by_the_number_of_groups():
 
 
 def networks(X, y, labels):
-    groups = None if labels is None else groups_of(labels, len(X))
+    groups = None if labels is None else ranked(labels)
     return NetworkSums(MLP(3, (18, 4), 3, "tanh"), Multinomial(),
                        Rows(X.astype(np.float32), y, groups=groups), _CLIP)
 
@@ -190,7 +192,7 @@ def noiseless(monkeypatch):
 
 def moment(X, labels, mu=0.5, places=1):
     session = Session(KeyedStream(bytes(16)), Ledger(Gaussian(mu)))
-    rows = Rows(X, np.zeros(len(X)), groups=groups_of(labels, len(X)))
+    rows = Rows(X, np.zeros(len(X)), groups=ranked(labels))
     rows = rows if places == 1 else spread(rows, places)
     with np.errstate(all="ignore"):
         return noisy_second_moment(LinearModel(2, None, True, 1.0), rows, mu, session)
@@ -219,7 +221,7 @@ def test_a_group_is_one_in_whatever_places_its_rows_are(noiseless, places):
     """Each of its rows weighs by how many there are in all, and not beside it."""
     X, labels = np.random.default_rng(0).normal(size=(40, 2)), np.repeat(np.arange(4), 10)
     np.testing.assert_allclose(moment(X, labels, places=places), moment(X, labels), atol=1e-6)
-    whole = Rows(X, np.zeros(40), groups=groups_of(labels, 40))
+    whole = Rows(X, np.zeros(40), groups=ranked(labels))
     found = [noisy_mean(LinearModel(2, None, False, 1.0), rows, 0.5, Session(
         KeyedStream(bytes(16)), Ledger(Gaussian(0.5))))[0]
         for rows in (whole, spread(whole, places))]
@@ -229,7 +231,7 @@ def test_a_group_is_one_in_whatever_places_its_rows_are(noiseless, places):
 def test_means_are_those_of_groups(noiseless):
     session = Session(KeyedStream(bytes(16)), Ledger(Gaussian(0.5)))
     X = np.repeat([[0.5, 0.0], [0.0, 5.0]], [3, 1], axis=0)
-    rows = Rows(X, np.zeros(4), groups=groups_of([7, 7, 7, 1], 4))
+    rows = Rows(X, np.zeros(4), groups=ranked([7, 7, 7, 1]))
     mean, std = noisy_mean(LinearModel(2, None, False, 1.0), rows, 0.5, session)
     np.testing.assert_allclose(mean, [0.25, 0.5], atol=1e-4)
     assert std == 2.0 / 0.5 / 2
@@ -252,17 +254,29 @@ def test_labels_of_any_kind_tell_the_same_groups_apart_in_lists_and_arrays():
 
 
 @pytest.mark.parametrize("labels", [
-    ["a", "b", "c"], [b"a", b"b", b"c"], [1, 2.5, 10**20], [3, "a", b"a"]])
-@pytest.mark.parametrize("dtype", [None, object])
-def test_the_index_of_a_group_follows_from_labels_and_from_no_row(labels, dtype):
-    """Splits and draws are by index: those of other groups may not follow from where one's are."""
-    def indices(places):
-        given = [labels[place] for place in places]
-        codes = module.group_codes(given if dtype is None else np.array(given, dtype), len(given))
-        return dict(zip(places, codes.tolist(), strict=True))
+    ["a", "b", "c"], [b"a", b"b", b"c"], [1, 2.5, 10**20], [3, "a", b"a"], [1, 2, 3]])
+@pytest.mark.parametrize("random_state", [None, 0])
+def test_the_index_of_a_group_follows_from_no_label_and_no_row(labels, random_state):
+    """Splits and draws are by index: those of others may not follow from who is in the table."""
+    found = [groups_of([labels[each] for each in (2, 1, 1, 0)], 4, random_state).codes
+             for _ in range(300)]
+    # A pair is missing by chance with a probability below 1e-50.
+    assert {(row, index) for codes in found for row, index in enumerate(codes.tolist())} == {
+        (row, index) for row in range(4) for index in range(3)}
+    assert all(codes[1] == codes[2] and len(set(codes.tolist())) == 3 for codes in found)
 
-    assert indices([0, 1, 2]) == indices([2, 1, 1, 0]) == indices([1, 2, 0, 2]) == {
-        0: 0, 1: 1, 2: 2}
+
+def test_a_noise_seed_repeats_the_order_of_groups():
+    labels = np.arange(50).repeat(2)
+    one, again, other = (groups_of(labels, 100, NoiseSeed(seed)).codes for seed in (1, 1, 2))
+    assert np.array_equal(one, again) and not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("odd", [12.5, float(10**16), -1, "a", 2**70])
+def test_no_label_of_a_list_merges_others(odd):
+    """NumPy reads a list of whole numbers and one float as doubles, which merge long numbers."""
+    labels = [2**63 + 1, *range(10**16 + 1, 10**16 + 20), odd]
+    assert len(set(module.group_codes(labels, len(labels)))) == len(set(labels)) == len(labels)
 
 
 @pytest.mark.parametrize("labels, error, words", [
@@ -293,7 +307,7 @@ def test_how_many_rows_a_group_has_changes_nothing_of_others_in_networks(
     def total(length):
         rows = Rows(np.concatenate([np.zeros((length, width), np.float32), X]),
                     np.append(np.full(length, 1e9, np.float32), y),
-                    groups=groups_of(np.append(np.zeros(length, int), labels), length + 70))
+                    groups=ranked(np.append(np.zeros(length, int), labels)))
         return gradient(NetworkSums(model, Squared(), rows, clip), theta)
 
     found = [total(length) for length in (1, 2, 3, 5, 97, 482, 513)]

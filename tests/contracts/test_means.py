@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from dpsk._data import blocks
-from dpsk._data.groups import groups_of
 from dpsk._data.source import Rows
 from dpsk._mechanism.session import Session
 from dpsk._models import LinearModel
@@ -17,6 +16,7 @@ from dpsk._privacy.noise.streams import KeyedStream
 from dpsk._stages.centering import shrunk
 from dpsk._statistics.moments import noisy_mean, noisy_target_mean
 from tests.contracts.streams import SilentStream
+from tests.instruments import ranked
 
 _KEY = bytes(range(16))
 radii = pytest.mark.parametrize("data_norm", [1e-10, 1e-3, 1.0, 28.0, 1e10])
@@ -119,7 +119,7 @@ def test_shrinking_is_nearer_to_the_truth_on_average():
 
 
 def _target_sum(y, groups=None, mu=0.5):
-    groups = None if groups is None else groups_of(groups, len(y))
+    groups = None if groups is None else ranked(groups)
     rows = Rows(np.zeros((len(y), 1)), y, groups=groups)
     return rows.n_units * noisy_target_mean(rows, mu, _opened(Gaussian(mu))[0])[0]
 

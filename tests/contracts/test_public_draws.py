@@ -1,5 +1,7 @@
 """Random choices that are public are made before the plan, and the noise follows them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.stats import chi2
@@ -105,6 +107,13 @@ def test_a_permutation_has_every_index_once_and_is_uniform():
         places.append(int(np.flatnonzero(order == 0)[0]))
     counts = np.bincount(places, minlength=5)
     assert chi2(4).sf(np.sum((counts - 400)**2) / 400) > 1e-9
+
+
+def test_words_that_are_equal_decide_no_order():
+    """The order of groups would follow from their labels there."""
+    given = iter(np.array([[7, 3, 7, 9], [1, 0, 3, 2]], np.uint64))
+    order = random_permutation(SimpleNamespace(words=lambda count: next(given)), 4)
+    np.testing.assert_array_equal(order, [1, 0, 3, 2])
 
 
 # Schedules of theorems.

@@ -30,6 +30,7 @@ from dpsk._privacy.noise.streams import KeyedStream
 from dpsk._stages import ROW_STAGES
 from tests.bad_arguments import calls
 from tests.contracts.tapes import spent, taped
+from tests.instruments import ordered_groups
 from tests.registry import takes_groups
 
 pytestmark = pytest.mark.covering(most=12)
@@ -131,7 +132,7 @@ def _face(call, given, params, answers=None):
         call = replace(call, given=given, params={**call.params, **params})
     else:
         call = replace(call, given={**given, **params})
-    with (_fixed_streams(), taped(answers) as tape, _handed() as handed,
+    with (_fixed_streams(), ordered_groups(), taped(answers) as tape, _handed() as handed,
           warnings.catch_warnings(record=True) as warned):
         warnings.simplefilter("always")
         if call.is_estimator:

@@ -207,7 +207,7 @@ def replayed(score, n_pairs, seed=0):
         y = rng.choice(ODD, size=6) if numbers else rng.integers(2, size=6)
         other, other_y, codes = X.copy(), y.copy(), np.array([0, 0, 0, 1, 1, 2])
         other[3], other_y[3] = rng.choice(ODD, size=2), rng.choice(ODD) if numbers else 1 - y[3]
-        held = Part.of(X, y, codes if pair % 2 else None, None, 6)
+        held = Part.of(X, y, codes if pair % 2 else None, None, 6, None)
         if pair % 2:
             other[4], other_y[4] = rng.choice(ODD, size=2), other_y[3]
         answers = [rng.normal(size=3000) for _ in score.shares]

@@ -1,11 +1,14 @@
 """Rows in blocks train the bits that one array trains, and fail without a half-fitted model."""
 
+import threading
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
 
 from dpsk import DPLogisticRegression, DPMLPClassifier, DPRidge
+from dpsk._data import parted
 from dpsk._data.chunked import ChunkedRows, HeldChunks
 from dpsk._data.groups import Groups
 from dpsk._data.parted import Threads, in_places
@@ -336,3 +339,21 @@ def test_rows_that_are_not_held_are_those_that_are(dtype):
     narrow = LinearModel(3, None, True, 0.5, 0.1)
     np.testing.assert_array_equal(viewed.clipped_by(narrow).X, held.clipped_by(narrow).X)
     assert viewed.clipped_by(LinearModel(3, None, True, 0.5)) is viewed
+
+
+@pytest.mark.parametrize("width, entries", [(8, 4), (64, 64)])
+def test_the_number_of_entries_of_sparse_rows_starts_no_thread(monkeypatch, width, entries):
+    """It is private, and other programs can count threads: one entry less changes none."""
+    started, start = [], threading.Thread.start
+    monkeypatch.setattr(parted, "_openmp_effective_n_threads", lambda: 2)
+    monkeypatch.setattr(threading.Thread, "start",
+                        lambda self: (started.append(self.name), start(self)))
+    n, found = (1 << 20) // entries, []
+    for count in (1 << 20, (1 << 20) - 1):
+        X = sparse.csr_matrix((np.ones(count), np.arange(count) % width, np.minimum(
+            np.arange(n + 1) * entries, count)), (n, width))
+        started.clear()
+        DPLogisticRegression(epsilon=1.0, delta=1e-8, data_norm=2.0, solver="gd", max_iter=1,
+                             classes=[0, 1]).fit(X, np.arange(n) % 2)
+        found.append(sum(name.startswith("dpsk") for name in started))
+    assert found[0] == found[1] and (found[0] > 0) == (n * min(width, 32) >= 1 << 20)

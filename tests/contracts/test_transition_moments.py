@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from dpsk._data import blocks
-from dpsk._data.groups import groups_of
 from dpsk._data.source import Rows
 from dpsk._mechanism.session import Session
 from dpsk._models.states import LinearValues
@@ -18,6 +17,7 @@ from dpsk._privacy.noise.streams import KeyedStream
 from dpsk._problem import Problem
 from dpsk._queries import TransitionMoments
 from tests.contracts.streams import SilentStream
+from tests.instruments import ranked
 
 _KEY = bytes(range(16))
 _MU = 0.5
@@ -45,7 +45,7 @@ def opened(name, states, later, rewards, alive, groups=None, clip=None, mu=_MU, 
     z = 2.0 / mu if mu else 0.0
     ledger = Ledger(declared(z))
     rows = Rows(np.hstack([states, later]), np.column_stack([rewards, alive]),
-                groups=groups_of(groups, len(rewards)))
+                groups=None if groups is None else ranked(groups))
     session = Session(stream or KeyedStream(_KEY), ledger)
     return declared.run((problem, rows), session, z), ledger
 

@@ -347,9 +347,13 @@ def test_a_report_within_one_counts():
 
 
 @pytest.mark.parametrize("cv, moves", [
-    (KFold(3), True), (GroupKFold(3), True), (GroupShuffleSplit(3), False)])
+    (KFold(3), True), (GroupKFold(3), True), (GroupShuffleSplit(3), False),
+    (GroupShuffleSplit(3, random_state=0), True), (GroupKFold(3, shuffle=True), False),
+    (GroupKFold(3, shuffle=True, random_state=0), True)])
 def test_a_group_may_be_in_every_fold_and_move_others(cv, moves):
-    """As folds of rows, and those that are filled by sizes, follow from a group's size."""
+    """As folds of rows, and those that are filled by sizes, follow from a group's size, and those
+    that a seed shuffles from the places of sorted labels.
+    """
     groups = np.arange(len(X)) % 60
     with config_context(enable_metadata_routing=True):
         model = DPLogisticRegression(solver="gd", max_iter=2, data_norm=1.0,
@@ -358,6 +362,7 @@ def test_a_group_may_be_in_every_fold_and_move_others(cv, moves):
         report = privacy_report(search)
     assert {part.count for part in report.private} == {1, 3}
     assert any("one group moves others" in part.sentence for part in report.exposed) == moves
+    assert any("np.random.seed" in str(note) for note in report.notes) != moves
 
 
 def test_a_model_card_counts_the_fits_that_one_row_is_in():

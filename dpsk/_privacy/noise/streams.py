@@ -149,12 +149,14 @@ def geometric(stream: Stream, probability: float) -> int:
 
 
 def random_permutation(stream: Stream, count: int) -> IntArray:
-    """Draw a permutation of ``0 .. count - 1``: the order of independent words.
-
-    Equal words, of probability ``count^2 / 2^65``, keep their order. Privacy does not depend on
-    the distribution: a split of rows only has to be independent of the content of rows.
-    """
-    return np.argsort(stream.words(count), kind="stable")
+    """Draw a uniform permutation of ``0 .. count - 1``: the order of independent words."""
+    while True:
+        words = stream.words(count)
+        order = np.argsort(words)
+        words = words[order]
+        # Equal words have no order of their own, so draw all again.
+        if not (words[1:] == words[:-1]).any():
+            return order
 
 
 def poisson_batches(stream: Stream, n_samples: int, sampling_rate: float,
