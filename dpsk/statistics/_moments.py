@@ -277,10 +277,15 @@ class Moments:
         a = safe**2 - (REACH * self.count_noise)**2
         c = sums**2 - REACH**2 * (self.noise**2 + spread)
         root = np.sqrt(np.maximum((counts * sums)**2 - a * c, 0.0))
-        cut = self.ranges.cut / self._half
+        middle, half = 0.5 * self.ends.sum(axis=1), self._half
+        mean = middle + half * sums / safe
+        # Sums of squares that were not released are 0.
+        square = np.where(squares == 0.0, np.nan,
+                          mean**2 + half**2 * (squares / safe - (sums / safe)**2))
+        cut = self.ranges.cut(mean, square) / half
         return self._told(sums / safe, (counts * sums - root) / a + np.minimum(cut, 0.0),
                           (counts * sums + root) / a + np.maximum(cut, 0.0),
-                          self.ends.T, 0.5 * self.ends.sum(axis=1), self._half)
+                          self.ends.T, middle, half)
 
     def var(self):
         """Return the variances, an Estimate."""

@@ -11,7 +11,14 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from dpsk._data.groups import units_of
-from dpsk._defaults.columns import CUT_SIGMA, CUT_TIMES, END_REACH, extreme_share, range_tail
+from dpsk._defaults.columns import (
+    CUT_SIGMA,
+    CUT_TIMES,
+    END_REACH,
+    MOST_OF_OTHERS,
+    extreme_share,
+    range_tail,
+)
 from dpsk._mechanism.core import Choices, Composite, Mechanism, Share, Statistic, mu_of
 from dpsk._privacy.certificate import Enforced
 from dpsk._statistics.cells import noisy_decimals, rank_noise
@@ -87,13 +94,16 @@ class _Ends(Quantiles):
 class Ranges:
     """Ranges of columns, declared or learned.
 
-    `ends` has shape (n_columns, 2). `cut` estimates how far learned ranges move each mean, as
-    they cut skewed numbers. `hidden` says in which columns one number hid the ends.
+    `ends` has shape (n_columns, 2). `hidden` says in which columns one number hid the ends.
+    `medians` and `sides` are released medians and the distances of both ends from them, low and
+    high, of which a share `tail` of the rows lies beyond each. Both are NaN if unknown or rough.
     """
 
     ends: np.ndarray
-    cut: np.ndarray
     hidden: np.ndarray
+    medians: np.ndarray
+    sides: np.ndarray
+    tail: float
 
     @classmethod
     def of(cls, edges, tail, found, hidden, few):
@@ -106,23 +116,43 @@ class Ranges:
         learnt = np.hstack([np.minimum(learnt[:, :1], median - least),
                             np.maximum(learnt[:, 1:], median + least)])
         # The skew of ends of few rows is noise.
-        cut = np.where(unknown & ~hidden & (not few), _cut_by(found, tail), 0.0)
-        return cls(np.where(np.isnan(edges), learnt, edges), cut, hidden)
+        known = unknown & ~hidden & (not few)
+        sides = np.where(known, np.maximum([1.0, -1.0] * (median - found[:, ::2]), 0.0).T, np.nan)
+        return cls(np.where(np.isnan(edges), learnt, edges), hidden, median[:, 0], sides, tail)
+
+    def cut(self, mean, square):
+        """Return the means of what ranges cut from high numbers, less those from low ones.
+
+        They are estimated by a shifted lognormal distribution through both ends and the median,
+        so they are 0 for symmetric columns. Where one end is the median, as of many zeros, the
+        other numbers are lognormal. Their share is at least the squared mean distance from the
+        median over the mean squared one. `mean` and `square` are means of numbers and of squares,
+        NaN if unknown.
+        """
+        low, high = self.sides
+        heap = np.minimum(low, high) == 0.0
+        z_t = -float(ndtri(self.tail))
+        with np.errstate(all="ignore"):
+            least = np.maximum(self.sides.max(axis=0) * math.exp(-CUT_SIGMA[0] * z_t), 1e-300)
+            ratio = np.maximum(high, least) / np.maximum(low, least)
+            skewed = high * _beyond(ratio, z_t) - low * _beyond(1.0 / ratio, z_t)
+            away = mean - self.medians
+            others = away**2 / (square - mean**2 + away**2)
+            others = np.clip(np.nan_to_num(others, nan=3.0 * self.tail),
+                             self.tail / MOST_OF_OTHERS, 0.5)
+            heaped = (high - low) * others * _beyond_heap(self.tail / others)
+        return CUT_TIMES * np.nan_to_num(np.where(heap, heaped, skewed))
 
 
-def _cut_by(found, tail):
-    """Return the means of what ranges cut from high numbers, less those from low ones.
+def _beyond_heap(share):
+    """Return the mean distance of lognormal numbers beyond a range, in units of a side.
 
-    Numbers beyond a range are estimated from both ends and the median, by a shifted lognormal
-    distribution. Symmetric columns have 0.
+    A `share` of them lies beyond the side.
     """
-    low, median, high = found.T
-    sides = np.maximum([high - median, median - low], 0.0)
-    z_t = -float(ndtri(tail))
-    least = np.maximum(sides.max(axis=0) * math.exp(-CUT_SIGMA * z_t), 1e-300)
-    ratio = np.maximum(sides[0], least) / np.maximum(sides[1], least)
-    above, below = (_beyond(each, z_t) for each in (ratio, 1.0 / ratio))
-    return CUT_TIMES * (sides[0] * above - sides[1] * below)
+    z_u, sigma = -ndtri(share), CUT_SIGMA[1]
+    z = z_u + math.log(END_REACH[1]) / sigma
+    return np.maximum(np.exp(0.5 * sigma**2 - sigma * z_u) * ndtr(sigma - z)
+                      - END_REACH[1] * ndtr(-z), 0.0)
 
 
 def _beyond(ratio, z_t):
