@@ -10,9 +10,10 @@ from dpsk._defaults.noiseless import PAIR_MU, SAMPLE_MU, SAMPLE_PRECISION
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 
 __all__ = ["ATOMS", "ATOM_DEVIATIONS", "ATOM_ROWS", "BUCKETS", "CHOSEN_LEVELS", "CLASS_PAIRS",
-           "CLASS_SHARE", "COUNT_SHARE", "DISCLOSURE_SHARE", "END_REACH", "EXTREMES",
-           "FIRST_SHARE", "MOMENTS", "MOST_CATEGORIES", "MOST_SKEW", "OCCUPIED", "RARE_SCARCITY",
-           "RARE_SIGNALS", "REMAINDER", "SPREADS", "TARGET_PAIRS", "PairRule", "category_share",
+           "CLASS_SHARE", "COUNT_SHARE", "CUT_SIGMA", "CUT_TIMES", "DISCLOSURE_SHARE",
+           "END_REACH", "EXTREMES", "FIRST_SHARE", "MOMENTS", "MOST_CATEGORIES",
+           "MOST_OF_OTHERS", "MOST_SKEW", "OCCUPIED", "RARE_SCARCITY", "RARE_SIGNALS",
+           "REMAINDER", "SPREADS", "TARGET_PAIRS", "PairRule", "category_share",
            "class_log_odds", "class_scarcity", "curve_penalty", "extreme_share", "hashing_pays",
            "knot_levels", "knot_share", "knot_signal", "median_share", "moment_share",
            "odds_of_rare", "range_points", "range_tail", "skew_error", "spread_share"]
@@ -50,6 +51,11 @@ MOST_CATEGORIES = 24
 #: Distance of the ends beyond the outer medians, over the distance of these from the first median,
 #: for few knots and for more.
 END_REACH = (2.0, 3.0)
+#: For intervals of means: the largest sigma of the lognormal distribution that estimates what a
+#: range cuts, its sigma beside a number of many rows, and a factor on this estimate.
+CUT_SIGMA, CUT_TIMES = (1.5, 1.0), 1.5
+#: Largest share of the numbers beside a number of many rows that lies beyond an end.
+MOST_OF_OTHERS = 0.9
 #: Largest ratio of the quartiles' distances from the median that scaling corrects; about that of a
 #: lognormal distribution with sigma 3.
 MOST_SKEW = 8.0

@@ -17,17 +17,13 @@ from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.events import Composed, Repeated
 from dpsk._privacy.plans import choice_event
 from dpsk._stages.bounds import widened
-from dpsk._statistics.cells import noisy_decimal
-from dpsk._statistics.decimals import decimal_points
-from dpsk._statistics.quantiles import distance_grid, noisy_tails, positive_grid
+from dpsk._statistics.ends import column_away, noisy_ends
+from dpsk._statistics.quantiles import noisy_tails, positive_grid
 
 __all__ = ["bounds_rule", "learnt_bounds"]
 
 #: Least width of the bounds of a column without a budget, absolute and relative to its low end.
 _LEAST, _LEAST_SHARE = 1e-5, 1e-6
-#: Largest distance of adjacent grid points, absolute and relative, and the largest relative
-#: rounding error of a median of nine digits.
-_NEAR, _NEAR_SHARE, _OFF = 2.0**-31, 0.011, 2e-8
 #: Number of rows read at once.
 _PART = 1 << 16
 
@@ -82,23 +78,16 @@ def _of_each(places, bounds, rows, session):
 
 
 def _released(event, tail, median, reach, rows, place, session):
-    middle = 0.0
-    if median is not None:
-        middle = noisy_decimal(rows, partial(_away, place, 0.0), 0.5, median, session)
-    low, high = noisy_tails(rows, partial(_away, place, middle), tail, distance_grid(), event,
-                            session)
+    middle, low, high, hidden = noisy_ends(rows, place, tail, event, median, session)
     least, most = widened(middle + low, middle + high, tail)
-    off = _NEAR + _OFF * abs(middle)
-    # Both ends on one side of a median lie in a gap between it and a number of many rows.
-    in_gap = median is not None and max(low, -high) > off
-    if in_gap or high - low <= off + _NEAR_SHARE * abs(low):
+    if hidden:
         least, most = min(least, middle + low - reach), max(most, middle + high + reach)
     return least, most
 
 
 def _released_high(event, tail, rows, place, session):
-    (high,) = noisy_tails(rows, partial(_away, place, 0.0), tail, positive_grid(), event, session,
-                          ends=(1,))
+    (high,) = noisy_tails(rows, partial(column_away, place, 0.0), tail, positive_grid(), event,
+                          session, ends=(1,))
     # Half of the numbers mirrored at 0 are beyond each end.
     return widened(-high, high, 0.5 * tail)
 
@@ -113,8 +102,3 @@ def _ends_here(rows, place):
     columns = [rows.take(part).X[:, place] for part in rows.blocks(_PART)]
     return min(map(np.min, columns)), max(map(np.max, columns))
 
-
-def _away(place, middle, rows, part):
-    """Return distances from the middle; numbers beyond all decimals count as the last of these."""
-    last = decimal_points().first[-1]
-    return np.clip(rows.take(part).X[:, place].astype(np.float64), -last, last) - middle

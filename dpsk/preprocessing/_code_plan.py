@@ -43,7 +43,13 @@ from dpsk._privacy.accountant import mu_beside
 from dpsk._statistics.categories import FrequentCategories, count_noise, noisy_counts
 from dpsk._statistics.cells import noisy_knots, rank_noise
 from dpsk._statistics.moments import noisy_counts as noisy_group_counts
-from dpsk.preprocessing._points import atoms_of, edges_of, ends_beyond, evened
+from dpsk.preprocessing._points import (
+    atoms_of,
+    edges_of,
+    ends_beyond,
+    evened,
+    without_far,
+)
 
 __all__ = ["TABLE_CONSTRAINTS", "CodePlan", "check_missing_indicator", "indicated"]
 
@@ -280,6 +286,7 @@ class CodePlan(Composite):
         bounds = column.edges if kind == _BOUNDED else None
         if points is None:
             return LinearSplineBasis(np.unique(bounds))
+        points = points if bounds is not None else without_far(points)
         inner, reach = np.concatenate([np.zeros(0), *points[:levels]]), END_REACH[levels > 1]
         ends = bounds if bounds is not None else ends_beyond(points, reach)
         return evened(points, inner, bounds, reach, error) or LinearSplineBasis(

@@ -8,7 +8,12 @@ from dpsk._defaults.columns import ATOM_DEVIATIONS, ATOMS, MOST_SKEW, range_poin
 from dpsk._models.shifted_log import ShiftedLog
 from dpsk._models.table_code import LinearSplineBasis
 
-__all__ = ["atoms_of", "edges_of", "ends_beyond", "evened"]
+__all__ = ["atoms_of", "edges_of", "ends_beyond", "evened", "without_far"]
+
+#: Level of medians from which far ones are left out, because at most an eighth of the rows lie
+#: beyond the outer ones before; and how many times as far as these a median may be. The outer
+#: medians of a Pareto distribution with exponent 1/2 are 4 times as far at every level.
+_CHECKED, _FARTHER = 3, 4.0
 
 
 def ends_beyond(points, reach):
@@ -16,6 +21,24 @@ def ends_beyond(points, reach):
     (root,), every = points[0], np.concatenate(points)
     low, high = every.min(), every.max()
     return low - reach * (root - low), high + reach * (high - root)
+
+
+def without_far(points):
+    """Return medians of several levels, without the far ones of slices that hold no row.
+
+    Next to numbers that many rows share, such as whole ones, a slice may hold no row, and any
+    point in it may be chosen.
+    """
+    (root,), found = points[0], points[:_CHECKED]
+    before, growth = np.concatenate(found), np.array([_FARTHER, _FARTHER])
+    for own in points[_CHECKED:]:
+        ends = np.array([before.min() - root, before.max() - root])
+        low, high = root + growth * ends
+        # Beyond a median that is left out, deeper ones are left out too.
+        growth = np.where([(own < low).any(), (own > high).any()], 1.0, growth)
+        own = own[(low <= own) & (own <= high)]
+        found, before = [*found, own], np.concatenate([before, own])
+    return found
 
 
 def evened(points, inner, bounds, reach, error):

@@ -11,8 +11,7 @@ from dpsk._data.groups import units_of
 from dpsk._data.targets import middle_of
 from dpsk._defaults.budgets import TARGET_REACH
 from dpsk._mechanism.core import Choices, Composite, Mechanism, Share, Statistic, mu_of
-from dpsk._privacy.closed_forms import bounded_range_epsilon
-from dpsk._statistics.cells import noisy_decimal
+from dpsk._statistics.cells import noisy_decimal, rank_noise
 from dpsk._statistics.column_sums import moment_noise, noisy_column_sums
 from dpsk._statistics.quantiles import bounded_grid, noisy_quantile, positive_grid
 from dpsk._warnings import warn
@@ -58,14 +57,17 @@ class _RankChoices(Mechanism):
         """Warn if noise is likely to choose points beyond all rows."""
         if not (self.count and noise_multiplier):
             return
-        price = self._choices.each(noise_multiplier)
-        exponent = 0.5 * bounded_range_epsilon(price.mu) * rows.n_units * self.tail
-        if exponent < self.least_exponent:
+        times = self.shortage(rows, self._choices.each(noise_multiplier))
+        if times > 1.0:
             warn(
                 f"n={rows.n_units} {units_of(rows.groups)} are too few for {self.count} "
-                f"quantiles within the budget, which take {self.least_exponent / exponent:.3g} "
+                f"quantiles within the budget, which take {times:.3g} "
                 "times as many: the quantiles may lie far from all rows; declare "
                 f"{self.parameter}, or raise epsilon.", PrivacyWarning, stacklevel=2)
+
+    def shortage(self, rows, price):
+        """Return how many times as many rows quantiles need, at the price of one choice."""
+        return self.least_exponent * rank_noise(price) / (rows.n_units * self.tail)
 
 
 @dataclass(frozen=True)

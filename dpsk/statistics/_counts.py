@@ -79,7 +79,7 @@ def dp_histogram(x: Any, bins: Any = 10, **options: Any) -> tuple[Estimate, Any]
     plan, data = within(columns, summed)
     (ranges, found, mu), certificate = columns.released(
         "histogram", plan, data, enforced=[cell_bound(1)], settings=edges(0.0, 1.0).tolist())
-    return counted(found, count_noise(1, mu), columns, certificate), edges(*ranges[0])
+    return counted(found, count_noise(1, mu), columns, certificate), edges(*ranges.ends[0])
 
 
 @quietly

@@ -139,7 +139,7 @@ class _Look(Composite):
             moments = Moments.of(numbers, *summed.run(summands, session, noise_multiplier))
             held = counts_at_least(moments.counts, moments.count_noise, numbers.budget.n_samples)
             # Points far outside of the range cannot be quartiles.
-            near = moments.ranges + np.diff(moments.ranges) * (-_BEYOND, _BEYOND)
+            near = moments.ends + np.diff(moments.ends) * (-_BEYOND, _BEYOND)
             near = np.where(np.isnan(numbers.edges()), near, numbers.edges())
             points = chosen.run((numbers.rows, near, held), session, noise_multiplier)
         if counting.share:
@@ -260,12 +260,13 @@ def _told(moments, *points):
     found |= {"mean": moments.mean(), "std": moments.std()}
     quartiles = from_points(columns, *points, moments.certificate)
     return {column.name: {
-        **{name: _entry(own, (..., place)) for name, own in found.items()},
+        **{name: _entry(own, (..., place), moments.ranges.hidden[place])
+           for name, own in found.items()},
         **{name: _entry(quartiles, (..., row, place)) for row, name in enumerate(_QUARTILES)}}
         for place, column in enumerate(columns.table.columns)}
 
 
-def _entry(estimate, place):
+def _entry(estimate, place, noted=False):
     """Return some entries of an Estimate of several values, with its note if they need it."""
     def at(values):
         found = np.broadcast_to(values, np.shape(estimate.value))[place]
@@ -274,7 +275,7 @@ def _entry(estimate, place):
     value, error = at(estimate.value), at(estimate.standard_error)
     return Estimate(value, error, tuple(map(at, estimate.bounds)), estimate.privacy_,
                     estimate.errors and tuple(map(at, estimate.errors)),
-                    estimate.note if np.isnan(value).any() else None)
+                    estimate.note if noted or np.isnan(value).any() else None)
 
 
 def _cell(estimate, place):

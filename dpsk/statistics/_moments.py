@@ -18,7 +18,7 @@ from dpsk._statistics.part_sums import (
     part_sum_noise,
 )
 from dpsk.metrics._table import REACH
-from dpsk.statistics._plan import entry_bound, within
+from dpsk.statistics._plan import HEAPED, Ranges, entry_bound, within
 from dpsk.statistics._reading import BY, HIDDEN, Columns, estimated
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Moments", "dp_count", "dp_mean", "dp_std", "dp_sum", "dp_var", "summed_moments"]
 
+#: Note on columns in which one number hides the ends.
+_HEAPED = f"{HEAPED}; declare bounds"
 #: Least count for which a mean is reported, in deviations of its noise.
 _KNOWN = 3.0
 
@@ -218,13 +220,13 @@ def summed_moments(columns, squares=True):
 class Moments:
     """Noisy counts, sums and sums of squares of columns, and statistics computed from them.
 
-    `ranges` has shape (n_columns, 2), and `sums` has shape (3, n_columns) or (3, n_parts,
+    `ranges` are their `Ranges`, and `sums` has shape (3, n_columns) or (3, n_parts,
     n_columns). Sums are of values relative to the middle of the range, in units of its half
     width. `noise` is the standard deviation of the noise on a sum.
     """
 
     columns: Any
-    ranges: np.ndarray
+    ranges: Ranges
     sums: Any
     noise: float
     certificate: Any
@@ -232,13 +234,19 @@ class Moments:
     @classmethod
     def of(cls, columns, ranges, sums, mu, certificate=None, squares=True):
         """Return the moments, given the mu of their sums."""
-        noise = moment_noise(len(ranges), mu) if columns.parts is None else part_moment_noise(
-            len(ranges), squares, mu)
+        count = len(ranges.ends)
+        noise = moment_noise(count, mu) if columns.parts is None else part_moment_noise(
+            count, squares, mu)
         return cls(columns, ranges, sums, noise, certificate)
 
     @property
+    def ends(self):
+        """ndarray : ends of the ranges, shape (n_columns, 2)."""
+        return self.ranges.ends
+
+    @property
     def _half(self):
-        return 0.5 * self.ranges[:, 1] - 0.5 * self.ranges[:, 0]
+        return 0.5 * self.ends[:, 1] - 0.5 * self.ends[:, 0]
 
     @property
     def count_noise(self):
@@ -261,6 +269,7 @@ class Moments:
 
         Its interval is Fieller's: all means m for which ``sum - m count`` is within 1.96 of its
         own standard errors of 0. It has the same coverage if noise hides much of the count.
+        One end is moved out by the estimate of what a learned range cuts from the mean.
         """
         counts, (_, sums, squares) = self.counts, self.sums
         safe = self._safe_counts()
@@ -268,8 +277,15 @@ class Moments:
         a = safe**2 - (REACH * self.count_noise)**2
         c = sums**2 - REACH**2 * (self.noise**2 + spread)
         root = np.sqrt(np.maximum((counts * sums)**2 - a * c, 0.0))
-        return self._told(sums / safe, (counts * sums - root) / a, (counts * sums + root) / a,
-                          self.ranges.T, 0.5 * self.ranges.sum(axis=1), self._half)
+        middle, half = 0.5 * self.ends.sum(axis=1), self._half
+        mean = middle + half * sums / safe
+        # Sums of squares that were not released are 0.
+        square = np.where(squares == 0.0, np.nan,
+                          mean**2 + half**2 * (squares / safe - (sums / safe)**2))
+        cut = self.ranges.cut(mean, square) / half
+        return self._told(sums / safe, (counts * sums - root) / a + np.minimum(cut, 0.0),
+                          (counts * sums + root) / a + np.maximum(cut, 0.0),
+                          self.ends.T, middle, half)
 
     def var(self):
         """Return the variances, an Estimate."""
@@ -302,5 +318,7 @@ class Moments:
         hidden = np.isnan(self._safe_counts())
         found = [np.where(hidden, np.nan, middle + scale * each) for each in (value, low, high)]
         bounds = [np.broadcast_to(end, hidden.shape) for end in bounds]
+        notes = [text for text, each in ((HIDDEN, hidden), (_HEAPED, self.ranges.hidden))
+                 if each.any()]
         return estimated(self.columns, np.clip(found[0], *bounds), *found[1:], bounds,
-                         self.certificate, HIDDEN if hidden.any() else None)
+                         self.certificate, "; ".join(notes) or None)

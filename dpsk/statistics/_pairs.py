@@ -73,14 +73,15 @@ class _Pairs:
         plan, data = within(columns, _second_moment)
         (ranges, moment, mu), self._certificate = columns.released(
             "second moment", plan, data, enforced=[entry_bound()])
-        self._half = 0.5 * ranges[:, 1] - 0.5 * ranges[:, 0]
-        model, n = _model(len(ranges)), columns.budget.n_samples
+        low, high = ranges.ends.T
+        self._half = 0.5 * high - 0.5 * low
+        model, n = _model(len(low)), columns.budget.n_samples
         self._noise = second_moment_noise(model, n, mu)
         self._mean_noise = float(mean_noise(model, n, mu)[0])
         self._mean = moment[:-1, -1]
         # The mean of the squared noise is known, and corrected.
         self._own = moment[:-1, :-1] - np.outer(self._mean, self._mean) + np.diag(
-            np.full(len(ranges), self._mean_noise**2))
+            np.full(len(low), self._mean_noise**2))
 
     def covariance(self):
         """Return the covariance, an Estimate."""

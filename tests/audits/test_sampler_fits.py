@@ -14,8 +14,9 @@ from test_fits import DELTA, normal_threshold
 from dpsk import DPGaussianSampler, DPTreeSampler, _ranged
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.plans import choice_event
-from dpsk._stages import class_plan, column_bounds
+from dpsk._stages import class_plan
 from dpsk._stages.centering import shrunk
+from dpsk._statistics import ends
 from dpsk._statistics.quantiles import noisy_quantile
 from dpsk.auditing import epsilon_lower_bound, mu_lower_bound
 from dpsk.generative import _margins
@@ -126,8 +127,8 @@ def every_pair_is_worth_a_table(monkeypatch):
 def ranges_are_learnt_from_few_rows(monkeypatch):
     """Let a fit release the ends of ranges that it may, of a short grid."""
     price = choice_event(WIDTH)
-    monkeypatch.setattr(column_bounds, "distance_grid", lambda: GRID)
-    monkeypatch.setattr(column_bounds, "noisy_decimal", lambda rows, numbers, q, *given:
+    monkeypatch.setattr(ends, "distance_grid", lambda: GRID)
+    monkeypatch.setattr(ends, "noisy_decimal", lambda rows, numbers, q, *given, weighted:
                         noisy_quantile(rows, numbers, q, GRID, *given))
     for home in (_ranged, class_plan):
         monkeypatch.setattr(home, "range_rule", lambda budget: (price, TAIL, price))

@@ -27,6 +27,7 @@ from dpsk._privacy.noise.streams import EntropyStream
 from dpsk._privacy.plans import ExponentialChoices
 from dpsk._problem import Budget
 from dpsk._stages import column_bounds
+from dpsk._statistics import ends as ends_of_columns
 from dpsk._statistics.class_moments import noisy_class_moments
 from dpsk._statistics.tables import PairChoices, noisy_tables, table_noise
 
@@ -103,7 +104,7 @@ def ends(delta, steps, runs, rows=TABLE, epsilon=EPSILON):
 @pytest.fixture
 def plain_ends(monkeypatch):
     """Let ends be the points that were chosen, of a short grid."""
-    monkeypatch.setattr(column_bounds, "distance_grid", lambda: GRID)
+    monkeypatch.setattr(ends_of_columns, "distance_grid", lambda: GRID)
     monkeypatch.setattr(column_bounds, "widened", lambda low, high, tail: (low, high))
 
 

@@ -207,3 +207,13 @@ def test_they_are_steps_of_a_pipeline_that_knows_their_norm(cls, X):
     coder, linear = (step for _, step in model.steps_)
     assert linear.data_norm_ == coder.row_norm_ and coder._whole[0] == 2.0
     assert model.privacy_.delta_at(2.0) <= model.privacy_.delta
+
+
+@pytest.mark.filterwarnings("ignore:epsilon=inf")
+@pytest.mark.parametrize("epsilon", [50.0, np.inf])
+def test_ends_of_rounded_numbers_stay_near_them(epsilon):
+    """They were at a million, and at -4e12 without noise, as slices between numbers were empty."""
+    rounded = np.round(np.random.default_rng(0).normal(size=(5000, 1)))
+    knots = DPSplineTransformer(epsilon, random_state=NoiseSeed(0), n_knots=65).fit(
+        rounded).knots_[0]
+    assert -40.0 < min(knots) < -2.0 and 2.0 < max(knots) < 40.0

@@ -287,6 +287,47 @@ def test_a_description_finds_the_range_of_counts_of_which_many_are_0():
             assert low % 1.0 == high % 1.0 == 0.0
 
 
+@pytest.mark.parametrize("share, epsilon", [(0.01, 1.0), (0.05, 10.0), (0.08, 1.0), (0.2, 1.0)])
+def test_a_mean_of_many_zeros_is_near_or_warned_of(share, epsilon):
+    """A range ended between 0 and the other numbers: some means were 300 errors off."""
+    rng = np.random.default_rng(0)
+    numbers = np.where(rng.random(20_000) < share, rng.poisson(20.0, 20_000), 0).astype(float)
+    for seed in range(4):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = dp_mean(numbers, epsilon=epsilon, random_state=NoiseSeed(seed))
+        warned = ["(column 0); declare" in str(each.message) for each in caught]
+        assert warned == [True] * bool(found.note)
+        if found.note:
+            assert "mostly one number" in found.note
+        else:
+            assert abs(found - numbers.mean()) < 5.0 * found.standard_error
+            assert max(found.bounds) > 25.0
+        # A hundredth of the rows is no end of this budget, and a fifth is one.
+        assert bool(found.note) == (share == 0.01) or share in (0.05, 0.08)
+
+
+def test_a_description_notes_which_columns_are_mostly_one_number():
+    zeros = np.where(np.arange(20_000) % 100, 0.0, 50.0)
+    with pytest.warns(PrivacyWarning, match="bounds in columns: .* \\(column 1\\)"):
+        found = describe(np.column_stack([np.arange(20_000) % 90.0, zeros]),
+                         random_state=NoiseSeed(0))
+    assert found[0]["mean"].note is None and "mostly one number" in found[1]["mean"].note
+    assert "mostly one number" in repr(found)
+
+
+def test_the_interval_of_a_mean_counts_what_its_range_cuts_from_skewed_numbers():
+    """No interval of 100 covered; those of symmetric numbers are as wide as before."""
+    rng, missed = np.random.default_rng(0), 0
+    for seed in range(10):
+        skewed = rng.lognormal(3.0, 1.0, 20_000) * (-1.0) ** seed
+        low, high = dp_mean(skewed, random_state=NoiseSeed(seed)).interval()
+        missed += not low <= skewed.mean() <= high
+    assert missed <= 3
+    below, above = dp_mean(rng.normal(size=20_000), random_state=NoiseSeed(0)).errors
+    assert below == pytest.approx(above, rel=0.02)
+
+
 def test_the_last_category_is_printed_in_the_place_of_its_number():
     for names, more in (("abcdef", ""), ("abcdefg", "and 2 more")):
         frame = pd.DataFrame({"x": pd.Categorical(np.resize(list(names), 700))})
