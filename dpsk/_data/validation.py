@@ -13,6 +13,7 @@ from dpsk._data.structure import (
     refuse_masked,
     without_duplicates,
 )
+from dpsk._data.targets import numeric_targets
 from dpsk._warnings import muted
 
 __all__ = ["FLOATS", "check_block", "check_in_memory", "check_next_rows", "check_part",
@@ -77,6 +78,7 @@ def check_rows(estimator, X, y, **checks):
     # Privacy bounds need finite rows, so no global setting may skip this check.
     with config_context(assume_finite=False):
         X, y = _validated("X or y", estimator, X, y, ensure_min_samples=2, **checks)
+    y = numeric_targets(y) if checks.get("y_numeric") else y
     return without_duplicates(X), y
 
 
@@ -109,6 +111,7 @@ def check_public_rows(estimator, X, y, **checks):
         raise ValueError("public_X and public_y go together; pass both or leave both None.")
     with config_context(assume_finite=False):
         X, y = _validated("public_X or public_y", estimator, X, y, reset=False, **checks)
+    y = numeric_targets(y) if checks.get("y_numeric") else y
     return without_duplicates(X), y
 
 
