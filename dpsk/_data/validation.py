@@ -7,6 +7,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 
 from dpsk._data.columns import refuse_dates, refuse_twins
 from dpsk._data.errors import discreetly
+from dpsk._data.polars_frames import PolarsFrame, is_polars
 from dpsk._data.structure import (
     check_cells,
     check_structure,
@@ -131,7 +132,7 @@ def _validated(what, estimator, X, *y, **checks):
     rows = what.partition(" or ")[0]
     refuse_source(rows, X)
     check_structure(rows, X)
-    refuse_dates(X)
+    refuse_dates(PolarsFrame(X) if is_polars(X) else X)
     for each in y:
         check_cells("y", each, checks.get("y_numeric", False))
     try:
