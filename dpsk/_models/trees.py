@@ -102,8 +102,12 @@ class TableBins:
 
 def _both_sides(knots: FloatArray) -> FloatArray:
     """Return a number below and one above every knot; numbers between them count as the knot."""
-    away = np.maximum(_CLOSE * np.abs(knots), _LEAST)
-    return np.maximum.accumulate(np.column_stack([knots - away, knots + away]).ravel())
+    gaps = np.diff(knots, prepend=-np.inf, append=np.inf)
+    # Declared bounds may be closer.
+    away = np.minimum(np.maximum(_CLOSE * np.abs(knots), _LEAST),
+                      0.25 * np.minimum(gaps[:-1], gaps[1:]))
+    both: FloatArray = np.column_stack([knots - away, knots + away]).ravel()
+    return both
 
 
 @dataclass(frozen=True, eq=False)
