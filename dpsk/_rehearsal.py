@@ -47,7 +47,7 @@ def stop_rehearsal(event: Event) -> None:
         raise _Ready(event)
 
 
-def rehearse(estimator: Any, X: Any, y: Any, **fit_params: Any) -> Event | None:
+def rehearse(estimator: Any, X: Any, y: Any = None, **fit_params: Any) -> Event | None:
     """Raise the errors that a fit raises before it is charged; the estimator does not change.
 
     Only estimators of this package are rehearsed, as only they are known to charge first.
@@ -57,7 +57,7 @@ def rehearse(estimator: Any, X: Any, y: Any, **fit_params: Any) -> Event | None:
     estimator : estimator
         With its budget.
     X, y : array-like
-        Rows and targets, or substitutes of the same types.
+        Rows and targets, or substitutes of the same types; no targets for fits without them.
     **fit_params : dict
         Other arguments of its `fit`.
 

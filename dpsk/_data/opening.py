@@ -11,6 +11,7 @@ from dpsk._data.chunked import ChunkedRows, HeldChunks, ReadChunks, checksum
 from dpsk._data.errors import discreetly
 from dpsk._data.norms import row_norms
 from dpsk._data.structure import check_cells
+from dpsk._data.targets import numeric_targets
 from dpsk._data.validation import check_block, check_part
 from dpsk._data.weights import check_weights
 
@@ -66,7 +67,8 @@ def check_targets(name, y, n_samples, target_checks):
     # A constant column takes the place of the features, which are validated separately.
     column = np.broadcast_to(np.int8(0), (n_samples, 1))
     checks = {"ensure_min_samples": 2, **target_checks}
-    return discreetly("y", check_X_y, column, y, dtype=None, estimator=name, **checks)[1]
+    y = discreetly("y", check_X_y, column, y, dtype=None, estimator=name, **checks)[1]
+    return numeric_targets(y) if checks.get("y_numeric") else y
 
 
 class Reader:

@@ -30,6 +30,8 @@ class PolarsFrame:
     """
 
     def __init__(self, frame):
+        if not hasattr(frame, "to_series"):
+            raise TypeError("X is not in memory; must be a DataFrame. Use '.collect()'.")
         self.columns = _Names(frame.columns)
         self.dtypes = [_dtype(*each) for each in zip(frame.columns, frame.dtypes, strict=True)]
         self.shape = frame.shape

@@ -184,8 +184,6 @@ def _as_rows(estimator, X, reset):
                         "Use '.compute()', or give it to a linear model.")
     given = X
     if is_polars(X):
-        if not hasattr(X, "to_series"):
-            raise TypeError(f"X is not in memory; {name} takes a DataFrame. Use '.collect()'.")
         X = PolarsFrame(X)
     if is_frame(X):
         refuse_twins(X)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from dpsk._data.errors import discreetly
+from dpsk._data.structure import check_cells
 from dpsk._parameters import check_real
 
 __all__ = ["centered", "check_target_bounds", "clipped_targets", "largest_of", "middle_of",
@@ -46,9 +47,8 @@ def target_ends(rows):
 
 
 def clipped_targets(target_map, bounds, dtype, y):
-    """Clip targets to bounds in double precision, and map them by `target_map`."""
-    y = np.clip(numeric_targets(y), *bounds)
-    return target_map(y, *bounds).astype(dtype, copy=False)
+    """Clip targets to bounds, and map them by `target_map`."""
+    return target_map(np.clip(y, *bounds), *bounds).astype(dtype, copy=False)
 
 
 def numeric_targets(y):
@@ -56,6 +56,8 @@ def numeric_targets(y):
 
     Raises an error, which quotes no target, if a target is no number, missing or infinite.
     """
+    # Only the array tells that a polars Series holds dates.
+    check_cells("y", y, True)
     numbers = discreetly("y", np.asarray, y, np.float64)
     if not np.isfinite(numbers).all():
         # NumPy has converted None to NaN.

@@ -7,12 +7,14 @@ from sklearn.utils.validation import _num_samples, validate_data
 
 from dpsk._data.columns import refuse_dates, refuse_twins
 from dpsk._data.errors import discreetly
+from dpsk._data.polars_frames import PolarsFrame, is_polars
 from dpsk._data.structure import (
     check_cells,
     check_structure,
     refuse_masked,
     without_duplicates,
 )
+from dpsk._data.targets import numeric_targets
 from dpsk._warnings import muted
 
 __all__ = ["FLOATS", "check_block", "check_in_memory", "check_next_rows", "check_part",
@@ -77,6 +79,7 @@ def check_rows(estimator, X, y, **checks):
     # Privacy bounds need finite rows, so no global setting may skip this check.
     with config_context(assume_finite=False):
         X, y = _validated("X or y", estimator, X, y, ensure_min_samples=2, **checks)
+    y = numeric_targets(y) if checks.get("y_numeric") else y
     return without_duplicates(X), y
 
 
@@ -109,6 +112,7 @@ def check_public_rows(estimator, X, y, **checks):
         raise ValueError("public_X and public_y go together; pass both or leave both None.")
     with config_context(assume_finite=False):
         X, y = _validated("public_X or public_y", estimator, X, y, reset=False, **checks)
+    y = numeric_targets(y) if checks.get("y_numeric") else y
     return without_duplicates(X), y
 
 
@@ -128,7 +132,7 @@ def _validated(what, estimator, X, *y, **checks):
     rows = what.partition(" or ")[0]
     refuse_source(rows, X)
     check_structure(rows, X)
-    refuse_dates(X)
+    refuse_dates(PolarsFrame(X) if is_polars(X) else X)
     for each in y:
         check_cells("y", each, checks.get("y_numeric", False))
     try:

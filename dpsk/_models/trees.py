@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["SplitTree", "TableBins", "Tree", "along", "below", "blended", "indicators",
            "leaves_after"]
 
+#: Knots have nine digits, and at least this distance: a number differs by less from its knot.
+_CLOSE, _LEAST = 1.01e-8, 1.01e-11
+
 
 @dataclass(frozen=True, eq=False)
 class TableBins:
@@ -26,25 +29,33 @@ class TableBins:
     Parameters
     ----------
     parts : tuple of ndarray
-        For a numeric column, its knots, which separate the bins; missing values go to the first
+        For a numeric column, the numbers that separate the bins; missing values go to the first
         bin. For a categorical column, the bin of each category, and of any other category last.
     numeric : tuple of bool
         Whether each column is numeric.
+    paired : tuple of int
+        The columns whose separators are pairs, below and above each released knot.
     """
 
     parts: tuple
     numeric: tuple
+    paired: tuple = ()
 
     @classmethod
-    def of(cls, code: Any, order: Any) -> TableBins:
+    def of(cls, code: Any, order: Any, columns: Any) -> TableBins:
         """Return the bins of a released `TableCode`, with categories in a given order.
 
-        `order` has one array per column, by whose numbers its categories are sorted.
+        `order` has one array per column, by whose numbers its categories are sorted. A knot that
+        is not declared by the `columns` may be a number of many rows, so it has its own bin.
         """
         numeric = tuple(hasattr(part, "knots") for part in code.parts)
+        paired = tuple(place for place, column in enumerate(columns)
+                       if numeric[place] and len(column.edges or ()) < 3)
         return cls(tuple(
-            np.asarray(part.knots) if known else np.argsort(np.argsort(own, kind="stable"))
-            for part, known, own in zip(code.parts, numeric, order, strict=True)), numeric)
+            np.argsort(np.argsort(own, kind="stable")) if not known else
+            _both_sides(part.knots) if place in paired else np.asarray(part.knots)
+            for place, (part, known, own) in enumerate(zip(code.parts, numeric, order,
+                                                           strict=True))), numeric, paired)
 
     @property
     def sizes(self) -> IntArray:
@@ -79,6 +90,24 @@ class TableBins:
                     found = part[own.astype(np.intp)]
                 bins[place, block] = found
         return bins
+
+    def condition(self, column: int, low: int) -> tuple[str, str]:
+        """Return what numbers below the bin `low` meet, and the others, as text."""
+        own, place = self.parts[column], low - 1
+        if column not in self.paired:
+            return f"< {own[place]:.6g}", f">= {own[place]:.6g}"
+        knot = f"{0.5 * own[place - place % 2] + 0.5 * own[place - place % 2 + 1]:.6g}"
+        return (f"<= {knot}", f"> {knot}") if place % 2 else (f"< {knot}", f">= {knot}")
+
+
+def _both_sides(knots: FloatArray) -> FloatArray:
+    """Return a number below and one above every knot; numbers between them count as the knot."""
+    gaps = np.diff(knots, prepend=-np.inf, append=np.inf)
+    # Declared bounds may be closer.
+    away = np.minimum(np.maximum(_CLOSE * np.abs(knots), _LEAST),
+                      0.25 * np.minimum(gaps[:-1], gaps[1:]))
+    both: FloatArray = np.column_stack([knots - away, knots + away]).ravel()
+    return both
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,6 @@ import numpy as np
 from dpsk._callbacks import private_fit
 from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
-from dpsk._data.targets import numeric_targets
 from dpsk._defaults.columns import TARGET_PAIRS
 from dpsk._docs import documented
 from dpsk._mixins import LEARNT_TARGETS, BoundedRegressor
@@ -151,7 +150,7 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
         return model
 
     def _check_fit(self, n_samples, y):
-        return numeric_targets(y)
+        return y
 
     def _check_share(self, n_samples, y, epsilon, delta):
         self._linear(epsilon=epsilon, delta=delta)._check_fit(n_samples, y)

@@ -9,7 +9,7 @@ import numpy as np
 from dpsk._callbacks import private_fit
 from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
-from dpsk._data.targets import centered, middle_of, numeric_targets
+from dpsk._data.targets import centered, middle_of
 from dpsk._docs import documented
 from dpsk._mixins import LEARNT_TARGETS, BoundedRegressor
 from dpsk._objective.losses import Squared
@@ -181,7 +181,7 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
         return []
 
     def _read_targets(self, y):
-        return numeric_targets(y), 1, None, {}
+        return y, 1, None, {}
 
     def _keep(self, init):
         self.target_bounds_ = self._bounds() if init is None else init.target_bounds_

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -142,10 +141,11 @@ class Sampler(DPEstimator):
         classes, codes = encode_labels(y, self.classes, type(self).__name__)
         return X, classes, codes
 
-    def _check_rows(self, X, *y):
+    def _check_rows(self, X, y=None):
         """Validate training rows, and labels if given; no message carries a data value."""
-        check = partial(check_rows, y=y[0]) if y else check_unlabeled_rows
-        return check(self, X, dtype=FLOATS)
+        if y is None:
+            return check_unlabeled_rows(self, X, dtype=FLOATS)
+        return check_rows(self, X, y, dtype=FLOATS)
 
     def _public_facts(self, n_classes):
         """Return the public facts of a fit."""

@@ -26,13 +26,13 @@ class ColumnSampler(Sampler):
 
     _constraints: ClassVar[dict] = {**Sampler._constraints, "columns": check_columns}
 
-    def _check_rows(self, X, *y):
+    def _check_rows(self, X, y=None):
         """Validate training rows, with categories replaced by their positions."""
         if self.columns and is_polars(X):
             raise TypeError(f"X is a DataFrame of polars; {type(self).__name__} knows columns "
                             "of pandas by name, and others by position. Use '.to_pandas()'.")
         self._described = columns = described(X, self.columns)
-        return super()._check_rows(encoded(X, columns), *y)
+        return super()._check_rows(encoded(X, columns), y)
 
     def _column_facts(self, columns, n_classes):
         """Return the public facts of a fit to columns."""

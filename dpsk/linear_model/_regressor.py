@@ -13,14 +13,7 @@ from dpsk._callbacks import private_fit
 from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
 from dpsk._data.source import Rows
-from dpsk._data.targets import (
-    centered,
-    clipped_targets,
-    largest_of,
-    middle_of,
-    numeric_targets,
-    scaled,
-)
+from dpsk._data.targets import centered, clipped_targets, largest_of, middle_of, scaled
 from dpsk._defaults.losses import loss_defaults
 from dpsk._docs import documented
 from dpsk._mixins import LEARNT_TARGETS, BoundedRegressor
@@ -221,7 +214,7 @@ class LinearRegressor(BoundedRegressor, LinearEstimator):
     def _bounded(self, rows, bounds):
         """Return rows with clipped and mapped targets, unchanged for ``bounds=None``."""
         if bounds is None:
-            return rows.with_targets(numeric_targets)
+            return rows
         return rows.with_targets(partial(clipped_targets, self._target_map(), bounds, rows.dtype))
 
     def _penalty(self, unpenalized):

@@ -19,7 +19,6 @@ from dpsk._data.errors import discreetly, without_warnings
 from dpsk._data.labels import encode_labels, labels_fact
 from dpsk._data.opening import check_targets
 from dpsk._data.source import Rows
-from dpsk._data.targets import numeric_targets
 from dpsk._data.validation import check_in_memory, count_rows
 from dpsk._delegation import Delegates
 from dpsk._fit import Method, certify, opened_stream, warn_of_weak_budget
@@ -139,7 +138,7 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
         last = last_step(self.estimator)
         y = check_targets(name, y, n_samples, last._target_checks or {})
         if not is_classifier(self.estimator):
-            return numeric_targets(y), None
+            return y, None
         return y, encode_labels(y, last.classes, name)[0]
 
     def _checked_plan(self, models, plan, table):

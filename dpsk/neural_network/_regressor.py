@@ -10,7 +10,7 @@ import numpy as np
 from dpsk._callbacks import private_fit
 from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
-from dpsk._data.targets import centered, clipped_targets, middle_of, numeric_targets
+from dpsk._data.targets import centered, clipped_targets, middle_of
 from dpsk._defaults.budgets import FEW_ROWS_FACTOR
 from dpsk._docs import documented
 from dpsk._mixins import LEARNT_TARGETS, BoundedRegressor
@@ -162,8 +162,8 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
         # With few rows the bounds leave too little budget for other releases.
         facts = self._facts(rows)
         rest = facts.delta == 0 or all(stage.leaves_rest(facts) for stage in learning)
-        rows = rows.with_targets(partial(clipped_targets, centered, bounds, np.float32) if bounds
-                                 else numeric_targets)
+        if bounds:
+            rows = rows.with_targets(partial(clipped_targets, centered, bounds, np.float32))
         self._fit_layers(rows, self._loss(), None, free_weights=rows.is_weighted,
                          first=learning, maps_rows=rest, stages=[*scaling, TargetMean()],
                          factor=1.0 if rest else FEW_ROWS_FACTOR**2,

@@ -3,13 +3,12 @@
 from inspect import signature
 
 import numpy as np
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import clone, is_classifier
 
 from dpsk._budgeted import asked
 from dpsk._data.errors import without_warnings
 from dpsk._data.labels import encode_labels
 from dpsk._data.opening import check_targets
-from dpsk._data.targets import numeric_targets
 from dpsk._data.weights import check_weights, class_factors
 from dpsk._fit import check_holdout
 from dpsk._output import check_output_container
@@ -42,8 +41,6 @@ def check_fit(steps, private, params, y, n_samples):
             known._check_classes(classes)
             if getattr(step, "class_weight", None) is not None:
                 class_factors(step.class_weight, classes, known._balances)
-        elif is_regressor(step):
-            numeric_targets(labels)
     for given in params.values():
         check_weights(given.get("sample_weight"), np.zeros((n_samples, 1)), np.float64,
                       narrow=np.float32)

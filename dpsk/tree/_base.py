@@ -131,7 +131,7 @@ class TableTrees(DPEstimator):
                 at_most_one = factors if weights is None else at_most_one * factors
         vars(self).update(known)
         self._columns = start._columns
-        self._bins = TableBins.of(start._code, self._order(n_columns))
+        self._bins = TableBins.of(start._code, self._order(n_columns), self._columns)
         self._trees: list = []
         # Repeated noise must not be added to different sums. The data of trees may depend on more
         # than bins, and on whole weights.

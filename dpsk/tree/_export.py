@@ -160,7 +160,7 @@ def _conditions(model, split):
     described = model._columns[column]
     name = described.name if isinstance(described.name, str) else f"feature_{described.name}"
     if described.categories is None:
-        knot = f"{model._bins.parts[column][low - 1]:.6g}"
-        return f"{name} < {knot}", f"{name} >= {knot}"
+        below, above = model._bins.condition(column, low)
+        return f"{name} {below}", f"{name} {above}"
     known = [*described.categories, "any other"]
     return f"{name} != {known[low]}", f"{name} == {known[low]}"

@@ -9,7 +9,7 @@ import numpy as np
 from dpsk._callbacks import private_fit
 from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
-from dpsk._data.targets import centered, middle_of, numeric_targets
+from dpsk._data.targets import centered, middle_of
 from dpsk._docs import documented
 from dpsk._mixins import LEARNT_TARGETS, BoundedRegressor
 from dpsk._problem import Budget
@@ -55,7 +55,7 @@ class TreeTargets(BoundedRegressor):
         return []
 
     def _read_targets(self, y):
-        return numeric_targets(y), 1, None, {}
+        return y, 1, None, {}
 
     def _facts(self, rows):
         return Budget(rows.n_units, 1, *self._budget(rows.n_units))

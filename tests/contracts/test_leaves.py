@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from dpsk._data.columns import Column
 from dpsk._data.groups import Groups
 from dpsk._data.source import Rows
 from dpsk._mechanism.session import Session
@@ -290,12 +291,24 @@ def test_the_mean_square_counts_no_row_as_more_than_one():
 
 def test_bins_follow_knots_and_the_order_of_categories():
     code = TableCode((LinearSplineBasis(np.array([0.0, 1.0])), Indicators(["a", "b"])))
-    bins = TableBins.of(code, [None, np.array([2.0, -1.0, 0.5])])
-    assert bins.sizes.tolist() == [3, 3]
+    order = [None, np.array([2.0, -1.0, 0.5])]
+    bins = TableBins.of(code, order, [Column("a", float, edges=(0.0, 1.0, 2.0)),
+                                      Column("b", object, ["a", "b"])])
+    assert bins.sizes.tolist() == [3, 3] and bins.condition(0, 2) == ("< 1", ">= 1")
     rows = np.array([[math.nan, 0], [-5.0, 1], [0.0, -1], [0.5, 0], [1.0, 1]])
     assert bins.dense(rows).tolist() == [[0, 0, 1, 1, 2], [2, 0, 1, 2, 0]]
     wide = TableBins((np.arange(300.0),), (True,))
     assert wide.dense(np.array([[1e9]])).tolist() == [[300]]
+
+
+def test_a_released_knot_has_a_bin_of_its_own():
+    """It may be a number that many rows share; of one with more digits it has the first nine."""
+    knots = np.array([-1.0, 0.0, 40.0])
+    bins = TableBins.of(TableCode((LinearSplineBasis(knots),)), [None], [Column("a", float)])
+    assert bins.sizes.tolist() == [7] and len(bins.splits) == 6
+    rows = np.array([-2.0, -1.0, 0.0, 5e-324, 1e-3, 39.9999, 40.0 - 3e-7, 40.0001, math.nan])
+    assert bins.dense(rows[:, None]).tolist() == [[0, 1, 3, 3, 4, 4, 5, 6, 0]]
+    assert [bins.condition(0, low) for low in (5, 6)] == [("< 40", ">= 40"), ("<= 40", "> 40")]
 
 
 def test_a_tree_adds_the_value_of_the_leaf_of_every_row():

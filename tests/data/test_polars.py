@@ -6,6 +6,8 @@ import pytest
 
 from dpsk import (
     DPAdditiveClassifier,
+    DPGaussianNB,
+    DPGaussianSampler,
     DPLogisticRegression,
     DPMinMaxScaler,
     DPPipeline,
@@ -56,6 +58,8 @@ def of_pandas():
 
 
 frames = pytest.mark.parametrize("make", [stand_in, of_polars])
+readers = pytest.mark.parametrize("cls", [
+    DPAdditiveClassifier, DPLogisticRegression, DPGaussianNB, DPGaussianSampler])
 
 
 @frames
@@ -109,24 +113,27 @@ def test_steps_return_them():
     assert list(table.feature_names_in_) == list(COLUMNS)
 
 
+@readers
 @pytest.mark.parametrize("dtype, cells, match", [
     ("Datetime(time_unit='us', time_zone=None)", ["1", "2"], "is of datetime64.us., neither"),
     ("Duration(time_unit='us')", ["1", "2"], "is of timedelta64.us., neither"),
     ("List(Int64)", [[1], [2]], "'when' is of List, neither"),
     ("Object", [1, 2], "'when' is of Object, neither")])
-def test_what_is_neither_numbers_nor_words_is_refused(dtype, cells, match):
+def test_what_is_neither_numbers_nor_words_is_refused(dtype, cells, match, cls):
+    """All but the first read dates as numbers."""
     X = stand_in({"when": (dtype, cells)})
     with pytest.raises(ValueError, match=match):
-        DPAdditiveClassifier(classes=[0, 1]).fit(X, [0, 1])
+        cls(classes=[0, 1]).fit(X, [0, 1])
 
 
-def test_lazy_frames_are_refused_by_their_remedy():
+@readers
+def test_lazy_frames_are_refused_by_their_remedy(cls):
     class LazyFrame(polars_like.DataFrame):
         to_series = property()
 
     LazyFrame.__module__ = "polars.lazyframe.frame"
     with pytest.raises(TypeError, match=r"is not in memory.*collect"):
-        DPAdditiveClassifier().fit(LazyFrame({}), Y)
+        cls().fit(LazyFrame({}), Y)
 
 
 @frames

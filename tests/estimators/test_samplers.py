@@ -11,11 +11,18 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dpsk import DPWGAN, Certificate, DPGaussianSampler, DPTreeSampler
+from dpsk import (
+    DPWGAN,
+    Certificate,
+    DPGaussianSampler,
+    DPStandardScaler,
+    DPTreeSampler,
+    make_dp_pipeline,
+)
 from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
 from tests.contracts.tapes import taped
-from tests.estimators.sampled import COLUMNS, fitted, numbers, rows, table
+from tests.estimators.sampled import COLUMNS, SHORT, fitted, numbers, rows, table
 from tests.events import tally
 from tests.instruments import repeated_stream, watched_ledgers
 from tests.loops import in_a_row
@@ -286,6 +293,14 @@ def test_too_few_rows_to_learn_from_are_said_so(cls):
         fitted(cls, *rows(20), epsilon=0.1)
     with pytest.warns(PrivacyWarning, match="not private"):
         fitted(cls, epsilon=np.inf)
+
+
+@every_sampler
+def test_pipelines_end_in_them_without_labels(cls):
+    """The check of the table before the fit took labels of None for labels."""
+    last = cls(**(SHORT if cls is DPWGAN else {}), random_state=NoiseSeed(0))
+    pipeline = make_dp_pipeline(DPStandardScaler(), last, epsilon=8.0, delta=1e-4)
+    assert pipeline.fit(rows()[0])[-1].sample(5).shape == (5, 3)
 
 
 @every_sampler

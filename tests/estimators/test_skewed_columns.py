@@ -8,11 +8,14 @@ from scipy.special import expit, ndtri
 from dpsk import (
     DPAdditiveClassifier,
     DPAdditiveRegressor,
+    DPDecisionTreeClassifier,
+    DPRandomForestClassifier,
     DPRidge,
     DPSplineTransformer,
     DPTableVectorizer,
     make_dp_pipeline,
 )
+from dpsk.testing import NoiseSeed
 
 N = 4000
 #: Normal numbers without noise, in an order of no meaning.
@@ -88,3 +91,15 @@ def test_a_line_behind_a_vectorizer_is_one_on_the_scale():
     model = make_dp_pipeline(DPTableVectorizer(n_knots=5), DPRidge(target_bounds=(-4, 4)),
                              epsilon=np.inf).fit(AMOUNTS[:, None], NORMAL)
     assert model.score(AMOUNTS[:, None], NORMAL) > 0.98
+
+
+@pytest.mark.parametrize("cls", [DPDecisionTreeClassifier, DPRandomForestClassifier])
+@pytest.mark.parametrize("epsilon", [2.0, 10.0])
+def test_a_number_of_many_rows_is_told_apart_from_larger_and_from_smaller_ones(cls, epsilon):
+    """Trees had .75 to .79 where they cut below a knot only, and .95 of the negated columns."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((4000, 10)) < 0.8, 0.0, rng.poisson(20.0, size=(4000, 10)))
+    y = (X[:, :3] != 0.0).any(axis=1) ^ (rng.random(4000) < 0.05)
+    for columns in (X, -X, (X - X.mean(axis=0)) / X.std(axis=0)):
+        model = cls(epsilon, random_state=NoiseSeed(0)).fit(columns[:3000], y[:3000])
+        assert model.score(columns[3000:], y[3000:]) > 0.9
