@@ -11,9 +11,11 @@ from dpsk._callbacks import private_fit
 from dpsk._data.labels import encoded_rows, labels_fact
 from dpsk._data.source import Rows
 from dpsk._data.validation import is_dask
+from dpsk._defaults.saddle import heaviest_row
 from dpsk._docs import documented
 from dpsk._objective.losses import Logistic
 from dpsk._objective.saddle import GroupRisk
+from dpsk._problem import Budget
 from dpsk._solvers import SADDLE_SOLVERS
 from dpsk._stages import Counting
 from dpsk.linear_model._scorer import LinearScorer
@@ -29,9 +31,6 @@ if TYPE_CHECKING:
     from dpsk._typing import Table
 
 __all__ = ["DPGroupDROClassifier"]
-
-#: Bound to which the loss of a row is clipped in the gradient of the group weights.
-_LARGEST_LOSS = 3.0
 
 
 @documented
@@ -63,7 +62,8 @@ class DPGroupDROClassifier(LinearScorer):
     solver : {"auto", "sgda", "privatediff"}, default="auto"
         "auto" takes "sgda".
     %(precondition_scores)s %(max_iter)s
-        `clip_norm` bounds a row's gradient in the coefficients; it must be finite.
+        `clip_norm` bounds the gradient of a row's loss before its group's weight; rows of all
+        groups are clipped alike. Large ones clip nothing, as the loss's slope is at most 1.
     %(data_norm)s %(data_norm_inf)s %(fit_intercept)s %(class_weight)s %(classes)s
     %(solver_options)s %(random_state)s %(verbose)s
 
@@ -172,9 +172,12 @@ class DPGroupDROClassifier(LinearScorer):
         rows, classes, settings = self._labeled(X, y, sample_weight)
         rows, labels, fact = self._grouped(rows, X, groups, classes)
         shares = public_shares(self.group_shares, labels)
-        counting = Counting(len(labels), self._group_loss, "group_shares_", np.array)
+        budget = Budget(len(rows), rows.n_features + self.fit_intercept,
+                        *self._budget(len(rows)))
+        make_loss = partial(self._group_loss, heaviest_row(budget))
+        counting = Counting(len(labels), make_loss, "group_shares_", np.array)
         coef, intercept, rest = self._fit_with_rest(
-            rows, self._group_loss(shares or _even(len(labels))), None,
+            rows, make_loss(shares or _even(len(labels))), None,
             stages=[counting] if shares is None else [],
             **{**settings, "public": [*settings["public"], fact]},
             released=["group_weights_"])
@@ -185,8 +188,8 @@ class DPGroupDROClassifier(LinearScorer):
             self.group_shares_ = np.array(shares)
         return self
 
-    def _group_loss(self, shares):
-        return GroupRisk(Logistic(), shares, float(self.group_penalty), _LARGEST_LOSS)
+    def _group_loss(self, heaviest, shares):
+        return GroupRisk(Logistic(), shares, float(self.group_penalty), heaviest)
 
     # The solvers may use small batches.
     _auto_is_gaussian = False

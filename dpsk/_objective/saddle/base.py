@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpsk._objective.projections import simplex_projection
+from dpsk._objective.projections import capped_projection
 
 if TYPE_CHECKING:
 
@@ -42,17 +42,20 @@ class Interval:
 
 @dataclass(frozen=True)
 class Simplex:
-    """Weights that sum to 1, with the public term ``-curvature ||y - 1/size||^2 / 2``.
+    """Weights of sum 1 and bounded size, and the public term ``-curvature ||y - 1/size||^2 / 2``.
 
     Parameters
     ----------
     first : tuple of float
         Where ascent starts, public.
     curvature : float
+    most : float
+        Bound on a weight over its first value, at least 1.
     """
 
     first: tuple
     curvature: float
+    most: float = np.inf
 
     @property
     def size(self) -> int:
@@ -70,7 +73,7 @@ class Simplex:
 
     def project(self, y: AnyArray) -> FloatArray:
         """Return the nearest point of the set."""
-        return simplex_projection(y, 1.0)
+        return capped_projection(y, np.minimum(self.most * self.start, 1.0))
 
 
 class SaddleLoss(ABC):
@@ -105,6 +108,14 @@ class SaddleLoss(ABC):
         def mean_weight(self) -> float: ...
     else:
         mean_weight = 1.0
+
+    def row_weights(self, y: AnyArray, dual: FloatArray) -> FloatArray | None:
+        """Return the factor of every row that is applied after the clip; None for 1."""
+        return None
+
+    def largest_weight(self, dual: FloatArray) -> float:
+        """Return the largest factor that any row could have, from public numbers."""
+        return 1.0
 
     @abstractmethod
     def value(self, y: AnyArray, z: FloatArray, extra: FloatArray,
