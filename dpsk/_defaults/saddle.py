@@ -13,8 +13,8 @@ __all__ = ["configured_differences", "configured_saddle", "heaviest_row"]
 _QUIET = 80.0
 #: Signal from which clip norms of group DRO grow, and that of the least weight and step.
 _WIDE_SIGNAL, _STEP_SIGNAL = 200.0, 50.0
-#: Largest weight of a row at that signal, and the loss of a row that the dual clip leaves whole.
-_HEAVIEST, _WHOLE_LOSS = 4.0, 3.0
+#: Largest weight of a row at that signal.
+_HEAVIEST = 4.0
 #: Steps without noise, in which nothing is clipped and rows are not whitened.
 _NOISELESS_STEPS = 1000
 #: The largest dual clip norm.
@@ -37,10 +37,15 @@ def configured_saddle(solver, problem):
     linear = problem.model.is_linear
     own = saddle_defaults(problem.loss, True) if linear else _network_defaults(problem)
     n_samples = problem.n_samples
-    if linear and math.isfinite(problem.loss.smoothness):
+    bounded = math.isfinite(problem.loss.smoothness)
+    if linear and bounded:
         own = _bounded_settings(problem, own)
     step = own.gain / (solver.clip_norm or own.clip_norm)
     if linear and not problem.is_private:
+        if not bounded and solver.clip_norm is None:
+            # The inverse curvature of squares of scores minus a free number.
+            step = 0.5 / (problem.usual_weight * problem.loss.mean_weight
+                          * (1.0 + problem.model.radius**2))
         own = replace(own, clip_norm=math.inf, dual_clip_norm=_WIDEST,
                       max_iter=_NOISELESS_STEPS)
     clip_norm = solver.clip_norm or own.clip_norm
@@ -99,8 +104,7 @@ def _bounded_settings(problem, own):
                     loss.lipschitz * weight * problem.model.radius / HEADROOM)
     curvature = loss.smoothness * weight * problem.model.radius**2 / rank
     step = min(1.0, own.gain * math.sqrt(signal / _STEP_SIGNAL)) / curvature
-    dual_clip = min(_WIDEST, weight * min(
-        own.dual_clip_norm * wide, _WHOLE_LOSS * math.sqrt(wide) / min(loss.shares)))
+    dual_clip = min(_WIDEST, own.dual_clip_norm * math.sqrt(wide) * weight)
     return replace(own, clip_norm=clip_norm, gain=step * clip_norm, dual_clip_norm=dual_clip)
 
 

@@ -82,6 +82,7 @@ class SaddleOracle(SaddleAnswers):
         moved = Sensitivity(
             REPLACE_ONE * self._sums.primal_bound(dual) / math.sqrt(1.0 - self._share),
             terms=self._terms, size=self._sums.primal_size)
-        return self._session(
+        descent, ascent = self._session(
             self._event, lambda batch: self._sums.gradients(primal, dual, batch.rows),
             moved, self._dual_moved, divisor=self._divisor, batches=self._batches)
+        return descent, ascent * self.dual_set.unit

@@ -86,8 +86,9 @@ class SaddleDifferenceOracle(SaddleAnswers):
 
     def dual_gradient(self, primal: FloatArray, dual: FloatArray) -> FloatArray:
         """Return a noisy mean dual gradient at public points, in the shape of `dual`."""
-        return self._answer("dual", self._sums.dual_clip,
-                            lambda rows: self._sums.dual_gradient(primal, dual, rows))
+        found = self._answer("dual", self._sums.dual_clip,
+                             lambda rows: self._sums.dual_gradient(primal, dual, rows))
+        return found * self.dual_set.unit
 
     def gradient(self, primal: FloatArray, dual: FloatArray) -> FloatArray:
         """Return a noisy mean primal gradient at public points, in the shape of `primal`."""

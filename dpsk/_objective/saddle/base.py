@@ -25,6 +25,7 @@ class Interval:
     curvature: float
 
     size = 1
+    unit = 1.0
 
     @property
     def start(self) -> FloatArray:
@@ -61,6 +62,11 @@ class Simplex:
     def size(self) -> int:
         """int : number of weights."""
         return len(self.first)
+
+    @property
+    def unit(self) -> FloatArray:
+        """ndarray of shape (size,) : factors of rows' dual gradients, applied to noisy sums."""
+        return 1.0 / self.start
 
     @property
     def start(self) -> FloatArray:
@@ -139,4 +145,5 @@ class SaddleLoss(ABC):
         dz : ndarray of shape (n,)
         d_extra : ndarray of shape (n, n_extra)
         d_dual : ndarray of shape (n, dual_set.size)
+            Derivatives over the dual set's unit.
         """

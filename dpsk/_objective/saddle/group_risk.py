@@ -27,6 +27,8 @@ class GroupRisk(SaddleLoss):
     A row's gradient is clipped to `C` before it is multiplied by :math:`\lambda_g / p_g`. The
     clip then treats all groups alike. Replacing a row moves the sum by at most
     :math:`2 C \max_g \lambda_g / p_g`, a public number of the released weights, at most `2 C W`.
+    Losses too are clipped, to `D`, and summed by group before sums are divided by :math:`p_g`.
+    Replacing a row moves these sums by at most :math:`2 D`.
 
     Parameters
     ----------
@@ -78,8 +80,7 @@ class GroupRisk(SaddleLoss):
                   dual: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         targets, groups = y[:, 0], _groups(y)
         d_dual = np.zeros((len(z), len(self.shares)))
-        d_dual[np.arange(len(z)), groups] = (
-            self.loss.value(targets, z) / np.asarray(self.shares)[groups])
+        d_dual[np.arange(len(z)), groups] = self.loss.value(targets, z)
         dz = self.row_weights(y, dual) * self.loss.gradient(targets, z.copy())
         return dz, np.zeros((len(z), 0)), d_dual
 
