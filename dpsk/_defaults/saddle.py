@@ -7,14 +7,14 @@ from dpsk._defaults.losses import saddle_defaults
 from dpsk._models.clipping import HEADROOM
 from dpsk._problem import full_clip_norm
 
-__all__ = ["configured_differences", "configured_saddle", "heaviest_row"]
+__all__ = ["configured_differences", "configured_saddle", "group_bounds"]
 
 #: Below this ``n mu / sqrt(dimension)``, linear scores take shorter and fewer difference steps.
 _QUIET = 80.0
-#: Signal from which clip norms of group DRO grow, and that of the least weight and step.
+#: Signal from which clip norms and weights of group DRO grow, and that of the least step.
 _WIDE_SIGNAL, _STEP_SIGNAL = 200.0, 50.0
-#: Largest weight of a row at that signal.
-_HEAVIEST = 4.0
+#: Largest weight of a row at a low signal, and ``n mu`` of a group that may have it.
+_HEAVIEST, _MEASURED = 4.0, 300.0
 #: Steps without noise, in which nothing is clipped and rows are not whitened.
 _NOISELESS_STEPS = 1000
 #: The largest dual clip norm.
@@ -78,14 +78,16 @@ def configured_differences(solver, problem, work):
         learning_rate=solver.learning_rate or k**2 * filled.learning_rate * share)
 
 
-def heaviest_row(budget):
-    """Return the largest weight of a row over the mean weight of rows in group DRO.
+def group_bounds(budget):
+    """Return the bounds `heaviest` and `measured` of group DRO.
 
-    It grows in proportion to the signal, because noise is proportional to it.
+    Noise is proportional to the largest weight of a row, which grows with the square root of the
+    signal. Noise hides the risk of a group of fewer than ``300 / mu`` rows.
     """
     # Solvers refuse delta=0 later, by name.
     signal = budget.signal_to_noise if budget.delta > 0 else 0.0
-    return _HEAVIEST * max(1.0, signal / _STEP_SIGNAL)
+    return (_HEAVIEST * math.sqrt(max(1.0, signal / _WIDE_SIGNAL)),
+            signal * budget.n_columns / _MEASURED)
 
 
 def _bounded_settings(problem, own):

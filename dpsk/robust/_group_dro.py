@@ -11,7 +11,7 @@ from dpsk._callbacks import private_fit
 from dpsk._data.labels import encoded_rows, labels_fact
 from dpsk._data.source import Rows
 from dpsk._data.validation import is_dask
-from dpsk._defaults.saddle import heaviest_row
+from dpsk._defaults.saddle import group_bounds
 from dpsk._docs import documented
 from dpsk._objective.losses import Logistic
 from dpsk._objective.saddle import GroupRisk
@@ -45,7 +45,9 @@ class DPGroupDROClassifier(LinearScorer):
               \qquad \bar x = x \min(1, R / \|x\|_2)
 
     with the logistic loss, the simplex :math:`\Delta` of weights of the K groups, and `R` the
-    public `data_norm`. Groups are known in training only; prediction does not ask for them.
+    public `data_norm`. Groups are known in training only; prediction does not ask for them. At a
+    finite epsilon losses and their gradients are clipped before the weights, and no row weighs
+    more than a bound that grows with n and epsilon.
 
     Parameters
     ----------
@@ -157,7 +159,7 @@ class DPGroupDROClassifier(LinearScorer):
             Labels of two classes, numbers or strings.
         sample_weight : array-like of shape (n,) or None, default=None
             Weights of the losses in any unit, private like the rows. Each gradient is clipped
-            after weighting. The proportions of the groups use unweighted counts.
+            after this weight. The proportions of the groups use unweighted counts.
         groups : array-like of shape (n,) or None, default=None
             The group of every row, numbers or strings. None: its class. A search or pipeline
             passes them on only if metadata routing is enabled, after
@@ -174,7 +176,7 @@ class DPGroupDROClassifier(LinearScorer):
         shares = public_shares(self.group_shares, labels)
         budget = Budget(len(rows), rows.n_features + self.fit_intercept,
                         *self._budget(len(rows)))
-        make_loss = partial(self._group_loss, heaviest_row(budget))
+        make_loss = partial(self._group_loss, *group_bounds(budget))
         counting = Counting(len(labels), make_loss, "group_shares_", np.array)
         coef, intercept, rest = self._fit_with_rest(
             rows, make_loss(shares or _even(len(labels))), None,
@@ -188,8 +190,8 @@ class DPGroupDROClassifier(LinearScorer):
             self.group_shares_ = np.array(shares)
         return self
 
-    def _group_loss(self, heaviest, shares):
-        return GroupRisk(Logistic(), shares, float(self.group_penalty), heaviest)
+    def _group_loss(self, heaviest, measured, shares):
+        return GroupRisk(Logistic(), shares, float(self.group_penalty), heaviest, measured)
 
     # The solvers may use small batches.
     _auto_is_gaussian = False

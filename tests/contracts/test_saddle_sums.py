@@ -82,7 +82,7 @@ def test_the_projection_to_capped_weights_is_the_nearest_point(seed):
     rng = np.random.default_rng(seed)
     first = rng.dirichlet(np.ones(6))
     y, most = 3 * rng.normal(size=6), np.minimum(1.7 * first, 1.0)
-    found = Simplex(tuple(first), 0.0, 1.7).project(y)
+    found = Simplex(tuple(first), 0.0, tuple(most)).project(y)
     assert found.sum() == pytest.approx(1) and np.all((found >= 0) & (found <= most))
     # From the start, as far as the caps allow towards points of the simplex.
     moves = rng.dirichlet(np.ones(6), size=500) - first

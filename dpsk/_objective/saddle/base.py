@@ -50,13 +50,13 @@ class Simplex:
     first : tuple of float
         Where ascent starts, public.
     curvature : float
-    most : float
-        Bound on a weight over its first value, at least 1.
+    most : tuple of float or None
+        Bounds on the weights, of sum at least 1. None: 1.
     """
 
     first: tuple
     curvature: float
-    most: float = np.inf
+    most: tuple | None = None
 
     @property
     def size(self) -> int:
@@ -79,7 +79,7 @@ class Simplex:
 
     def project(self, y: AnyArray) -> FloatArray:
         """Return the nearest point of the set."""
-        return capped_projection(y, np.minimum(self.most * self.start, 1.0))
+        return capped_projection(y, np.array(self.most or (1.0,) * self.size))
 
 
 class SaddleLoss(ABC):

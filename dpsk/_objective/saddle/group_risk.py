@@ -21,8 +21,8 @@ class GroupRisk(SaddleLoss):
     r"""Sum over groups `g` of :math:`\lambda_g` times the mean loss of the group's rows.
 
     The loss of a row of group `g` is :math:`\lambda_g \ell(y, z) / p_g`, with :math:`\lambda`
-    in the simplex and at most :math:`W p_g`. Targets have two columns: the loss's own, and the
-    group's index.
+    in the simplex and at most :math:`p_g (1 + (W - 1) \min(1, p_g M))`. Targets have two columns:
+    the loss's own, and the group's index.
 
     A row's gradient is clipped to `C` before it is multiplied by :math:`\lambda_g / p_g`. The
     clip then treats all groups alike. Replacing a row moves the sum by at most
@@ -40,6 +40,8 @@ class GroupRisk(SaddleLoss):
         Strength of the public term that keeps the weights near uniform.
     heaviest : float
         W, the largest weight of a row; 1 is the weight of all rows in the mean risk.
+    measured : float
+        M, the inverse of the share from which the noise lets a group have that weight.
 
     References
     ----------
@@ -50,6 +52,7 @@ class GroupRisk(SaddleLoss):
     shares: tuple
     curvature: float
     heaviest: float = np.inf
+    measured: float = np.inf
 
     @property
     def lipschitz(self) -> float:
@@ -65,7 +68,9 @@ class GroupRisk(SaddleLoss):
     def dual_set(self) -> Simplex:
         """Simplex : the weights of the groups."""
         # At the shares the objective is the mean over all rows.
-        return Simplex(self.shares, self.curvature, self.heaviest)
+        most = [min(1.0, share * (1.0 + (self.heaviest - 1.0) * min(1.0, share * self.measured)))
+                for share in self.shares]
+        return Simplex(self.shares, self.curvature, tuple(most))
 
     def row_weights(self, y: AnyArray, dual: FloatArray) -> FloatArray:
         return (dual / np.asarray(self.shares))[_groups(y)]
