@@ -176,7 +176,9 @@ class DPGroupDROClassifier(LinearScorer):
         shares = public_shares(self.group_shares, labels)
         budget = Budget(len(rows), rows.n_features + self.fit_intercept,
                         *self._budget(len(rows)))
-        make_loss = partial(self._group_loss, *group_bounds(budget))
+        heaviest, measured = group_bounds(budget)
+        make_loss = partial(GroupRisk, Logistic(), curvature=float(self.group_penalty),
+                            heaviest=heaviest, measured=measured)
         counting = Counting(len(labels), make_loss, "group_shares_", np.array)
         coef, intercept, rest = self._fit_with_rest(
             rows, make_loss(shares or _even(len(labels))), None,
@@ -189,9 +191,6 @@ class DPGroupDROClassifier(LinearScorer):
         if shares is not None:
             self.group_shares_ = np.array(shares)
         return self
-
-    def _group_loss(self, heaviest, measured, shares):
-        return GroupRisk(Logistic(), shares, float(self.group_penalty), heaviest, measured)
 
     # The solvers may use small batches.
     _auto_is_gaussian = False

@@ -102,18 +102,21 @@ class SaddleLoss(ABC):
     of_transitions = False
     grouped = False
     vector_output = False
-    #: The clip on a row's gradient is what bounds it.
-    lipschitz = np.inf
-    smoothness = np.inf
     n_extra = 0
     convex = False
 
     if TYPE_CHECKING:
-        # A constant or a property.
+        # Constants or properties.
         @property
         def mean_weight(self) -> float: ...
+        @property
+        def lipschitz(self) -> float: ...
+        @property
+        def smoothness(self) -> float: ...
     else:
         mean_weight = 1.0
+        # The clip on a row's gradient is what bounds it.
+        lipschitz = smoothness = np.inf
 
     def row_weights(self, y: AnyArray, dual: FloatArray) -> FloatArray | None:
         """Return the factor of every row that is applied after the clip; None for 1."""
