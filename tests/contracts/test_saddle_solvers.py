@@ -10,6 +10,7 @@ import pytest
 
 from dpsk import DPAUCMaximizer, DPGroupDROClassifier
 from dpsk._data.source import Rows
+from dpsk._defaults.losses import LINEAR_SADDLE
 from dpsk._mechanism.session import Session
 from dpsk._models import MLP, LinearModel
 from dpsk._objective.losses import Logistic
@@ -28,6 +29,7 @@ from dpsk._problem import Geometry, Problem
 from dpsk._solvers import SADDLE_SOLVERS
 from dpsk._solvers.steps import ITERATES
 from dpsk._stages.counting import count_budget
+from tests.estimators.test_saddle_optima import CASES
 from tests.registry import every_saddle_solver, make_problem, training_rows
 
 LOSSES = {"auc": AUCSquare(0.3, 0.3), "groups": GroupRisk(Logistic(), (0.2, 0.8), 0.01, 3.0),
@@ -269,3 +271,8 @@ def test_numbers_of_numpy_do_as_options(name):
 def test_a_loss_and_a_solver_of_it_are_told_apart_in_every_registry():
     assert all(solver.minimax for solver in SADDLE_SOLVERS.values())
     assert not make_problem().loss.minimax and problem_of().loss.minimax
+
+
+def test_the_optimum_of_every_saddle_loss_of_linear_scores_is_tried():
+    # Without noise, policy evaluation is solved by LSTD alone.
+    assert set(CASES) == set(LINEAR_SADDLE) - {"ProjectedBellman"}

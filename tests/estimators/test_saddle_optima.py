@@ -5,7 +5,6 @@ import pytest
 from scipy.optimize import minimize
 
 from dpsk import DPAUCMaximizer, DPGroupDROClassifier
-from dpsk._defaults.losses import LINEAR_SADDLE
 
 ALPHA, GROUP_PENALTY = 0.05, 0.3
 
@@ -60,8 +59,3 @@ def test_a_fit_without_noise_is_the_optimum_of_the_stated_objective(name):
     print(name, objective(found) - best.fun, found - best.x)
     assert objective(found) - best.fun <= 1e-5
     np.testing.assert_allclose(found, best.x, atol=0.01)
-
-
-def test_every_saddle_loss_of_linear_scores_is_tried():
-    # Without noise, policy evaluation is solved exactly by LSTD alone.
-    assert set(CASES) == set(LINEAR_SADDLE) - {"ProjectedBellman"}
