@@ -143,8 +143,9 @@ _SADDLE = LossDefaults(clip_share=1.0)
 LINEAR_SADDLE = {
     "AUCSquare": SaddleDefaults(clip_norm=2.0, dual_clip_norm=2.0, dual_step=1.0, max_iter=40,
                                 gain=32.0),
-    "GroupRisk": SaddleDefaults(clip_norm=0.7, dual_clip_norm=10.0, dual_step=0.1,
-                                dual_share=0.05, max_iter=100, gain=25.0),
+    # The first three are those of a low signal, in the units of `_bounded_settings`.
+    "GroupRisk": SaddleDefaults(clip_norm=0.3, dual_clip_norm=1.0, gain=0.1, dual_step=0.03,
+                                dual_share=0.05, max_iter=100),
     # At the end of an episode, a difference is as large as the value before it.
     "ProjectedBellman": SaddleDefaults(clip_norm=0.5, dual_clip_norm=4.0, dual_step=1.0,
                                        dual_share=0.6, max_iter=300, gain=32.0,

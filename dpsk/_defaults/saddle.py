@@ -4,11 +4,21 @@ import math
 from dataclasses import replace
 
 from dpsk._defaults.losses import saddle_defaults
+from dpsk._models.clipping import HEADROOM
+from dpsk._problem import full_clip_norm
 
-__all__ = ["configured_differences", "configured_saddle"]
+__all__ = ["configured_differences", "configured_saddle", "group_bounds"]
 
 #: Below this ``n mu / sqrt(dimension)``, linear scores take shorter and fewer difference steps.
 _QUIET = 80.0
+#: Signal from which clip norms and weights of group DRO grow, and that of the least step.
+_WIDE_SIGNAL, _STEP_SIGNAL = 200.0, 50.0
+#: Largest weight of a row at a low signal, and ``n mu`` of a group that may have it.
+_HEAVIEST, _MEASURED = 4.0, 300.0
+#: Steps without noise, in which nothing is clipped and rows are not whitened.
+_NOISELESS_STEPS = 1000
+#: The largest dual clip norm.
+_WIDEST = 1e10
 
 
 def configured_saddle(solver, problem):
@@ -18,21 +28,35 @@ def configured_saddle(solver, problem):
     ``k = sqrt(r / 25)`` within [1/2, 3]. They take ``300 k`` steps, which start at the smaller of
     ``2 k`` and 2.5 over the mean weight of a row, divided by the clip norm. Noise then moves the
     parameters by about as much at every budget. Linear scores use full batches, with the number
-    and the size of steps measured for the loss. Clip norms and dual steps are those of the loss.
+    and the size of steps measured for the loss. Clip norms and dual steps are those of the loss,
+    of group DRO by `_bounded_settings`. Without noise, linear scores take 1000 steps, and nothing
+    is clipped.
     Steps are shorter where the penalty or the term of the dual set is so strong that longer ones
     would diverge.
     """
     linear = problem.model.is_linear
     own = saddle_defaults(problem.loss, True) if linear else _network_defaults(problem)
     n_samples = problem.n_samples
+    bounded = math.isfinite(problem.loss.smoothness)
+    if linear and bounded:
+        own = _bounded_settings(problem, own)
+    step = own.gain / (solver.clip_norm or own.clip_norm)
+    if linear and not problem.is_private:
+        if not bounded and solver.clip_norm is None:
+            # The inverse curvature of squares of scores minus a free number.
+            step = 0.5 / (problem.usual_weight * problem.loss.mean_weight
+                          * (1.0 + problem.model.radius**2))
+        own = replace(own, clip_norm=math.inf, dual_clip_norm=_WIDEST,
+                      max_iter=_NOISELESS_STEPS)
     clip_norm = solver.clip_norm or own.clip_norm
+    if linear:
+        clip_norm = min(clip_norm, full_clip_norm(problem))
     return replace(
         solver, clip_norm=float(clip_norm),
         batch_size=min(n_samples, solver.batch_size or own.batch_size or (
             n_samples if linear else 2048)),
         dual_clip_norm=solver.dual_clip_norm or own.dual_clip_norm,
-        learning_rate=solver.learning_rate or own.gain / (
-            clip_norm + own.gain * problem.penalty.smoothness),
+        learning_rate=solver.learning_rate or step / (1.0 + step * problem.penalty.smoothness),
         dual_learning_rate=solver.dual_learning_rate or _dual_step(problem, own.dual_step),
         max_iter=solver.max_iter or own.max_iter)
 
@@ -52,6 +76,38 @@ def configured_differences(solver, problem, work):
     return replace(
         filled, max_iter=solver.max_iter or max(4, int(k * (filled.max_iter // work))),
         learning_rate=solver.learning_rate or k**2 * filled.learning_rate * share)
+
+
+def group_bounds(budget):
+    """Return the bounds `heaviest` and `measured` of group DRO.
+
+    Noise is proportional to the largest weight of a row, which grows with the square root of the
+    signal. Noise hides the risk of a group of fewer than ``300 / mu`` rows.
+    """
+    # Solvers refuse delta=0 later, by name.
+    signal = budget.signal_to_noise if budget.delta > 0 else 0.0
+    return (_HEAVIEST * math.sqrt(max(1.0, signal / _WIDE_SIGNAL)),
+            signal * budget.n_columns / _MEASURED)
+
+
+def _bounded_settings(problem, own):
+    """Return the defaults of a loss whose slope and curvature are bounded.
+
+    Clip norms are in the unit of a usual row's largest gradient, and steps in that of the inverse
+    curvature of whitened rows. Both grow with the square root of the signal, until nothing is
+    clipped and the step is the inverse curvature.
+    """
+    loss, weight, geometry = problem.loss, problem.usual_weight, problem.geometry
+    usual, rank = (problem.model.radius, 1.0) if geometry is None else (
+        geometry.usual_norm, geometry.effective_rank)
+    signal = problem.signal_to_noise
+    wide = max(1.0, signal / _WIDE_SIGNAL)
+    clip_norm = min(own.clip_norm * math.sqrt(wide) * loss.lipschitz * weight * usual,
+                    loss.lipschitz * weight * problem.model.radius / HEADROOM)
+    curvature = loss.smoothness * weight * problem.model.radius**2 / rank
+    step = min(1.0, own.gain * math.sqrt(signal / _STEP_SIGNAL)) / curvature
+    dual_clip = min(_WIDEST, own.dual_clip_norm * math.sqrt(wide) * weight)
+    return replace(own, clip_norm=clip_norm, gain=step * clip_norm, dual_clip_norm=dual_clip)
 
 
 def _signal(problem):

@@ -36,7 +36,7 @@ class SaddleGradients(SaddleQueries):
     answers : NoisySums
     dual_share : float
     primal_clip, dual_clip : float
-        Clip norms of a row's primal and dual gradient.
+        Clip norms of a row's primal gradient, before its weight in the loss, and of its dual one.
     """
 
     answers: NoisySums
@@ -67,17 +67,22 @@ class SaddleOracle(SaddleAnswers):
         self._sums, self._session = sums, session
         self._event = asked.answers.release(noise_multiplier)
         most = sums.model.rounding_terms(batches.largest_size(sums.n_samples))
-        # The squared movements of the blocks, in units of their noise, add up to that of the pair.
-        self._moved = (
-            Sensitivity(REPLACE_ONE * sums.primal_clip / math.sqrt(1.0 - share), terms=most,
-                        size=sums.primal_size),
-            Sensitivity(REPLACE_ONE * sums.dual_clip / math.sqrt(share), terms=most,
-                        size=sums.loss.dual_set.size))
+        self._share, self._terms = share, most
+        self._dual_moved = Sensitivity(REPLACE_ONE * sums.dual_clip / math.sqrt(share),
+                                       terms=most, size=sums.loss.dual_set.size)
         self._divisor = batches.expected_size(sums.n_samples)
         self._batches = session.batches(batches, sums.n_samples, asked.answers.count)
 
     def gradients(self, primal: FloatArray, dual: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the noisy mean gradients, primal and dual, at public points, float64."""
-        return self._session(
+        """Return the noisy mean gradients, primal and dual, at public points, float64.
+
+        The primal noise is proportional to the bound on a row's weighted gradient at `dual`.
+        """
+        # The squared movements of the blocks, in units of their noise, add up to that of the pair.
+        moved = Sensitivity(
+            REPLACE_ONE * self._sums.primal_bound(dual) / math.sqrt(1.0 - self._share),
+            terms=self._terms, size=self._sums.primal_size)
+        descent, ascent = self._session(
             self._event, lambda batch: self._sums.gradients(primal, dual, batch.rows),
-            *self._moved, divisor=self._divisor, batches=self._batches)
+            moved, self._dual_moved, divisor=self._divisor, batches=self._batches)
+        return descent, ascent * self.dual_set.unit

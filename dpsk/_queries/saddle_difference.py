@@ -68,8 +68,8 @@ class SaddleDifferenceOracle(SaddleAnswers):
     """Answer with noisy sums of three kinds, each charged on its own.
 
     A difference compares clipped gradients at two public points on one batch. It is clipped again
-    to ``min(2 C, C2 ||x - x'|| + C3 ||y - y'||)``, with the `slopes` C2 and C3. Its noise is
-    proportional to this bound.
+    to ``min(B + B', C2 ||x - x'|| + C3 ||y - y'||)``, with the `slopes` C2 and C3 and the bounds
+    B and B' on a row's weighted gradient at both points. Its noise is proportional to this bound.
     """
 
     def __init__(self, sums: Any, asked: SaddleDifferences, noise_multiplier: float,
@@ -86,12 +86,13 @@ class SaddleDifferenceOracle(SaddleAnswers):
 
     def dual_gradient(self, primal: FloatArray, dual: FloatArray) -> FloatArray:
         """Return a noisy mean dual gradient at public points, in the shape of `dual`."""
-        return self._answer("dual", self._sums.dual_clip,
-                            lambda rows: self._sums.dual_gradient(primal, dual, rows))
+        found = self._answer("dual", self._sums.dual_clip,
+                             lambda rows: self._sums.dual_gradient(primal, dual, rows))
+        return found * self.dual_set.unit
 
     def gradient(self, primal: FloatArray, dual: FloatArray) -> FloatArray:
         """Return a noisy mean primal gradient at public points, in the shape of `primal`."""
-        return self._answer("base", self._sums.primal_clip,
+        return self._answer("base", self._sums.primal_bound(dual),
                             lambda rows: self._sums.gradients(primal, dual, rows)[0])
 
     def difference(self, new: tuple[FloatArray, FloatArray],
@@ -103,9 +104,10 @@ class SaddleDifferenceOracle(SaddleAnswers):
         moved = [np.linalg.norm(a - b) for a, b in zip(new, old, strict=True)]
         if not any(moved):
             return np.zeros(self._sums.primal_size)
-        clip = self._sums.primal_clip
+        clip, most = self._sums.primal_clip, sum(
+            self._sums.primal_bound(point[1]) for point in (new, old))
         bound = _MARGIN * (self._slopes[0] * moved[0] + self._slopes[1] * moved[1])
-        bound = max(min(REPLACE_ONE * clip, bound), _LEAST_SHARE * clip)
+        bound = max(min(most, bound), _LEAST_SHARE * clip)
         return self._answer("difference", bound,
                             lambda rows: self._sums.differences(new, old, bound, rows))
 

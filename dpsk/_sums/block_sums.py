@@ -42,8 +42,12 @@ class BlockSums(ABC):
 
     @property
     def primal_clip(self) -> float:
-        """float : bound on the norm of a privacy unit's term in a primal sum."""
+        """float : bound on the norm of a privacy unit's gradient before the loss's weight."""
         return self._clips[0].norm
+
+    def primal_bound(self, dual: FloatArray) -> float:
+        """Return the bound on a privacy unit's term in a primal sum at a public dual point."""
+        return self.primal_clip
 
     @property
     def dual_clip(self) -> float:

@@ -22,6 +22,7 @@ __all__ = ["SaddleSums"]
 
 #: Entries of a block of dense rows, and the least number of sparse rows in a block.
 _ENTRIES, _CSR_ROWS = 1 << 18, 1 << 14
+_LEAST_WEIGHT = 1e-100
 
 
 class SaddleSums(BlockSums):
@@ -50,8 +51,16 @@ class SaddleSums(BlockSums):
         forward = self._forward(primal, *block)
         dz, d_extra, d_dual = self._loss_gradients(primal, dual, forward.raw, block[1])
         forward.backward(dz)
-        yield JoinedTerms(PassTerms(forward), WeightedTerms(d_extra))
+        joined, weights = JoinedTerms(PassTerms(forward), WeightedTerms(d_extra)), (
+            self.loss.row_weights(block[1].y, dual))
+        if weights is not None:
+            # The clip is that of the gradient before its weight. Rows of weight 0 add nothing.
+            joined.sizes = 1.0 / np.maximum(np.abs(weights), _LEAST_WEIGHT)
+        yield joined
         yield WeightedTerms(d_dual)
+
+    def primal_bound(self, dual: FloatArray) -> float:
+        return self.primal_clip * self.loss.largest_weight(dual)
 
     def dual_terms(self, block: Any, primal: FloatArray, dual: FloatArray) -> WeightedTerms:
         raw = self._forward(primal, *block).raw

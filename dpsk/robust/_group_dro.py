@@ -11,9 +11,11 @@ from dpsk._callbacks import private_fit
 from dpsk._data.labels import encoded_rows, labels_fact
 from dpsk._data.source import Rows
 from dpsk._data.validation import is_dask
+from dpsk._defaults.saddle import group_bounds
 from dpsk._docs import documented
 from dpsk._objective.losses import Logistic
 from dpsk._objective.saddle import GroupRisk
+from dpsk._problem import Budget
 from dpsk._solvers import SADDLE_SOLVERS
 from dpsk._stages import Counting
 from dpsk.linear_model._scorer import LinearScorer
@@ -30,9 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DPGroupDROClassifier"]
 
-#: Bound to which the loss of a row is clipped in the gradient of the group weights.
-_LARGEST_LOSS = 3.0
-
 
 @documented
 class DPGroupDROClassifier(LinearScorer):
@@ -46,7 +45,9 @@ class DPGroupDROClassifier(LinearScorer):
               \qquad \bar x = x \min(1, R / \|x\|_2)
 
     with the logistic loss, the simplex :math:`\Delta` of weights of the K groups, and `R` the
-    public `data_norm`. Groups are known in training only; prediction does not ask for them.
+    public `data_norm`. Groups are known in training only; prediction does not ask for them. At a
+    finite epsilon losses and their gradients are clipped before the weights, and no row weighs
+    more than a bound that grows with n and epsilon.
 
     Parameters
     ----------
@@ -63,7 +64,8 @@ class DPGroupDROClassifier(LinearScorer):
     solver : {"auto", "sgda", "privatediff"}, default="auto"
         "auto" takes "sgda".
     %(precondition_scores)s %(max_iter)s
-        `clip_norm` bounds a row's gradient in the coefficients; it must be finite.
+        `clip_norm` bounds the gradient of a row's loss before its group's weight; rows of all
+        groups are clipped alike. Large ones clip nothing, as the loss's slope is at most 1.
     %(data_norm)s %(data_norm_inf)s %(fit_intercept)s %(class_weight)s %(classes)s
     %(solver_options)s %(random_state)s %(verbose)s
 
@@ -157,7 +159,7 @@ class DPGroupDROClassifier(LinearScorer):
             Labels of two classes, numbers or strings.
         sample_weight : array-like of shape (n,) or None, default=None
             Weights of the losses in any unit, private like the rows. Each gradient is clipped
-            after weighting. The proportions of the groups use unweighted counts.
+            after this weight. The proportions of the groups use unweighted counts.
         groups : array-like of shape (n,) or None, default=None
             The groups of the risk, not of privacy: rows are protected. Numbers or strings; None:
             the class of every row. A search or pipeline passes them on only if metadata routing
@@ -172,9 +174,14 @@ class DPGroupDROClassifier(LinearScorer):
         rows, classes, settings = self._labeled(X, y, sample_weight)
         rows, labels, fact = self._grouped(rows, X, groups, classes)
         shares = public_shares(self.group_shares, labels)
-        counting = Counting(len(labels), self._group_loss, "group_shares_", np.array)
+        budget = Budget(len(rows), rows.n_features + self.fit_intercept,
+                        *self._budget(len(rows)))
+        heaviest, measured = group_bounds(budget)
+        make_loss = partial(GroupRisk, Logistic(), curvature=float(self.group_penalty),
+                            heaviest=heaviest, measured=measured)
+        counting = Counting(len(labels), make_loss, "group_shares_", np.array)
         coef, intercept, rest = self._fit_with_rest(
-            rows, self._group_loss(shares or _even(len(labels))), None,
+            rows, make_loss(shares or _even(len(labels))), None,
             stages=[counting] if shares is None else [],
             **{**settings, "public": [*settings["public"], fact]},
             released=["group_weights_"])
@@ -184,9 +191,6 @@ class DPGroupDROClassifier(LinearScorer):
         if shares is not None:
             self.group_shares_ = np.array(shares)
         return self
-
-    def _group_loss(self, shares):
-        return GroupRisk(Logistic(), shares, float(self.group_penalty), _LARGEST_LOSS)
 
     # The solvers may use small batches.
     _auto_is_gaussian = False

@@ -226,6 +226,7 @@ def test_noise_of_both_blocks_has_the_declared_scale(name, batch_size, factor, n
         bound = np.sqrt(300) * 0.01 * solver.slopes[0]
         assert _plausible(moved * batch_size / bound) == (factor == 1.0)
     assert _plausible(noise * batch_size) == (factor == 1.0)
+    dual_noise /= loss.dual_set.unit
     assert _plausible(dual_noise * batch_size) == (factor == 1.0)
 
 

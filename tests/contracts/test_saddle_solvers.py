@@ -10,6 +10,7 @@ import pytest
 
 from dpsk import DPAUCMaximizer, DPGroupDROClassifier
 from dpsk._data.source import Rows
+from dpsk._defaults.losses import LINEAR_SADDLE
 from dpsk._mechanism.session import Session
 from dpsk._models import MLP, LinearModel
 from dpsk._objective.losses import Logistic
@@ -28,6 +29,7 @@ from dpsk._problem import Geometry, Problem
 from dpsk._solvers import SADDLE_SOLVERS
 from dpsk._solvers.steps import ITERATES
 from dpsk._stages.counting import count_budget
+from tests.estimators.test_saddle_optima import CASES
 from tests.registry import every_saddle_solver, make_problem, training_rows
 
 LOSSES = {"auc": AUCSquare(0.3, 0.3), "groups": GroupRisk(Logistic(), (0.2, 0.8), 0.01, 3.0),
@@ -77,12 +79,14 @@ def test_configured_keeps_what_was_given(name):
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 def test_steps_by_differences_shorten_where_rows_are_few_and_nowhere_else(loss):
     solver = SADDLE_SOLVERS["privatediff"]()
-    few, more, many, most = (solver.configured(problem_of(loss, n_samples=n))
-                             for n in (100, 300, 10_000, 10**7))
-    assert few.learning_rate < more.learning_rate < many.learning_rate == most.learning_rate
-    assert few.max_iter <= more.max_iter <= many.max_iter == most.max_iter
-    first = SADDLE_SOLVERS["sgda"]().configured(problem_of(loss, n_samples=100))
-    assert many.learning_rate == first.learning_rate / 4 and many.max_iter == first.max_iter // 5
+    problems = [problem_of(loss, n_samples=n) for n in (100, 300, 10_000, 10**7)]
+    first = [SADDLE_SOLVERS["sgda"]().configured(problem) for problem in problems]
+    by_difference = [solver.configured(problem) for problem in problems]
+    few, more, many, most = (one.learning_rate / other.learning_rate
+                             for one, other in zip(by_difference, first, strict=True))
+    assert few < more < many == most == 0.25
+    few, more, many, most = (one.max_iter for one in by_difference)
+    assert few <= more <= many == most == first[-1].max_iter // 5
     networks = [solver.configured(problem_of(loss, "mlp", n)) for n in (2, 100)]
     assert len({network.learning_rate for network in networks}) == 1
 
@@ -222,7 +226,7 @@ def test_a_solver_of_plain_losses_refuses_a_saddle_problem(solver, no_noise):
     (DPAUCMaximizer, {"loss": "logistic"}, "makes no saddle problem"),
     (DPAUCMaximizer, {"delta": 0.0}, "delta > 0"),
     (DPGroupDROClassifier, {"delta": 0.0}, "delta > 0"),
-    (DPGroupDROClassifier, {"clip_norm": math.inf}, "finite clip_norm")])
+    (DPAUCMaximizer, {"clip_norm": math.inf}, "finite clip_norm")])
 def test_fits_are_refused_before_any_noise_is_drawn(name, cls, params, match, no_noise):
     model = cls(solver=name, **params)
     with pytest.raises(ValueError, match=match):
@@ -267,3 +271,8 @@ def test_numbers_of_numpy_do_as_options(name):
 def test_a_loss_and_a_solver_of_it_are_told_apart_in_every_registry():
     assert all(solver.minimax for solver in SADDLE_SOLVERS.values())
     assert not make_problem().loss.minimax and problem_of().loss.minimax
+
+
+def test_the_optimum_of_every_saddle_loss_of_linear_scores_is_tried():
+    # Without noise, policy evaluation is solved by LSTD alone.
+    assert set(CASES) == set(LINEAR_SADDLE) - {"ProjectedBellman"}

@@ -43,7 +43,7 @@ def test_derivatives_are_those_of_the_value(name):
     h = 1e-6
     slope = (loss.value(rows.y, z + h, extra, dual) - loss.value(rows.y, z - h, extra, dual))
     np.testing.assert_allclose(dz, slope / (2 * h), atol=1e-6)
-    for derivative, place in ((d_extra, "extra"), (d_dual, "dual")):
+    for derivative, place in ((d_extra, "extra"), (d_dual * loss.dual_set.unit, "dual")):
         for j in range(derivative.shape[1]):
             ends = []
             for sign in (1, -1):
@@ -77,6 +77,20 @@ def test_the_simplex_projection_is_the_nearest_point(seed):
     assert np.all((others - found) @ (y - found) <= 1e-12)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_projection_to_capped_weights_is_the_nearest_point(seed):
+    rng = np.random.default_rng(seed)
+    first = rng.dirichlet(np.ones(6))
+    y, most = 3 * rng.normal(size=6), np.minimum(1.7 * first, 1.0)
+    found = Simplex(tuple(first), 0.0, tuple(most)).project(y)
+    assert found.sum() == pytest.approx(1) and np.all((found >= 0) & (found <= most))
+    # From the start, as far as the caps allow towards points of the simplex.
+    moves = rng.dirichlet(np.ones(6), size=500) - first
+    room = np.where(moves > 0, (most - first) / np.maximum(moves, 1e-300), np.inf).min(axis=1)
+    others = first + np.minimum(room, 1.0)[:, None] * moves
+    assert np.all((others - found) @ (y - found) <= 1e-12)
+
+
 @pytest.mark.parametrize("point", [[1e300, -1e300, 0.0], [1e20, 1e20, 1.0], [0.0] * 3,
                                    [-1e17] * 3])
 def test_the_simplex_projection_of_far_points_is_on_the_simplex(point):
@@ -97,8 +111,25 @@ def test_blocks_of_one_row_stay_within_their_clips(name, kind):
         one = Rows(rows.X[i:i + 1], rows.y[i:i + 1])
         with np.errstate(all="ignore"):
             first, second = SaddleSums(model, loss, one, 0.2, 0.1).gradients(primal, dual)
-        assert np.linalg.norm(first) <= 0.2
+        assert np.linalg.norm(first) <= 0.2 * loss.largest_weight(dual)
         assert np.linalg.norm(second) <= 0.1
+
+
+def test_the_clip_of_a_group_is_in_proportion_to_its_weight():
+    """The direction of a clipped sum is that of clipped losses under the weights of groups."""
+    loss, model, rows, primal, _ = make("groups")
+    dual = np.array([0.05, 0.15, 0.8])
+    parts = []
+    for group in range(3):
+        chosen = rows.y[:, 1] == group
+        part = Rows(rows.X[chosen], rows.y[chosen])
+        even = SaddleSums(model, loss, part, 0.2, 0.1).gradients(primal, np.array(loss.shares))[0]
+        found = SaddleSums(model, loss, part, 0.2, 0.1).gradients(primal, dual)[0]
+        np.testing.assert_allclose(found, dual[group] / loss.shares[group] * even, rtol=1e-12)
+        parts.append(found)
+    whole = SaddleSums(model, loss, rows, 0.2, 0.1)
+    np.testing.assert_allclose(whole.gradients(primal, dual)[0], sum(parts), rtol=1e-12)
+    assert whole.primal_bound(dual) == pytest.approx(0.2 * 0.8 / 0.2)
 
 
 @every_model
@@ -120,7 +151,7 @@ def test_wide_clips_leave_the_plain_sums(name, kind):
     for j in range(len(dual)):
         step = h * np.eye(len(dual))[j]
         slope = (total(primal, dual + step) - total(primal, dual - step)) / (2 * h)
-        assert second[j] == pytest.approx(slope, rel=1e-2, abs=0.05)
+        assert (second * loss.dual_set.unit)[j] == pytest.approx(slope, rel=1e-2, abs=0.05)
     alone = SaddleSums(model, loss, rows, 1e6, 1e6).dual_gradient(primal, dual)
     np.testing.assert_allclose(alone, second, rtol=1e-12)
 

@@ -53,7 +53,7 @@ class SaddleSums:
         sums = np.zeros(self.primal_size), np.zeros(self.loss.dual_set.size)
         for block in self._blocks(rows):
             forward, d_extra, d_dual = self._differentiated(primal, dual, *block)
-            factors = self._factors(forward, d_extra, self.primal_clip)
+            factors = self._factors(forward, d_extra, self._limits(dual, block))
             self._add(forward, d_extra, factors, sums[0])
             sums[1][:] += _clipped_sum(d_dual, self.dual_clip)
         return sums
@@ -78,8 +78,8 @@ class SaddleSums:
         for block in self._blocks(rows):
             there, there_extra, _ = self._differentiated(*new, *block)
             here, here_extra, _ = self._differentiated(*old, *block)
-            there_factors = self._factors(there, there_extra, self.primal_clip)
-            here_factors = self._factors(here, here_extra, self.primal_clip)
+            there_factors = self._factors(there, there_extra, self._limits(new[1], block))
+            here_factors = self._factors(here, here_extra, self._limits(old[1], block))
             # Norm and sum are of one change a row: two sums would round as their terms do.
             change = there.less(here, there_factors, here_factors)
             extra = there_factors[:, None] * there_extra - here_factors[:, None] * here_extra
@@ -139,8 +139,13 @@ class SaddleSums:
         forward.add_gradient(factors, total[:self.model.dimension])
         total[self.model.dimension:] += factors @ d_extra
 
+    def _limits(self, dual: FloatArray, block: Any) -> FloatArray | float:
+        """Return the clip of a row's gradient, which is the clip of its loss times its weight."""
+        weights = self.loss.row_weights(block[1].y, dual)
+        return self.primal_clip if weights is None else self.primal_clip * weights
+
     def _factors(self, change: LinearPass | Pass | Change, extra: FloatArray,
-                 clip: float) -> FloatArray:
+                 clip: FloatArray | float) -> FloatArray:
         """Return what clips rows to a norm, and drop those that are not finite.
 
         `change` is the part of the model's coordinates, a pass, and `extra` that of the others.

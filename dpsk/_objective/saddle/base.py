@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpsk._objective.projections import simplex_projection
+from dpsk._objective.projections import capped_projection
 
 if TYPE_CHECKING:
 
@@ -25,6 +25,7 @@ class Interval:
     curvature: float
 
     size = 1
+    unit = 1.0
 
     @property
     def start(self) -> FloatArray:
@@ -42,22 +43,30 @@ class Interval:
 
 @dataclass(frozen=True)
 class Simplex:
-    """Weights that sum to 1, with the public term ``-curvature ||y - 1/size||^2 / 2``.
+    """Weights of sum 1 and bounded size, and the public term ``-curvature ||y - 1/size||^2 / 2``.
 
     Parameters
     ----------
     first : tuple of float
         Where ascent starts, public.
     curvature : float
+    most : tuple of float or None
+        Bounds on the weights, of sum at least 1. None: 1.
     """
 
     first: tuple
     curvature: float
+    most: tuple | None = None
 
     @property
     def size(self) -> int:
         """int : number of weights."""
         return len(self.first)
+
+    @property
+    def unit(self) -> FloatArray:
+        """ndarray of shape (size,) : factors of rows' dual gradients, applied to noisy sums."""
+        return 1.0 / self.start
 
     @property
     def start(self) -> FloatArray:
@@ -70,7 +79,7 @@ class Simplex:
 
     def project(self, y: AnyArray) -> FloatArray:
         """Return the nearest point of the set."""
-        return simplex_projection(y, 1.0)
+        return capped_projection(y, np.array(self.most or (1.0,) * self.size))
 
 
 class SaddleLoss(ABC):
@@ -93,18 +102,29 @@ class SaddleLoss(ABC):
     of_transitions = False
     grouped = False
     vector_output = False
-    #: The clip on a row's gradient is what bounds it.
-    lipschitz = np.inf
-    smoothness = np.inf
     n_extra = 0
     convex = False
 
     if TYPE_CHECKING:
-        # A constant or a property.
+        # Constants or properties.
         @property
         def mean_weight(self) -> float: ...
+        @property
+        def lipschitz(self) -> float: ...
+        @property
+        def smoothness(self) -> float: ...
     else:
         mean_weight = 1.0
+        # The clip on a row's gradient is what bounds it.
+        lipschitz = smoothness = np.inf
+
+    def row_weights(self, y: AnyArray, dual: FloatArray) -> FloatArray | None:
+        """Return the factor of every row that is applied after the clip; None for 1."""
+        return None
+
+    def largest_weight(self, dual: FloatArray) -> float:
+        """Return the largest factor that any row could have, from public numbers."""
+        return 1.0
 
     @abstractmethod
     def value(self, y: AnyArray, z: FloatArray, extra: FloatArray,
@@ -128,4 +148,5 @@ class SaddleLoss(ABC):
         dz : ndarray of shape (n,)
         d_extra : ndarray of shape (n, n_extra)
         d_dual : ndarray of shape (n, dual_set.size)
+            Derivatives over the dual set's unit.
         """

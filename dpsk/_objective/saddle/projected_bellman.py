@@ -21,6 +21,7 @@ class Ball:
     bound: float
 
     curvature = 0.0
+    unit = 1.0
 
     @property
     def start(self) -> FloatArray:
