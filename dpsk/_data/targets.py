@@ -51,17 +51,18 @@ def clipped_targets(target_map, bounds, dtype, y):
     return target_map(np.clip(y, *bounds), *bounds).astype(dtype, copy=False)
 
 
-def numeric_targets(y):
+def numeric_targets(y, name="y"):
     """Return targets in double precision.
 
     Raises an error, which quotes no target, if a target is no number, missing or infinite.
     """
     # Only the array tells that a polars Series holds dates.
-    check_cells("y", y, True)
-    numbers = discreetly("y", np.asarray, y, np.float64)
+    check_cells(name, y, True)
+    numbers = discreetly(name, np.asarray, y, np.float64)
     if not np.isfinite(numbers).all():
         # NumPy has converted None to NaN.
-        raise ValueError("Input y contains NaN or infinity; leave out rows without a target.")
+        raise ValueError(f"Input {name} contains NaN or infinity; leave out rows without a "
+                         "target.")
     return numbers
 
 

@@ -70,7 +70,7 @@ def count_rows(name, X):
     return n_samples
 
 
-def check_rows(estimator, X, y, **checks):
+def check_rows(estimator, X, y, *, called="y", **checks):
     """Return training rows and targets as arrays, in canonical format if sparse.
 
     Sets the number and names of features of the estimator. `checks` are parameters of
@@ -79,7 +79,7 @@ def check_rows(estimator, X, y, **checks):
     # Privacy bounds need finite rows, so no global setting may skip this check.
     with config_context(assume_finite=False):
         X, y = _validated("X or y", estimator, X, y, ensure_min_samples=2, **checks)
-    y = numeric_targets(y) if checks.get("y_numeric") else y
+    y = numeric_targets(y, called) if checks.get("y_numeric") else y
     return without_duplicates(X), y
 
 

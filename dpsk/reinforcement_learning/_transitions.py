@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from dpsk._data.errors import discreetly
 from dpsk._data.groups import groups_of, one_a_row
 from dpsk._data.validation import check_next_rows, check_rows, refuse_source
 from dpsk._parameters import check_real
@@ -68,7 +67,8 @@ def check_transitions(estimator, states, rewards, next_states, terminal, groups)
     groups : Groups or None
     """
     refuse_source("states", states)
-    states, rewards = check_rows(estimator, states, rewards, dtype=np.float64, y_numeric=True)
+    states, rewards = check_rows(estimator, states, rewards, called="rewards", dtype=np.float64,
+                                 y_numeric=True)
     if next_states is None:
         raise ValueError("next_states=None: a value rests on where each transition leads; pass "
                          "next_states= to fit, of the shape of states, and terminal= where "
@@ -78,11 +78,6 @@ def check_transitions(estimator, states, rewards, next_states, terminal, groups)
     if len(next_states) != count:
         raise ValueError(f"next_states of length {len(next_states)}: must be one state for each "
                          f"of the {count} transitions.")
-    rewards = discreetly("rewards", np.asarray, rewards, np.float64)
-    # Strings such as "nan" pass the checks above as strings.
-    if not np.isfinite(rewards).all():
-        raise ValueError("rewards contains NaN or infinity; leave those transitions out, or give "
-                         "them finite rewards.")
     return (states, next_states, rewards, _alive(terminal, count),
             groups_of(groups, count, estimator.random_state, _UNIT))
 

@@ -278,10 +278,12 @@ def test_blocks_of_saddle_problems(kind, name, container, weighted, chosen):
     size = model.dimension + loss.n_extra
     ends = [(rng.normal(size=size), loss.dual_set.project(rng.random(loss.dual_set.size)))
             for _ in range(2)]
-    same(lambda sums: sums.gradients(*ends[0], chosen), new, old)
+    # Factors are divided by the weights of groups in another order.
+    rounding = 1e-14 if name == "groups" else 0.0
+    same(lambda sums: sums.gradients(*ends[0], chosen), new, old, rounding)
     same(lambda sums: sums.dual_gradient(*ends[0], chosen), new, old)
     for clip in (1e-3, 1.0):
-        same(lambda sums, clip=clip: sums.differences(*ends, clip, chosen), new, old)
+        same(lambda sums, clip=clip: sums.differences(*ends, clip, chosen), new, old, rounding)
 
 
 @pytest.mark.parametrize("kind", ["linear", "network"])
