@@ -158,12 +158,12 @@ class DPLinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerM
 
     @property
     def xbar_(self) -> FloatArray:
-        """ndarray of shape (n_features_in_,) : mean of `means_`, weighted by `priors_`."""
+        """ndarray of shape (n_features,) : mean of `means_`, weighted by `priors_`."""
         return self.means_[0] + self.priors_ @ (self.means_ - self.means_[0])
 
     @property
     def scalings_(self) -> FloatArray:
-        """ndarray of shape (n_features_in_, n_directions) : directions, best first."""
+        """ndarray of shape (n_features, n_directions) : directions, best first."""
         return self._directions()[0]
 
     @property

@@ -30,7 +30,7 @@ class Likelihood:
 
     @property
     def singular_values_(self) -> FloatArray:
-        """ndarray of shape (n_components_,) : roots of the sums of squares."""
+        """ndarray of shape (n_components,) : roots of the sums of squares."""
         return np.sqrt(self.n_samples_ * self.explained_variance_)
 
     def get_covariance(self) -> FloatArray:
