@@ -98,8 +98,8 @@ solver|margin : {"auto", %(offered)s}
     without a penalty or with a learned `data_norm`. With an l2 penalty and a declared `data_norm`
     it is "last_iterate" or a perturbation solver, and "gd" under heavy noise. With a constraint
     it is "gd", or "frank_wolfe" on an l1 ball. With ``delta=0`` it is
-    "objective_perturbation", "frank_wolfe" on an l1 ball, "stgd" for the sigmoid loss, and
-    "output_perturbation" otherwise.
+    "objective_perturbation", "frank_wolfe" on an l1 ball, "stgd" for the sigmoid loss of
+    `dpsk.DPLinearSVC`, and "output_perturbation" otherwise.
 solver|squares : {"auto", %(offered)s}
     "auto" takes "gd", and "objective_perturbation" at ``delta=0``. It takes
     "sufficient_statistics" if only a constant is fitted, or if n mu is below 100, rows are not

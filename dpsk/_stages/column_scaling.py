@@ -73,9 +73,9 @@ class ColumnScaling(Stage):
 
     def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("feature_scales", [float(self.value.min()), float(self.value.max())],
-                         "released", "least and largest of the divisors 1, 1/2, 1/4, ... "
-                         "that raise small features in training, before norms of rows are "
-                         "bounded")]
+                         "released", "training divides small features by 1/2, 1/4, ... to "
+                         "raise them, before norms of rows are bounded: least and largest "
+                         "divisor")]
 
     def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
         """Return the problem and the scaled rows."""
