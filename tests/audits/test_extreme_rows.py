@@ -135,7 +135,7 @@ def test_no_block_of_a_saddle_gradient_and_no_difference_exceeds_its_clip(name, 
         worst = np.maximum(worst, np.array(lengths) / limits)
     assert worst.max() <= 1.0
     # The rows tried do reach the bounds.
-    assert np.all(worst > 0.9) or (clip_norm > 1 and worst[0] > 0.9)
+    assert np.all(worst > 0.85) or (clip_norm > 1 and worst[0] > 0.85)
 
 
 @pytest.mark.covering

@@ -171,7 +171,10 @@ def test_what_a_fit_releases_is_what_it_declared(cls, solver, params, ledgers):
     model = make_estimator(cls, solver, **params)
     model.fit(*training_rows(model))
     (ledger,) = ledgers
-    assert tally(ledger.spent) == tally(ledger.plan) == tally(model.privacy_.event)
+    spent, plan = tally(ledger.spent), tally(ledger.plan)
+    assert plan == tally(model.privacy_.event)
+    # Coefficients that were shrunk to 0 have no slopes to release.
+    assert spent == plan or (is_linear(cls) and not np.any(model.coef_) and spent < plan)
     if params.get("precondition") is True:
         moment = Gaussian(moment_budget(make_problem(epsilon=1.0, delta=80.0**-2)))
         assert tally(ledger.spent)[moment] == 1
