@@ -178,5 +178,3 @@ def can_learn_spread(budget: Budget) -> bool:
     except ValueError:
         return False
     return True
-
-

@@ -101,4 +101,3 @@ def _ends(rows, place, session):
 def _ends_here(rows, place):
     columns = [rows.take(part).X[:, place] for part in rows.blocks(_PART)]
     return min(map(np.min, columns)), max(map(np.max, columns))
-

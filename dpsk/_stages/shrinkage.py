@@ -79,7 +79,7 @@ class Shrinkage(Stage):
         """Return `theta` shrunk towards a constant prediction."""
         spectrum, outputs = self._whitening.spectrum, _n_outputs(theta)
         curvatures, weights = self._weights(problem, math.sqrt(energy(spectrum, theta)))
-        noise_std = self._noise_std(oracle)
+        noise_std = oracle.noise_std
         variances = (noise_std * np.linalg.norm(weights, axis=1)) ** 2
         if (few := _of_few_columns(spectrum, variances, theta)) is not None:
             return few
@@ -100,10 +100,6 @@ class Shrinkage(Stage):
             shift = _square_sum((spectrum.matrix.T @ varied).T * spectrum.mean_noise)
             left_out /= 1.0 + shift / found
         return theta - left_out * varied
-
-    def _noise_std(self, oracle):
-        """Return the standard deviation of the noise on an answer."""
-        return oracle.noise_std
 
     def _weights(self, problem, size):
         """Return the curvatures along the directions, and the weights of answers in coefficients.

@@ -369,6 +369,7 @@ def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
         given[SEARCH], candidate = np.array(found).T
     expanded = np.empty(len(epsilons), dtype=int)
     left, risks = np.empty(len(epsilons)), np.empty(len(epsilons))
+    largest = constant_risk(loss, share)
     for place, each in enumerate(given[next(iter(given))].tolist()):
         code = Expansion(n_columns, n_columns, learning_share(
             training(n_samples, n_columns, each, own, loss, alpha))) if table is None else (
@@ -376,10 +377,8 @@ def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
         expanded[place], left[place] = code.width, 1.0 - code.share
         rest = gaussian_epsilon(math.sqrt(1.0 - code.share) * gaussian_mu(each, own), own)
         risks[place] = excess_risk(
-            training(n_samples, code.directions, rest, own, loss, alpha),
-            constant_risk(loss, share))
-    ends = np.minimum(np.outer(risks, [1.0 / RISK_FACTOR, RISK_FACTOR]),
-                      constant_risk(loss, share))
+            training(n_samples, code.directions, rest, own, loss, alpha), largest)
+    ends = np.minimum(np.outer(risks, [1.0 / RISK_FACTOR, RISK_FACTOR]), largest)
     enough = epsilons[risks <= most]
     return PrivacyPlan(n_samples, n_columns, delta, epsilons, mu, 2.0 / (n_samples * mu), risks,
                        ends, most, float(enough[0]) if len(enough) else None,

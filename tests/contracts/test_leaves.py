@@ -337,4 +337,3 @@ def test_a_tree_of_splits_ends_where_nodes_are_not_split():
 def test_leaves_are_blended_by_the_cuts_that_they_differ_in():
     found = blended(np.eye(8)[:, :1].copy(), 0.2)[:, 0]
     assert found == pytest.approx([0.2 ** bin(leaf).count("1") for leaf in range(8)])
-

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GradientDescent"]
 
-#: The most answers for which `noise_weights` are computed; its time grows with their square.
+#: The most answers for which `noise_weights` are computed; their time grows with their square.
 _MOST_FOLLOWED = 1000
 
 
