@@ -45,6 +45,8 @@ n_iter_|trees : int
     privacy"; Kohavi, Li (1995), for trees of one question a level.
 X : array-like or CSR matrix of shape (n, n_features)
     Finite numbers; float32 stays float32.
+X|raw : DataFrame, or array-like of shape (n, n_features)
+    Rows as in `fit`.
 X|dense : array-like of shape (n, n_features)
     Finite numbers; float32 stays float32.
 X|table : DataFrame, or array-like of shape (n, n_features)

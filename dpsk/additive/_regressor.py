@@ -134,8 +134,7 @@ class DPAdditiveRegressor(BoundedRegressor, AdditiveModel):
 
         Parameters
         ----------
-        X : DataFrame, or array-like of shape (n, n_features)
-            Rows as in `fit`.
+        %(X_raw)s
 
         Returns
         -------

@@ -133,8 +133,7 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
 
         Parameters
         ----------
-        X : DataFrame, or array-like of shape (n, n_features)
-            Rows as in `fit`.
+        %(X_raw)s
 
         Returns
         -------
@@ -148,8 +147,7 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
 
         Parameters
         ----------
-        X : DataFrame, or array-like of shape (n, n_features)
-            Rows as in `fit`.
+        %(X_raw)s
 
         Returns
         -------
@@ -163,8 +161,7 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
 
         Parameters
         ----------
-        X : DataFrame, or array-like of shape (n, n_features)
-            Rows as in `fit`.
+        %(X_raw)s
 
         Returns
         -------

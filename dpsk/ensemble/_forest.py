@@ -56,6 +56,7 @@ def _check_features(name, value):
                          "or a float in (0, 1].")
 
 
+@documented
 class Forest(SumTrees):
     """Base of random forests."""
 
@@ -74,8 +75,7 @@ class Forest(SumTrees):
 
         Parameters
         ----------
-        X : DataFrame, or array-like of shape (n, n_features)
-            Rows as in `fit`.
+        %(X_raw)s
 
         Returns
         -------
@@ -91,8 +91,7 @@ class Forest(SumTrees):
 
         Parameters
         ----------
-        X : DataFrame, or array-like of shape (n, n_features)
-            Rows as in `fit`.
+        %(X_raw)s
 
         Returns
         -------

@@ -137,8 +137,7 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
 
         Parameters
         ----------
-        X : DataFrame, or array-like of shape (n, n_features)
-            Rows as in `fit`.
+        %(X_raw)s
 
         Returns
         -------
@@ -152,8 +151,7 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
 
         Parameters
         ----------
-        X : DataFrame, or array-like of shape (n, n_features)
-            Rows as in `fit`.
+        %(X_raw)s
 
         Returns
         -------

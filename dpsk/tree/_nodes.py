@@ -19,6 +19,7 @@ from dpsk._defaults.trees import (
     n_levels,
     scale_share,
 )
+from dpsk._docs import documented
 from dpsk._parameters import check_integer, optional
 from dpsk.tree._base import TableTrees
 from dpsk.tree._growth import NodeSums
@@ -101,6 +102,7 @@ def _even_bins(low, high):
     return tuple(edges.tolist()) if np.diff(edges).min() > 2.0 * LEAST_WIDTH else (low, high)
 
 
+@documented
 class OneTree(SumTrees):
     """Base of decision trees."""
 
@@ -142,8 +144,7 @@ class OneTree(SumTrees):
 
         Parameters
         ----------
-        X : DataFrame, or array-like of shape (n, n_features)
-            Rows as in `fit`.
+        %(X_raw)s
 
         Returns
         -------
@@ -159,8 +160,7 @@ class OneTree(SumTrees):
 
         Parameters
         ----------
-        X : DataFrame, or array-like of shape (n, n_features)
-            Rows as in `fit`.
+        %(X_raw)s
 
         Returns
         -------

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["DPDecisionTreeRegressor", "TreeTargets"]
 
 
+@documented
 class TreeTargets(BoundedRegressor):
     """Mixin of regressors that predict the mean targets of leaves."""
 
@@ -41,8 +42,7 @@ class TreeTargets(BoundedRegressor):
 
         Parameters
         ----------
-        X : DataFrame, or array-like of shape (n, n_features)
-            Rows as in `fit`.
+        %(X_raw)s
 
         Returns
         -------
