@@ -3,7 +3,7 @@
 import pytest
 
 from dpsk._privacy.noise import samplers
-from dpsk._stages import Shrinkage
+from dpsk._queries.gradients import GradientOracle
 
 
 @pytest.fixture
@@ -17,12 +17,12 @@ def noise_times(monkeypatch):
             # Made of normals, it has their factor already; a direction has none.
             if name != "symmetric_normal"}
 
-    noise_std = Shrinkage._noise_std
+    noise_std = GradientOracle.noise_std.fget
 
     def set_factor(factor):
         # What the noise of a fit explains is less then, too.
-        monkeypatch.setattr(Shrinkage, "_noise_std", lambda stage, oracle:
-                            factor * noise_std(stage, oracle))
+        monkeypatch.setattr(GradientOracle, "noise_std", property(
+            lambda oracle: factor * noise_std(oracle)))
         for name, law in laws.items():
             monkeypatch.setattr(samplers, name, lambda stream, shape, law=law:
                                 factor * law(stream, shape))

@@ -130,18 +130,19 @@ def test_levels_without_rows_have_no_noise_that_is_known(cls):
 
 
 def test_a_model_that_predicts_next_to_nothing_has_the_noise_of_fits_without_signal():
-    """The logarithm of the middle ratio is a fifth of its bound off, as above."""
+    """The middle ratio is near 1.4, and its logarithm has a deviation of .17: five to the bound."""
     X, score = people()
     y = np.random.default_rng(1).permutation(score > 0.0)
     fits = [DPAdditiveClassifier(8.0, columns=COLUMNS, interactions=0,
                                  random_state=NoiseSeed(seed)).fit(X, y) for seed in range(15)]
     real = np.std([together(model, "centered") for model in fits], axis=0, ddof=1)
-    fits[0]._noise._model.coef_ *= 1e-3
-    told = together(fits[0], "std")
+    for model in fits[:READ]:
+        model._noise._model.coef_ *= 1e-3
+    told = np.exp(np.mean([np.log(together(model, "std")) for model in fits[:READ]], axis=0))
     known = np.isfinite(told)
     assert fits[0].terms_[0].unknown is None
-    assert known.sum() >= 8
-    assert 1.0 / OFF < np.median((told / real)[known]) < OFF
+    assert known.sum() >= 7
+    assert 1.0 / 3.5 < np.median((told / real)[known]) < 3.5
 
 
 def test_weights_whose_law_is_not_known_leave_no_noise_that_is():
