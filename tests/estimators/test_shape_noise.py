@@ -130,7 +130,7 @@ def test_levels_without_rows_have_no_noise_that_is_known(cls):
 
 
 def test_a_model_that_predicts_next_to_nothing_has_the_noise_of_fits_without_signal():
-    """The middle ratio is near 1.4, and its logarithm has a deviation of .17: five to the bound."""
+    """The middle ratio is near 1.4; its logarithm has a deviation of .17, a fifth of the way."""
     X, score = people()
     y = np.random.default_rng(1).permutation(score > 0.0)
     fits = [DPAdditiveClassifier(8.0, columns=COLUMNS, interactions=0,
