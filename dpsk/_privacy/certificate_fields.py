@@ -58,7 +58,7 @@ SAME_GROUPS = ("unverified assumption: groups are the same people in all of thes
                "differ in one fit, this total does not hold")
 #: Public facts of meta-estimators, known before the first of their models is fitted.
 FACTS_OF_WHOLES = (
-    "number of rows and of columns, their names, and dtypes with the categories that these hold",
+    "number of rows and of columns, their names, types, and categories listed by types",
     "all parameters, those of parts included, and their public random draws")
 
 #: How noise was added, the least exact arithmetic first.

@@ -73,9 +73,9 @@ class ColumnScaling(Stage):
 
     def enforced_bounds(self, problem: Problem) -> Sequence[Enforced]:
         return [Enforced("feature_scales", [float(self.value.min()), float(self.value.max())],
-                         "released", "training divides small features by 1/2, 1/4, ... to "
-                         "raise them, before norms of rows are bounded: least and largest "
-                         "divisor")]
+                         "released", "least and largest divisor: training divides small "
+                         "features by 1/2, 1/4, ... to raise them, before norms of rows are "
+                         "bounded")]
 
     def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
         """Return the problem and the scaled rows."""

@@ -163,8 +163,8 @@ class AdditiveModel(DPEstimator):
         table, plan = CodePlan.for_table(budget, table, n_knots, self.max_categories,
                                          self._spares, n_classes=self._n_classes(y), evens=True)
         facts = self._table_facts(
-            members, "number of rows and of columns, their names, and dtypes with the categories "
-            "that these hold", "all parameters")
+            members, "number of rows and of columns, their names, types, and categories listed by "
+            "types", "all parameters")
         steps = Steps(self._method(), budget, plan.mechanism.delta, random_state=self.random_state,
                       verbose=self.verbose, public=[*facts, *self._label_facts(y, len(y))])
         stages = weighing(budget, weighted)

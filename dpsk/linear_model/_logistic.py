@@ -48,7 +48,7 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
         features, or below 65 with more than 200 features), "auto" divides scores by 4 instead,
         at no privacy cost.
     %(max_iter)s
-        Gradients of rows are scaled down to norm `clip_norm`; not with inf: the loss and
+        Gradients of rows are scaled down to norm `clip_norm`. If that is inf, the loss and
         `data_norm` bound them.
     %(data_norm)s %(data_norm_inf)s %(fit_intercept)s %(class_weight_balanced)s %(classes)s
     %(solver_options)s %(random_state)s %(verbose)s

@@ -36,7 +36,7 @@ class DPPoissonRegressor(LinearRegressor):
         The lower bound must be at least 0.
     %(alpha)s %(penalty)s %(l1_ratio)s %(radius)s
     %(solver_margin)s %(precondition)s %(max_iter)s
-        Gradients of rows are scaled down to norm `clip_norm`; not with inf: the loss and
+        Gradients of rows are scaled down to norm `clip_norm`. If that is inf, the loss and
         `data_norm` bound them.
     %(data_norm)s %(data_norm_inf)s %(fit_intercept)s
     %(solver_options)s %(random_state)s %(verbose)s

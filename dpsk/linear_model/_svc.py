@@ -41,7 +41,7 @@ class DPLinearSVC(LinearClassifier):
         With ``epsilon=inf`` and ``penalty="l2"``, 0 means 1 / n, which is scikit-learn's ``C=1``.
     %(penalty)s %(l1_ratio)s %(radius)s %(solver_margin)s
     %(precondition_scores)s %(max_iter)s
-        Gradients of rows are scaled down to norm `clip_norm`; not with inf: the loss and
+        Gradients of rows are scaled down to norm `clip_norm`. If that is inf, the loss and
         `data_norm` bound them.
     %(data_norm)s %(data_norm_inf)s %(fit_intercept)s %(class_weight)s %(classes)s
     %(solver_options)s %(random_state)s %(verbose)s

@@ -29,8 +29,8 @@ class TableCoder(DPTransformer):
 
     _constraints: ClassVar[dict] = TABLE_CONSTRAINTS
     _disclosed_share: ClassVar[float] = DISCLOSURE_SHARE
-    _column_facts: ClassVar[str] = ("number of rows and of columns, their names, and dtypes with "
-                                    "the categories that these hold")
+    _column_facts: ClassVar[str] = ("number of rows and of columns, their names, types, and "
+                                    "categories listed by types")
     #: Required kind of all columns, "numbers" or "words"; None: either.
     _only: ClassVar[str | None] = None
     #: Whether skewed numeric columns are put on a shifted logarithmic scale.

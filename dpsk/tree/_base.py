@@ -109,8 +109,8 @@ class TableTrees(DPEstimator):
         budget = self._table_budget((n_units, n_columns), members)
         _, plan = CodePlan.for_table(budget, table, max_categories=self.max_categories)
         facts = self._table_facts(
-            members, "number of rows and of columns, their names, and dtypes with the categories "
-            "that these hold", "all parameters")
+            members, "number of rows and of columns, their names, types, and categories listed by "
+            "types", "all parameters")
         steps = Steps(self._method().with_columns(table.columns), budget, plan.mechanism.delta,
                       random_state=self.random_state, verbose=self.verbose,
                       public=[*facts, *self._label_facts(y, n_samples)])
