@@ -159,7 +159,8 @@ class Columns:
         return run_private(
             method, what, self.budget, mechanism, self.rows, data, verbose=0,
             random_state=self.random_state, enforced=enforced, released=[what],
-            public=[f"{unit} and of columns, their names, types, and categories listed by types", "all parameters", *(["the categories of by"] if parts else [])])
+            public=[f"{unit} and of columns, their names, types, and categories listed by types",
+                    "all parameters", *(["the categories of by"] if parts else [])])
 
     def shaped(self, array):
         """Return an array with an entry for each column; without that axis for a single one."""
