@@ -98,8 +98,9 @@ solver|margin : {"auto", %(offered)s}
     without a penalty or with a learned `data_norm`. With an l2 penalty and a declared `data_norm`
     it is "last_iterate" or a perturbation solver, and "gd" under heavy noise. With a constraint
     it is "gd", or "frank_wolfe" on an l1 ball. With ``delta=0`` it is
-    "objective_perturbation", "frank_wolfe" on an l1 ball, "stgd" for the sigmoid loss of
-    `dpsk.DPLinearSVC`, and "output_perturbation" otherwise.
+    "frank_wolfe" on an l1 ball, "stgd" for the sigmoid loss of `dpsk.DPLinearSVC`,
+    "objective_perturbation" for two classes or numbers with an l2 penalty or none, and
+    "output_perturbation" otherwise.
 solver|squares : {"auto", %(offered)s}
     "auto" takes "gd", and "objective_perturbation" at ``delta=0``. It takes
     "sufficient_statistics" if only a constant is fitted, or if n mu is below 100, rows are not
@@ -142,8 +143,8 @@ max_iter, learning_rate, batch_size, clip_norm : number or None
     None: a rule sets it from public numbers; see the page of the solver.
 data_norm : "auto", None or float
     Largest l2 norm (length) of a row; longer rows are scaled down to it in training. None: it is
-    learned, as a noisy quantile of the norms, for a fiftieth to a tenth of the budget, with few
-    rows up to .3; a ValueError if rows are too few. Before that, if rows suffice, small features
+    learned, as a noisy quantile of the norms, for .02 to .1 of the budget, or up to .3 if rows
+    are few. A ValueError if they are too few. Before that, if rows suffice, small features
     of dense rows are multiplied by private factors, for .03 to .1 of the budget. With an
     intercept, rows are then centered at a noisy mean, for at most .03. "auto": learned if rows
     suffice; with a penalty, only by solvers that allow it, as "gd" and "sgd" do.

@@ -29,9 +29,9 @@ class DPLogisticRegression(Probabilities, LinearClassifier):
     .. math:: \frac1n \sum_i \ell(y_i, \bar x_i^\top w + b) + \alpha\, r(w),
               \qquad \bar x = x \min(1, R / \|x\|_2)
 
-    with coefficients w, intercept b and penalty r. The loss (prediction error) is the logistic one
-    for two classes, and the multinomial one for more. Longer rows are scaled down to norm `R`,
-    which is `data_norm`.
+    with coefficients w, intercept b and penalty r on large w. The loss (prediction error) is the
+    logistic one for two classes, and the multinomial one for more. Longer rows are scaled down to
+    norm `R`, which is `data_norm`.
 
     Parameters
     ----------
