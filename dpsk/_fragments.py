@@ -25,6 +25,8 @@ class_log_prior_ : ndarray of shape (n_classes,)
     Logarithms of the class probabilities.
 class_count_ : ndarray of shape (n_classes,)
     Noisy, nonnegative counts of the classes.
+temperature_ : float
+    Log-likelihoods are divided by it in prediction, for the noise in them; 1 without noise.
 feature_range : "auto", None or (low, high)
     Ranges of the columns. Entries outside are clipped, and columns are scaled by their ranges. A
     pair of numbers, or of arrays of shape (n_features,), is public and costs nothing. "auto":

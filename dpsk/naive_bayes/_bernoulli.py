@@ -46,6 +46,7 @@ class DPBernoulliNB(DiscreteNB):
     feature_log_prob_ : ndarray of shape (n_classes, n_features_in_)
         Logarithms of the probabilities of 1, shrunk toward those of all classes where noise hides
         the difference.
+    %(temperature_)s
     %(classes_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises_moments)s
@@ -99,10 +100,11 @@ class DPBernoulliNB(DiscreteNB):
             "noisy counts of classes", rows, budget, Statistic(noisy_flag_counts),
             (rows, len(classes), self.binarize), enforced=[], public=public, released=self._shown)
         counts = self._keep_counts(rows, found.counts, found.count_noise)
-        self.feature_log_prob_ = np.log(flag_shares(counts, found.sums, found.sum_noise,
-                                                    float(self.alpha)))
+        shares, self.temperature_ = flag_shares(counts, found.sums, found.sum_noise,
+                                                float(self.alpha))
+        self.feature_log_prob_ = np.log(shares)
 
     def _log_laws(self, X):
         unset = np.log1p(-np.exp(self.feature_log_prob_))
-        return (are_set(X, self.binarize) @ (self.feature_log_prob_ - unset).T
-                + unset.sum(axis=1) + self.class_log_prior_)
+        scores = are_set(X, self.binarize) @ (self.feature_log_prob_ - unset).T
+        return (scores + unset.sum(axis=1)) / self.temperature_ + self.class_log_prior_

@@ -71,6 +71,7 @@ class DPCategoricalNB(DiscreteNB):
         those of all classes where noise hides the difference.
     n_categories_ : ndarray of shape (n_features_in_,)
         The number of categories of every column, declared or privately estimated.
+    %(temperature_)s
     %(classes_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises_moments)s
@@ -135,10 +136,10 @@ class DPCategoricalNB(DiscreteNB):
         weights = 1.0 / np.array(sizes)
         counts = np.sum([weight * table.sum(axis=1) for weight, table in
                          zip(weights, tables, strict=True)], axis=0) / weights.sum()
-        self._keep_counts(rows, counts, noise / np.sqrt(weights.sum()))
+        counts = self._keep_counts(rows, counts, noise / np.sqrt(weights.sum()))
         self.n_categories_ = np.array(sizes)
-        self.feature_log_prob_ = [log_distributions(table, noise, float(self.alpha))
-                                  for table in tables]
+        self.feature_log_prob_, self.temperature_ = log_distributions(
+            tables, counts, noise, float(self.alpha))
 
     def _sizes(self, budget):
         """Return the numbers of categories; None if they are learnt."""
@@ -158,8 +159,9 @@ class DPCategoricalNB(DiscreteNB):
     def _log_laws(self, X):
         codes = np.empty(X.shape, np.int64)
         _binned(self.n_categories_).dense(X, codes)
-        return self.class_log_prior_ + sum(
-            table[:, codes[:, place]].T for place, table in enumerate(self.feature_log_prob_))
+        scores = sum(table[:, codes[:, place]].T
+                     for place, table in enumerate(self.feature_log_prob_))
+        return scores / self.temperature_ + self.class_log_prior_
 
 
 @dataclass(frozen=True)

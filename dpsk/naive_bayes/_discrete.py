@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from dpsk._parameters import check_flag, number
+from dpsk._stages.class_shares import shrunk_shares
 from dpsk.naive_bayes._base import CHECK_PRIORS, JointScores
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ class DiscreteNB(JointScores):
         "alpha": number("a finite number >= 0", low=0), "fit_prior": check_flag,
         "class_prior": CHECK_PRIORS}
     #: The attributes that hold private outputs.
-    _shown: ClassVar[tuple] = ("class_log_prior_", "class_count_", "feature_log_prob_")
+    _shown: ClassVar[tuple] = ("class_log_prior_", "class_count_", "feature_log_prob_",
+                              "temperature_")
 
     if TYPE_CHECKING:
         # A parameter.
@@ -55,9 +57,11 @@ class DiscreteNB(JointScores):
         """Set class counts and priors; return the counts, raised to at least 1 and noise."""
         self.class_count_ = np.maximum(counts, 0.0)
         kept = np.maximum(counts, max(1.0, noise))
-        shares = kept / kept.sum()
+        noise = noise / float(kept.sum())
+        shares = shrunk_shares(kept / kept.sum(), 1.0 / len(kept), noise)
+        shares /= shares.sum()
         if not self.fit_prior and self.class_prior is None:
             shares, noise = np.full(len(counts), 1.0 / len(counts)), 0.0
         with np.errstate(divide="ignore"):
-            self.class_log_prior_ = np.log(self._priors(shares, noise / kept.sum()))
+            self.class_log_prior_ = np.log(self._priors(shares, noise))
         return kept

@@ -61,6 +61,7 @@ class DPMultinomialNB(DiscreteNB):
         hides the difference.
     data_norm_ : float
         The bound on row norms in training, declared or privately estimated.
+    %(temperature_)s
     %(classes_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises_moments)s
@@ -120,9 +121,10 @@ class DPMultinomialNB(DiscreteNB):
             "noisy sums of classes", rows, budget, _Sums(budget, len(classes), norm), (rows,),
             enforced=[Enforced("data_norm", norm, origin, _WORDS)] * (norm is not None),
             public=[*public, *self._shown_facts(rows, norm is None)], released=self._shown)
-        self._keep_counts(rows, found.counts, found.count_noise)
+        counts = self._keep_counts(rows, found.counts, found.count_noise)
         self.data_norm_ = float(radius)
-        self.feature_log_prob_ = log_distributions(found.sums, found.sum_noise, float(self.alpha))
+        (self.feature_log_prob_,), self.temperature_ = log_distributions(
+            [found.sums], counts, found.sum_noise, float(self.alpha))
 
     def _norm(self, budget):
         """Return the bound on row norms; None if it is learnt."""
@@ -138,7 +140,7 @@ class DPMultinomialNB(DiscreteNB):
         self._norm(Budget(n_samples, 1, *self._budget(n_samples)))
 
     def _log_laws(self, X):
-        return X @ self.feature_log_prob_.T + self.class_log_prior_
+        return X @ self.feature_log_prob_.T / self.temperature_ + self.class_log_prior_
 
 
 @dataclass(frozen=True)

@@ -224,16 +224,20 @@ def test_noise_on_a_covariance_within_classes_counts_that_on_means(shared):
 def test_shares_are_smoothed_by_noise_and_counts_without_it():
     np.testing.assert_allclose(smoothed(np.array([1.0, 0.0]), 0.0), [1.0, 0.0])
     np.testing.assert_allclose(smoothed(np.array([1.0, 0.0]), 0.5), [0.75, 0.25])
-    counts = np.array([[8.0, 2.0, 0.0], [1.0, 1.0, 8.0]])
-    found = np.exp(log_distributions(counts, 0.0, 1.0))
-    np.testing.assert_allclose(found, (counts + 1.0) / (counts.sum(axis=1) + 3.0)[:, None])
-    noisy = np.exp(log_distributions(counts, 1e6, 1.0))
-    np.testing.assert_allclose(noisy.sum(axis=1), 1.0)
-    assert np.all(noisy > 0.0) and np.abs(np.log(noisy[0] / noisy[1])).max() < 1.0
-    shares = flag_shares(np.array([10.0, 20.0]), np.array([[4.0, 0.0], [5.0, 20.0]]), 0.0, 1.0)
+    table, counts = np.array([[8.0, 2.0, 0.0], [1.0, 1.0, 8.0]]), np.array([10.0, 10.0])
+    (found,), temperature = log_distributions([table], counts, 0.0, 1.0)
+    np.testing.assert_allclose(np.exp(found), (table + 1.0) / 13.0)
+    assert temperature == 1.0
+    (noisy,), temperature = log_distributions([table], counts, 1e6, 1.0)
+    np.testing.assert_allclose(np.exp(noisy).sum(axis=1), 1.0)
+    assert np.all(np.isfinite(noisy)) and np.abs(noisy[0] - noisy[1]).max() < 1.0
+    assert 1.0 < temperature < 2.0
+    counts = np.array([10.0, 20.0])
+    shares, temperature = flag_shares(counts, np.array([[4.0, 0.0], [5.0, 20.0]]), 0.0, 1.0)
     np.testing.assert_allclose(shares, [[5 / 12, 1 / 12], [6 / 22, 21 / 22]])
-    noisy = flag_shares(np.array([10.0, 20.0]), np.array([[-40.0, 70.0], [5.0, 20.0]]), 30.0, 0.0)
-    assert np.all((noisy > 0.0) & (noisy < 1.0))
+    assert temperature == 1.0
+    noisy, temperature = flag_shares(counts, np.array([[-40.0, 70.0], [5.0, 20.0]]), 30.0, 0.0)
+    assert np.all((noisy > 0.0) & (noisy < 1.0)) and temperature > 1.0
 
 
 @pytest.mark.parametrize("least", [0.0, 1.0])
