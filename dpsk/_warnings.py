@@ -137,7 +137,7 @@ def _at_once(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
         given, kind = _not_fitted(self), type(self)
-        copy = kind.__new__(kind)
+        copy: Any = object.__new__(kind)
         vars(copy).update(given)
         result = function(copy, *args, **kwargs)
         found, missing = vars(copy), object()
