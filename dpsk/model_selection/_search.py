@@ -123,6 +123,9 @@ class BaseSearch(HoldoutModel):
                  "by their values, and left out.", FitFailedWarning, stacklevel=3)
         return models
 
+    def _representatives(self):
+        return without_warnings(self._probed, self._after()[0])
+
     def _fitting(self, params):
         """Return the estimator with a setting, or None if invalid ones are left out."""
         try:
@@ -170,7 +173,7 @@ class BaseSearch(HoldoutModel):
                              "groups leave cv=None, or use ShuffleSplit, which splits groups.")
         plan = replace(self.plan(table.n_units(n_samples)), grouped=table.members is not None)
         # `plan` has already warned about settings that are left out.
-        probes = without_warnings(self._probed, name)
+        probes = self._representatives()
         plan = self._checked_plan(probes, plan, table)
         parts = self._parts(plan, table)
         method, session, stream = self._opened_session(
