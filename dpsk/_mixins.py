@@ -61,11 +61,6 @@ class ScoreClassifier(ClassifierMixin):
         """Return whether scores are to be those for classes of equal weight."""
         return self._balances and is_balanced(self.class_weight)
 
-    def _forget_shares(self):
-        """Drop the class shares of an earlier fit, which belong to another certificate."""
-        if not self._is_balanced():
-            vars(self).pop("class_shares_", None)
-
     def _label_facts(self, y: Any, n_samples: int) -> list[str]:
         """Return the public facts about labels."""
         name = type(self).__name__

@@ -1,6 +1,7 @@
 """Atomic fits, with warnings that wait until the model is complete.
 
-A fit that raises an error leaves the estimator as it was. Before the fit is charged, a warning
+A fit sets all attributes of an estimator at once, and drops those of the fit before. A fit that
+raises an error leaves the estimator as it was. Before the fit is charged, a warning
 that the caller turns into an error costs no budget. After the charge, warnings wait until the
 model is complete, so that a caller who has paid for a model gets one.
 
@@ -72,6 +73,8 @@ class _First:
         return re.compile, (self.pattern,)
 
 
+#: Name of the attribute that lists what the last fit has added to an estimator.
+_FITTED = "_fitted_names"
 _FIRST = _First()
 _FILTER: Any = ("ignore", _FIRST, Warning, None, 0)
 _TIDIES = threading.Lock()
@@ -105,24 +108,54 @@ def is_part() -> bool:
     return count > 1
 
 
-def whole_fit(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate `fit` to leave a complete model, or the state before if it raises."""
+def whole_fit(function: Callable[..., Any], is_fit: bool = True) -> Callable[..., Any]:
+    """Decorate `fit` to leave a complete model, or the state before if it raises.
+
+    With `is_fit` False, fits inside are no parts of this one, as those of a search.
+    """
+    inner = _at_once(function)
+
     @wraps(function)
     def whole(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before, outer = dict(vars(self)), _CURRENT.get()
-        fit = _Fit(outer) if outer is None else _Fit(outer, outer.is_muted, outer.is_charged)
-        try:
-            with holding(_CURRENT, fit):
-                found = function(self, *args, **kwargs)
-        except BaseException:
-            # Restore in one step, because another interrupt may follow.
-            self.__dict__ = before
-            raise
+        outer = _CURRENT.get()
+        fit = _Fit(outer, outer is not None and outer.is_muted,
+                   outer is not None and outer.is_charged, is_fit)
+        with holding(_CURRENT, fit):
+            found = inner(self, *args, **kwargs)
         for message, category in fit.waiting:
             # Points at the caller of `fit`, outside of its wrappers.
-            warn(message, category, stacklevel=4)
+            warn(message, category, stacklevel=4 if is_fit else 3)
         return found
     return whole
+
+
+def _at_once(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate `fit` to fit a copy without former fits, and to take over its attributes.
+
+    Attributes of a former fit, or of one in another thread, would stand beside a certificate that
+    does not cover them.
+    """
+    def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
+        given, kind = _not_fitted(self), type(self)
+        copy: Any = object.__new__(kind)
+        vars(copy).update(given)
+        result = function(copy, *args, **kwargs)
+        found, missing = vars(copy), object()
+        found[_FITTED] = tuple(name for name in found if name not in {*given, _FITTED})
+        # Settings that the fit left alone may have changed meanwhile.
+        kept = {name: value for name, value in _not_fitted(self).items()
+                if found.get(name, missing) is given.get(name, missing)}
+        # Replaced in one step, because an interrupt may follow.
+        self.__dict__ = {**found, **kept}
+        return self if result is copy else result
+    return fit
+
+
+def _not_fitted(estimator: Any) -> dict[str, Any]:
+    """Return the attributes of an estimator without those that its last fit has added."""
+    held = dict(vars(estimator))
+    fitted = held.pop(_FITTED, ())
+    return {name: value for name, value in held.items() if name not in fitted}
 
 
 @contextmanager

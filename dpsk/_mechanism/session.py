@@ -137,14 +137,17 @@ class Session:
             with ThreadPoolExecutor(1, "dpsk") as thread:
                 drawn = thread.submit(noises[0].draw, self._stream, None)
                 totals = self._read(batch, read, event)
-                return noises[0].added(totals, drawn.result(), divisor)
-        totals = self._read(batch, read, event)
-        if isinstance(totals, tuple):
-            return tuple(noise.added(total, noise.draw(self._stream, total.shape), divisor)
-                         for noise, total in zip(noises, totals, strict=True))
-        (noise,) = noises
-        noisy = noise.added(totals, noise.draw(self._stream, totals.shape), divisor)
-        return noisy if select is None else select(noisy)
+                answer = noises[0].added(totals, drawn.result(), divisor)
+        else:
+            totals = self._read(batch, read, event)
+            several = totals if isinstance(totals, tuple) else (totals,)
+            answer = tuple(noise.added(total, noise.draw(self._stream, total.shape), divisor)
+                           for noise, total in zip(noises, several, strict=True))
+            if not isinstance(totals, tuple):
+                (noisy,) = answer
+                answer = noisy if select is None else select(noisy)
+        self._check_process()
+        return answer
 
     def hidden(self, event: Elementary, run: Callable[[Batch], FloatArray],
                unit: float) -> FloatArray:
@@ -182,7 +185,6 @@ class Session:
         totals = read(batch)
         if isinstance(event, SampledGaussian) and not batch.took_rows:
             raise RuntimeError("SampledGaussian is the price of random batches; read inside.rows.")
-        self._check_process()
         return totals
 
     def _check_process(self) -> None:

@@ -20,7 +20,7 @@ from dpsk._problem import Budget
 from dpsk._stages.center_rounds import rows_within
 from dpsk._stages.centered import Centered
 from dpsk._stages.class_models import class_models, column_models, principal, shared_model
-from dpsk._stages.column_bounds import bounds_rule, learnt_bounds
+from dpsk._stages.column_bounds import REACH, bounds_rule, learnt_bounds
 from dpsk._statistics.class_moments import (
     noisy_class_moments,
     noisy_class_squares,
@@ -34,9 +34,6 @@ __all__ = ["FEW_COLUMNS", "GaussianFit", "GaussianPlan", "RangedComposite", "ran
 FEW_COLUMNS = 64
 #: Squares of rows with larger entries overflow in single precision; see `RangedRows`.
 _LARGEST = 1e30
-#: Least distance of range ends from the value of most entries of a column: that between the two
-#: values of an indicator.
-_REACH = 1.0
 #: The query for class moments by `of`, and the function that makes models of its output.
 _MOMENTS = {"classes": noisy_class_moments, "all": noisy_shared_moments,
             "columns": noisy_class_squares}
@@ -92,7 +89,7 @@ class RangedComposite(Composite):
     def _first_parts(self):
         """tuple of Mechanism : ranges; bounds and mean."""
         places = tuple(range(self.budget.n_columns)) if self.learns_ranges else ()
-        return learnt_bounds(self.budget, places, range_rule, _REACH), self._centered
+        return learnt_bounds(self.budget, places, range_rule, REACH), self._centered
 
     @property
     def _centered(self):

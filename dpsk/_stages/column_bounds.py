@@ -20,8 +20,11 @@ from dpsk._stages.bounds import widened
 from dpsk._statistics.ends import column_away, noisy_ends
 from dpsk._statistics.quantiles import noisy_tails, positive_grid
 
-__all__ = ["bounds_rule", "learnt_bounds"]
+__all__ = ["REACH", "bounds_rule", "learnt_bounds"]
 
+#: Least distance of bounds from the number that most entries of a column are: that between the two
+#: values of an indicator.
+REACH = 1.0
 #: Least width of the bounds of a column without a budget, absolute and relative to its low end.
 _LEAST, _LEAST_SHARE = 1e-5, 1e-6
 #: Number of rows read at once.
@@ -53,14 +56,15 @@ def bounds_rule(budget, n_learnt, name, tails=TARGET_TAILS, medians=True):
         f"declare them in {name}, or raise epsilon.")
 
 
-def learnt_bounds(budget, places, rule, reach=0.0, only_high=False):
+def learnt_bounds(budget, places, rule, reach=0.0, only_high=False, marks=False):
     """Return the mechanism that learns bounds of some columns, shape (n_places, 2).
 
     `rule` returns the same as `bounds_rule`. Quantiles are of distances from a median, which
     suits columns far from 0 in any unit; without a median, they are of distances from 0. Where
     both quantiles are the same number, or on one side of the median, they say nothing of the other
-    entries, and the bounds lie at least `reach` from them. With `only_high`, for numbers >= 0, the
-    low end is 0 and costs nothing. Without a budget, bounds are the least and largest entries.
+    entries, and the bounds lie at least `reach` from them; with `marks`, a third number is 1 there
+    and 0 elsewhere. With `only_high`, for numbers >= 0, the low end is 0 and costs nothing.
+    Without a budget, bounds are the least and largest entries.
     """
     if not (places and budget.is_private):
         return Priced(Composed(()), partial(_of_each, places, _ends))
@@ -70,19 +74,19 @@ def learnt_bounds(budget, places, rule, reach=0.0, only_high=False):
         return Priced(Repeated(event, len(places)),
                       partial(_of_each, places, partial(_released_high, event, tail)))
     return Priced(Composed((*medians, Repeated(event, 2 * len(places)))),
-                  partial(_of_each, places, partial(_released, event, tail, median, reach)))
+                  partial(_of_each, places, partial(_released, event, tail, median, reach, marks)))
 
 
 def _of_each(places, bounds, rows, session):
     return np.array([bounds(rows, place, session) for place in places])
 
 
-def _released(event, tail, median, reach, rows, place, session):
+def _released(event, tail, median, reach, marks, rows, place, session):
     middle, low, high, hidden = noisy_ends(rows, place, tail, event, median, session)
     least, most = widened(middle + low, middle + high, tail)
     if hidden:
         least, most = min(least, middle + low - reach), max(most, middle + high + reach)
-    return least, most
+    return (least, most, hidden)[:2 + marks]
 
 
 def _released_high(event, tail, rows, place, session):

@@ -130,7 +130,6 @@ class DPAdditiveClassifier(Probabilities, ScoreClassifier, AdditiveModel):
         self.classes_, self.intercept_ = model.classes_, model.intercept_
         self.term_coef_ = model.coef_
         self.temperature_ = model.temperature_
-        self._forget_shares()
         if self._is_balanced():
             self.class_shares_ = model.class_shares_
         return self

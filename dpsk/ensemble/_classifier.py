@@ -193,7 +193,6 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
         return balance_share(2**int(self.max_depth)) if self._is_balanced() else 0.0
 
     def _release_more(self, steps, rows):
-        self._forget_shares()
         share = self._balance_share()
         if share:
             counted = Share(Statistic(noisy_class_shares), share)

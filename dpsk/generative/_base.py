@@ -62,9 +62,6 @@ class Sampler(DPEstimator):
         rows, classes, codes = self._labeled(X, y)
         found = self._fitted_to(rows, codes, 1 if classes is None else len(classes))
         if classes is None:
-            # An earlier fit may have had labels.
-            self.__dict__.pop("classes_", None)
-            self.__dict__.pop("class_prior_", None)
             del found["class_prior_"]
         else:
             self.classes_ = classes

@@ -49,7 +49,8 @@ class DPTreeSampler(ColumnSampler):
         public*, as the certificate says; other string columns are refused. Bounds of other
         numeric columns come from two quantiles each, chosen under noise: a fiftieth of the budget
         each and at most a fifth for all, up to a tenth and two fifths if rows are few. If rows
-        are too few for that, bounds are (-1, 1), with a `dpsk.exceptions.PrivacyWarning`.
+        are too few for that, bounds are (-1, 1), with a `dpsk.exceptions.PrivacyWarning`. If a
+        column is mostly one number, bounds are 1 from it, with such a warning.
     n_bins : int or None, default=None
         Number of equal bins of numeric columns. None: 2 to 32, .4 times the root of ``n mu`` over
         the number of columns.

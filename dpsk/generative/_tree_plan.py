@@ -14,8 +14,10 @@ from dpsk._models.bins import BinnedRows
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk._stages.class_models import class_shares
-from dpsk._stages.column_bounds import bounds_rule, learnt_bounds
+from dpsk._stages.column_bounds import REACH, bounds_rule, learnt_bounds
 from dpsk._statistics.tables import PairChoices, noisy_tables, table_noise
+from dpsk._warnings import warn
+from dpsk.exceptions import PrivacyWarning
 from dpsk.generative._margins import (
     conditional,
     grown_forest,
@@ -29,6 +31,8 @@ __all__ = ["TableFit", "TablePlan", "usual_bins"]
 
 #: Least and largest default number of bins, and the divisor of the signal's square root.
 _BINS, _SIGNAL_BINS = (2, 32), 2.5
+#: Most columns that a warning names.
+_NAMED = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +79,7 @@ class TablePlan(Composite):
         pairs = self.budget.n_columns - 1
         singles, of_pairs = TABLE_SHARES if pairs else (1.0, 0.0)
         forest = 1.0 / mu_of_share(self.budget, FOREST_SHARE)
-        return (learnt_bounds(self.budget, self.unknown, rule),
+        return (learnt_bounds(self.budget, self.unknown, rule, REACH, marks=True),
                 Fixed(Choices(PairChoices, pairs), forest),
                 Share(Statistic(noisy_tables), singles), Share(Statistic(noisy_tables), of_pairs))
 
@@ -112,11 +116,12 @@ class TablePlan(Composite):
 
     def _edges(self, ends, columns, n_bins, session):
         """Return the bin edges of numeric columns, from learnt ends if none are declared."""
-        learnt, found = dict(zip(self.unknown, ends, strict=True)), []
+        learnt, found, hidden = dict(zip(self.unknown, ends, strict=True)), [], []
         for place, column in enumerate(columns):
-            known = column.edges
+            known, marked = column.edges, ()
             if place in learnt:
-                known = np.clip(learnt[place], *column.limits).tolist()
+                low, high, *marked = learnt[place].tolist()
+                known = np.clip((low, high), *column.limits).tolist()
                 if self.budget.is_private:
                     session.enforced.append(Enforced(
                         f"bounds of {column.name}", known, "released",
@@ -125,8 +130,16 @@ class TablePlan(Composite):
                 found.append(None)
             elif len(known) > 2:
                 found.append(np.array(known))
+            elif any(marked):
+                hidden.append(str(column.name))
+                found.append(_edges_about(*known, n_bins, column.is_whole))
             else:
                 found.append(bin_edges(*known, n_bins, column.is_whole))
+        if hidden:
+            named = ", ".join(hidden[:_NAMED]) + " and others" * (len(hidden) > _NAMED)
+            warn("columns: a column is mostly one number, so numbers more than 1 from it count as "
+                 f"those 1 from it (column {named}); declare their values or bounds in columns.",
+                 PrivacyWarning)
         return found
 
     def _totals(self, singles, sizes):
@@ -151,6 +164,18 @@ class TablePlan(Composite):
         # Two tables of n rows are at most 2 n apart, so pairs that need more are left out.
         pairs = [pair for pair, least in worth.items() if least < 2.0 * self.budget.n_samples]
         return pairs, independent, np.array([worth[pair] for pair in pairs])
+
+
+def _edges_about(low, high, n_bins, whole):
+    """Return the bin edges of a column that is mostly one number, `REACH` from both bounds.
+
+    The number and both bounds have bins of their own, so that 0 and 1 stay 0 and 1.
+    """
+    off = float(np.spacing(np.float32(max(abs(low), abs(high)))))
+    inner = low + REACH - off, high - REACH + off
+    if whole or inner[1] - inner[0] > REACH:
+        return bin_edges(low, high, max(n_bins, 3), whole)
+    return np.unique([low, low + off, *inner, high - off, high])
 
 
 def usual_bins(budget):

@@ -101,7 +101,6 @@ class LinearClassifier(LinearScorer):
         balance = [ClassBalance(len(classes))] if self._is_balanced() else []
         coef, intercept = self._fit_linear(rows, loss, n_outputs, target_stages=balance,
                                            **settings)
-        self._forget_shares()
         self.classes_ = classes
         self.coef_ = np.atleast_2d(coef.T)
         self.intercept_ = np.atleast_1d(intercept)

@@ -153,8 +153,8 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):
         self : object
             Fitted.
         """
-        self.estimator_ = clone(self.estimator).fit(X, y, **params)
-        self.privacy_ = self.estimator_.privacy_
+        fitted = clone(self.estimator).fit(X, y, **params)
+        self.__dict__.update(estimator_=fitted, privacy_=fitted.privacy_)
         return self
 
     @property

@@ -154,11 +154,7 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
             if "sample_weight" not in signature(model.fit).parameters:
                 raise ValueError(f"sample_weight: {type(model).__name__}.fit has no such "
                                  "parameter; use another estimator, or sample_weight=None.")
-        # Candidates with other steps, or another model, may accept other rows.
-        kinds = {f"{model.steps[:-1] if hasattr(model, 'steps') else ''} "
-                 f"{type(last_step(model))}": model for model in models}
-        for model in kinds.values():
-            without_warnings(clone(model)._check_table, table.X, table.y)
+        _check_tables(models, table.X, table.y)
         classes = None
         if is_classifier(self.estimator):
             classes, _ = encode_labels(table.y, last_step(self.estimator).classes, "")
@@ -178,6 +174,14 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
             if less.run_epsilon < plan.run_epsilon:
                 plan = less
         return plan
+
+    def _check_table(self, X: Any, y: Any) -> None:
+        """Raise the errors of the models that may be trained about rows."""
+        _check_tables(self._representatives(), X, y)
+
+    def _representatives(self) -> list[Any]:
+        """Return models that represent all that may be trained."""
+        return [self.estimator]
 
     def _trusted_facts(self) -> list[str]:
         return self._trusted_of([self.estimator])
@@ -300,6 +304,15 @@ def trained(model, plan, admission, part, answers=None):
                            f"guarantee is not for {'groups' if plan.grouped else 'single rows'}; "
                            "nothing of it was shown.")
     return model
+
+
+def _check_tables(models, X, y):
+    """Raise the errors of models about rows; they are fitted to none."""
+    # Candidates with other steps, or another model, may accept other rows.
+    kinds = {f"{model.steps[:-1] if hasattr(model, 'steps') else ''} "
+             f"{type(last_step(model))}": model for model in models}
+    for model in kinds.values():
+        without_warnings(clone(model)._check_table, X, y)
 
 
 def last_step(estimator):

@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, ClassVar
 
@@ -22,7 +23,7 @@ from dpsk._data.errors import quietly, without_warnings
 from dpsk._parameters import check_integer, check_real
 from dpsk._privacy.certificate_fields import HANDED_OVER
 from dpsk._progress import watching
-from dpsk._warnings import warn
+from dpsk._warnings import warn, whole_fit
 from dpsk._whole import state_as_whole
 from dpsk.model_selection._candidates import Alphas, post_candidates
 from dpsk.model_selection._holdout import HoldoutModel, last_step
@@ -122,6 +123,9 @@ class BaseSearch(HoldoutModel):
                  "by their values, and left out.", FitFailedWarning, stacklevel=3)
         return models
 
+    def _representatives(self):
+        return without_warnings(self._probed, self._after()[0])
+
     def _fitting(self, params):
         """Return the estimator with a setting, or None if invalid ones are left out."""
         try:
@@ -135,6 +139,7 @@ class BaseSearch(HoldoutModel):
         return model
 
     @quietly
+    @partial(whole_fit, is_fit=False)
     def fit(self, X: Table, y: Any = None, groups: ArrayLike | None = None, *,
             sample_weight: ArrayLike | None = None) -> Self:
         """Search, under the declared budget.
@@ -168,7 +173,7 @@ class BaseSearch(HoldoutModel):
                              "groups leave cv=None, or use ShuffleSplit, which splits groups.")
         plan = replace(self.plan(table.n_units(n_samples)), grouped=table.members is not None)
         # `plan` has already warned about settings that are left out.
-        probes = without_warnings(self._probed, name)
+        probes = self._representatives()
         plan = self._checked_plan(probes, plan, table)
         parts = self._parts(plan, table)
         method, session, stream = self._opened_session(
@@ -209,8 +214,6 @@ class BaseSearch(HoldoutModel):
         state_as_whole(model, certificate, self)
         model.privacy_ = certificate
         self.best_params_ = {**params, **chosen}
-        # Remove the model that an earlier fit kept.
-        self.__dict__.pop("best_estimator_", None)
         if self.refit is not False:
             self.best_estimator_ = model
         self.privacy_, self.plan_ = certificate, plan

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from dpsk._mechanism.sensitivity import Sensitivity
 from dpsk._parameters import check_integer, check_real, choice
 from dpsk._privacy.events import Gaussian
 from dpsk._progress import watching
+from dpsk._warnings import whole_fit
 from dpsk._whole import state_as_whole
 from dpsk.model_selection._candidates import responses
 from dpsk.model_selection._confusion import THRESHOLD_SCORES, ThresholdScore
@@ -176,6 +178,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
             choices=len(self._grid()), counts=counts, most_chance=self._most_chance())
 
     @quietly
+    @partial(whole_fit, is_fit=False)
     def fit(self, X: Table, y: Any = None, groups: ArrayLike | None = None, *,
             sample_weight: ArrayLike | None = None) -> Self:
         """Train the model and choose its threshold, under the declared budget.

@@ -162,6 +162,13 @@ class DPSimpleImputer(NumericTransformer):
         return np.hstack([filled, missing[:, self._indicated(self._names)]]).astype(
             float_dtype(X))
 
+    def _like_most(self, X):
+        """Return rows with the numbers of X, which stay, and with zeros for missing ones."""
+        rows, values = super()._like_most(X), self._read(X).values
+        if isinstance(rows, np.ndarray):
+            rows[:, :values.shape[1]] = np.nan_to_num(values)
+        return rows
+
     def _names_out(self, names):
         known = self._names if hasattr(self, "_columns") else names
         return [*names, *(f"missingindicator_{names[place]}" for place in self._indicated(known))]

@@ -210,17 +210,10 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         counting = Counting(2, lambda shares: self._auc_loss(shares[1]), "positive_ratio_",
                             lambda shares: float(shares[1]))
         counts = loss.minimax and ratio is None
-        other: tuple[str, ...]
-        fit, other = self._fit_linear_score, ("coefs_", "intercepts_")
-        if self._layer_sizes():
-            fit, other = self._fit_network, (
-                "coef_", "intercept_", "feature_scales_", "_noise_facts")
+        fit = self._fit_network if self._layer_sizes() else self._fit_linear_score
         rest = fit(rows.with_targets(methodcaller("astype", np.int8)), loss,
                    stages=[counting] if counts else [], **settings,
                    released=["offset_"] if loss.minimax else [])
-        # Outputs of an earlier fit are not covered by the new certificate.
-        for name in other:
-            self.__dict__.pop(name, None)
         self.classes_ = classes
         self.offset_ = float(self._mean_unit() * rest[:2].mean()) if loss.minimax else 0.0
         if not counts:

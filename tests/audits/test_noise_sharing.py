@@ -114,15 +114,23 @@ def test_fits_under_joblib():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_a_fork_in_a_fit_releases_nothing():
+@pytest.mark.parametrize("moment", ["read", "draw"])
+def test_a_fork_in_a_fit_releases_nothing(moment):
     """A signal handler may fork: one charge, and two answers with different noise."""
-    session, child = Session(EntropyStream(), Ledger(Gaussian(1.0))), []
+    child = []
+
+    class Forking(EntropyStream):
+        def words(self, count):
+            if moment == "draw" and not child:
+                child.append(os.fork())
+            return super().words(count)
 
     def read(inside):
-        child.append(os.fork())
+        if moment == "read":
+            child.append(os.fork())
         return np.zeros(1)
 
-    status = 1
+    session, status = Session(Forking(), Ledger(Gaussian(1.0))), 1
     try:
         session(Gaussian(1.0), read, Sensitivity(1.0, size=1))
     except RuntimeError as error:

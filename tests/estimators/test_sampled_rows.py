@@ -9,6 +9,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from dpsk import DPWGAN, DPGaussianSampler, DPTreeSampler
+from dpsk.exceptions import PrivacyWarning
 from tests.estimators.sampled import COLUMNS, fitted, numbers, rows, table
 from tests.registry import every_sampler
 
@@ -284,3 +285,17 @@ def test_rows_do_not_follow_parameters_that_are_set_after_the_fit(cls):
     after = sampler.set_params(**dict.fromkeys(ranged)).sample(30, random_state=0)
     for one, other in zip(before, after, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("share", [0.03, 0.97])
+@pytest.mark.parametrize("dtype", [float, int])
+def test_a_tree_keeps_rare_numbers_of_columns_that_are_mostly_one_number(share, dtype):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame((rng.random((6000, 3)) < share).astype(dtype), columns=["a", "b", "c"])
+    with pytest.warns(PrivacyWarning, match=r"mostly one number.*\(column a, b, c\)"):
+        sampler = fitted(DPTreeSampler, X)
+    drawn = sampler.sample(6000, random_state=0)
+    for name in X:
+        assert set(np.round(drawn[name], 6)) >= {0.0, 1.0}
+        assert drawn[name].mean() == pytest.approx(X[name].mean(), abs=0.02)
+        assert drawn[name].std() == pytest.approx(X[name].std(), abs=0.05)

@@ -111,6 +111,25 @@ def test_gaps_that_a_later_step_refuses_are_refused_first(pipeline, silent):
             assert not budget.charges
 
 
+@pytest.mark.parametrize("last", [
+    DPTunedThresholdClassifier(LAST), DPGridSearchCV(LAST, {}, n_iter=2),
+    DPGridSearchCV(DPTunedThresholdClassifier(LAST), {}, n_iter=2)],
+    ids=["threshold", "search", "both"])
+def test_gaps_that_the_model_of_a_last_step_refuses_are_refused_first(last, silent):
+    with PrivacyBudget(9.0, 1e-2) as budget, pytest.raises(ValueError, match="NaN"):
+        make_dp_pipeline(DPStandardScaler(), last).fit(*rows())
+    assert not budget.charges
+
+
+def test_numbers_that_an_imputer_keeps_and_a_network_refuses_are_refused_first(silent):
+    X, y = rows()
+    X[5, 0] = 1e39
+    model = make_dp_pipeline(DPSimpleImputer(), DPMLPClassifier(hidden_layer_sizes=3, max_iter=2))
+    with PrivacyBudget(9.0, 1e-2) as budget, pytest.raises(ValueError, match="float32"):
+        model.fit(X, y)
+    assert not budget.charges
+
+
 @pytest.mark.covering(most=4)
 @pytest.mark.parametrize("pipeline", TAKEN.values(), ids=TAKEN)
 def test_gaps_that_a_step_takes_are_not_refused(pipeline):
