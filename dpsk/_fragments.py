@@ -101,7 +101,7 @@ solver|margin : {"auto", %(offered)s}
     it is "last_iterate" or a perturbation solver, and "gd" under heavy noise. With a constraint
     it is "gd", or "frank_wolfe" on an l1 ball. With ``delta=0`` it is
     "frank_wolfe" on an l1 ball, "stgd" for the sigmoid loss of `dpsk.DPLinearSVC`,
-    "objective_perturbation" for two classes or numbers with an l2 penalty or none, and
+    "objective_perturbation" for two classes, or regression, with an l2 penalty or none, and
     "output_perturbation" otherwise.
 solver|squares : {"auto", %(offered)s}
     "auto" takes "gd", and "objective_perturbation" at ``delta=0``. It takes
@@ -204,8 +204,8 @@ intercept_ : float
 intercept_|classes : ndarray of shape (1,), or (n_classes,) of several
     Intercepts; 0 without one.
 data_norm_ : float
-    Bound on norms of rows that was used in training, declared or learned: of rows minus
-    `center_`, divided by `feature_scales_`, where these are given.
+    Bound on norms of rows in training, declared or learned, after `center_` was subtracted and
+    features were divided by `feature_scales_`, if these are given.
 feature_scales_ : ndarray of shape (n_features,) or None
     Released powers of two, at most 1, by which small features were divided in training. They are
     already part of the coefficients or layers. None if features were not scaled.
