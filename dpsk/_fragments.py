@@ -146,7 +146,7 @@ max_iter, learning_rate, batch_size, clip_norm : number or None
 data_norm : "auto", None or float
     Largest l2 norm (length) of a row; longer rows are scaled down to it in training. None: it is
     learned, as a noisy quantile of the norms, for .02 to .1 of the budget, or up to .3 if rows
-    are few. A ValueError if they are too few. Before that, if rows suffice, small features
+    are few. A ValueError if they are too few. First, if rows suffice, small features
     of dense rows are multiplied by private factors, for .03 to .1 of the budget. With an
     intercept, rows are then centered at a noisy mean, for at most .03. "auto": learned if rows
     suffice; with a penalty, only by solvers that allow it, as "gd" and "sgd" do.
