@@ -19,7 +19,7 @@ from dpsk._data.validation import check_in_memory
 from dpsk._fit import warn_of_weak_budget
 from dpsk._privacy import accountant, certificate_sum
 from dpsk._privacy.certificate import Certificate
-from dpsk._privacy.certificate_fields import HANDED_OVER
+from dpsk._privacy.certificate_fields import HANDED_OVER, rounded_up
 from dpsk._rehearsal import rehearse
 from dpsk._warnings import noted
 from dpsk.metrics._binary import BinaryEvaluation, check_binary
@@ -97,7 +97,7 @@ class CrossValidation(ShowsMetrics):
     def __repr__(self) -> str:
         notes = f", notes={self.notes}" * bool(self.notes)
         return (f"CrossValidation({self.evaluation!r}, n_splits={len(self.estimators)}, "
-                f"total epsilon={self.privacy_.epsilon:.4g}{notes})")
+                f"total epsilon={rounded_up(self.privacy_.epsilon, 4)}{notes})")
 
     @property
     def scores(self) -> dict[str, Any]:
