@@ -16,7 +16,13 @@ from dpsk._charging import Account, enter, leave
 from dpsk._parameters import MOST_EPSILON, check_choice, check_real
 from dpsk._privacy.budget_certificate import BudgetCertificate
 from dpsk._privacy.certificate import library_versions
-from dpsk._privacy.certificate_fields import SAME_GROUPS, escaped, printable
+from dpsk._privacy.certificate_fields import (
+    SAME_GROUPS,
+    escaped,
+    printable,
+    rounded_down,
+    rounded_up,
+)
 from dpsk._privacy.charges import today
 from dpsk._privacy.events import written
 from dpsk._privacy.filters import KINDS, open_filter
@@ -263,8 +269,8 @@ class PrivacyBudget:
     def _title(self):
         terms = self._account.terms
         name = f" of {terms['name']}" if terms["name"] else ""
-        return (f"Privacy budget{name}: ({terms['epsilon']:g}, {terms['delta']:.3g}) for a "
-                f"{terms['unit']}")
+        return (f"Privacy budget{name}: ({rounded_up(terms['epsilon'], 6)}, "
+                f"{rounded_up(terms['delta'], 3)}) for a {terms['unit']}")
 
     def _lines(self, charges):
         counted, terms = self._account.filter, self._account.terms
@@ -274,9 +280,10 @@ class PrivacyBudget:
         yield "counted", f"{terms['kind']}, {', '.join(counted.units)}"
         for unit, one, limit in zip(counted.units, spent, counted.limits, strict=True):
             if limit:
-                yield f"spent, {unit}", f"{one:.6g} of {limit:.6g}"
-        yield "left", (f"epsilon={counted.left(spent, delta):.4g} at delta={delta:.3g} "
-                       "for one fit")
+                yield f"spent, {unit}", f"{rounded_up(one, 6)} of {rounded_up(limit, 6)}"
+        at = rounded_down(delta, 3)
+        left = rounded_down(counted.left(spent, float(at)), 4)
+        yield "left", f"epsilon={left} at delta={at} for one fit"
         for charge in charges:
             yield "charged", f"{charge.name}: {written(charge.event)}"
 

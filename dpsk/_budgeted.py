@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from dpsk._kinds import OURS, kind_of
+
 if TYPE_CHECKING:
     from typing import Any
 
     from dpsk._typing import Table
 
-__all__ = ["Budgeted", "asked"]
+__all__ = ["Budgeted", "asked", "facts_on_trust"]
 
 
 class Budgeted:
@@ -79,6 +81,15 @@ class Budgeted:
 
 #: Classes of other packages may use these names for anything, so their answers are ignored.
 _UNKNOWN = Budgeted()
+
+
+def facts_on_trust(estimator: Any) -> list[str]:
+    """Return the unverified assumptions of a fit of a private estimator, its class included."""
+    cls = type(estimator)
+    # Methods of a subclass, or of a class of another package, may learn from rows as well.
+    own = [] if kind_of(cls) == OURS else [
+        f"that {cls.__name__} releases no more than its certificate says"]
+    return [*own, *asked(estimator)._trusted_facts()]
 
 
 def asked(estimator: Any) -> Budgeted:

@@ -20,6 +20,7 @@ from dpsk._privacy.certificate import (
     Enforced,
     library_versions,
 )
+from dpsk._privacy.certificate_fields import rounded_up
 from dpsk._privacy.events import Composed, NotPrivate, tally
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise.samplers import standard_normal
@@ -266,9 +267,10 @@ def warn_of_weak_budget(budget, unit=None):
         warn("epsilon=inf: no noise is added, so the fit is not private; set a finite epsilon "
              "before anything of it is shown.", PrivacyWarning)
     elif delta > min(_WEAK_DELTA, 1.0 / n_samples):
-        warn(f"the fit has a delta of {delta:.6g}, which is weak for n={n_samples} {unit}s. Delta "
-             f"is how far a probability may exceed epsilon's bound for a {unit}; set delta "
-             f"to at most {_WEAK_DELTA:g} and well below 1/n, such as 1e-6.", PrivacyWarning)
+        warn(f"the fit has a delta of {rounded_up(delta, 6)}, which is weak for n={n_samples} "
+             f"{unit}s. Delta is how far a probability may exceed epsilon's bound for a {unit}; "
+             f"set delta to at most {_WEAK_DELTA:g} and well below 1/n, such as 1e-6.",
+             PrivacyWarning)
 
 
 def _relation_of(grouped):

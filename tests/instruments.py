@@ -13,12 +13,14 @@ from dpsk import PrivacyBudget, _fit, _kinds, _progress
 from dpsk._charging import admit, in_secret
 from dpsk._data import groups
 from dpsk._mechanism.session import Session
+from dpsk._privacy.certificate_fields import rounded_down, rounded_up
 from dpsk._privacy.ledger import Ledger
 from dpsk._privacy.noise import streams
 
 __all__ = ["charge_fit", "end_blocks", "fix_runs", "fixed_streams", "forbid_noise", "in_secret",
            "interrupt_releases", "know_all_code", "longest_rounds", "ordered_groups",
-           "print_no_lines", "ranked", "repeated_stream", "watched_ledgers"]
+           "print_no_lines", "ranked", "repeated_stream", "rounded_down", "rounded_up",
+           "watched_ledgers"]
 
 
 def charge_fit(event):

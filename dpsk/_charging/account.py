@@ -10,6 +10,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dpsk._privacy.certificate_fields import rounded_down, rounded_up
 from dpsk._privacy.charges import Charge
 from dpsk._privacy.event_dicts import event_from_dict
 from dpsk._privacy.filters import open_filter
@@ -157,31 +158,36 @@ class Account:
                      for unit, one, before, limit in zip(self.filter.units, price, spent,
                                                          self.filter.limits, strict=True)
                      if before + one > limit}
-            costs = " and ".join(f"{unit}={one:.3g}, but {left:.3g} is left"
-                                 for unit, (one, left) in short.items())
+            costs = " and ".join(f"{unit}={rounded_up(one, 3)}, but {rounded_down(left, 3)} is "
+                                 "left" for unit, (one, left) in short.items())
             raise BudgetExceededError(
                 f"The privacy cost of the fit of {charge.name} is {costs} in {self!r}; nothing "
                 f"was drawn. {self._state(spent)} {self._remedy(short, spent)}")
 
     def _state(self, spent: tuple[float, ...]) -> str:
         """Describe the consumed and the remaining budget, in epsilon."""
-        delta, left = self.terms["delta"], f"epsilon {self._left(spent):.4g}"
-        before = f"epsilon {self.filter.as_one(spent, delta):.4g}" if any(spent) else None
-        if not delta:
+        at, left = self._at, f"epsilon {rounded_down(self._left(spent), 4)}"
+        before = f"epsilon {rounded_up(self.filter.as_one(spent, float(at)), 4)}" if any(
+            spent) else None
+        if not self.terms["delta"]:
             return f"Spent: {before or 'nothing'}; left: {left} at delta=0."
         if before is None:
-            return f"Spent: nothing; left: {left}, for one Gaussian fit at delta={delta:.3g}."
-        return (f"Spent: as much as one Gaussian fit of {before} at delta={delta:.3g}; left: as "
+            return f"Spent: nothing; left: {left}, for one Gaussian fit at delta={at}."
+        return (f"Spent: as much as one Gaussian fit of {before} at delta={at}; left: as "
                 f"much as one of {left}.")
+
+    @property
+    def _at(self) -> str:
+        """str : the delta at which messages state epsilons, in few digits."""
+        return rounded_down(self.terms["delta"], 3)
 
     def _left(self, spent: tuple[float, ...]) -> float:
         """Return the epsilon left for one Gaussian fit, or 0 if only rounding is left."""
-        left = self.filter.left(spent, self.terms["delta"])
+        left = self.filter.left(spent, float(self._at))
         return left if left > _NOTHING * self.terms["epsilon"] else 0.0
 
     def _remedy(self, short: Iterable[str], spent: tuple[float, ...]) -> str:
         """Describe which fits the budget still admits, given the units that fall short."""
-        delta = self.terms["delta"]
         if "delta" in short:
             return ("A fit that finds categories takes a tenth of its own delta from disclosure=: "
                     "give it a smaller delta, such as plan_privacy computes for parts. A search, "
@@ -191,11 +197,12 @@ class Account:
         if not left:
             return "Nothing is left: fit nothing more on these rows."
         kept = self.terms.get("disclosure", 0.0)
-        more = "; budget.left(delta) gives the limit at another delta" if delta else ""
-        held = (f" Of the budget's delta, disclosure={kept:.3g} is kept for searches and for "
-                "finding categories." if kept else "")
-        return (f"Reduce epsilon: one fit with Gaussian noise may use up to {left:.4g} at "
-                f"delta={delta:.3g}{more}. Searches, and fits at delta=0, may use less.{held}")
+        more = "; budget.left(delta) gives the limit at another delta" * bool(self.terms["delta"])
+        held = (f" Of the budget's delta, disclosure={rounded_down(kept, 3)} is kept for "
+                "searches and for finding categories." if kept else "")
+        return ("Reduce epsilon: one fit with Gaussian noise may use up to "
+                f"{rounded_down(left, 4)} at delta={self._at}{more}. Searches, and fits at "
+                f"delta=0, may use less.{held}")
 
     def write(self, pages: Pages, charge: Charge) -> None:
         """Append a charge; it is on disk when this returns."""

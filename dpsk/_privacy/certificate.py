@@ -315,7 +315,8 @@ class Certificate(ReadsJson):
             ("releases", written(self.event)),
             ("solver", f"{self.solver}, noise multiplier {self.noise_multiplier:.6g}"),
             ("accounting", account.method if not self.is_private else
-             f"{account.method}; delta({self.epsilon:g}) <= {account.delta:.6g}"
+             f"{account.method}; delta({rounded_up(self.epsilon, 6)}) <= "
+             + rounded_up(account.delta, 6)
              + (f", of which numerical slack {account.fft_share:.1e}"
                 if account.fft_share else "")),
         ]

@@ -6,7 +6,7 @@ import html
 import json
 import math
 from dataclasses import dataclass, fields
-from decimal import ROUND_CEILING, Context
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from numbers import Real
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,7 @@ __all__ = [
     "read_epsilon",
     "rebuilt_bounds",
     "require",
+    "rounded_down",
     "rounded_up",
     "same_keys",
     "tupled",
@@ -275,5 +276,13 @@ def html_table(title: str, lines: Iterable[tuple[str, str]]) -> str:
 def rounded_up(number: float, digits: int) -> str:
     """Return a number as text, rounded up to a few digits."""
     # A floating-point sum may be slightly above the decimal sum; that excess is not rounded up.
-    number *= 1.0 - 1e-12
-    return f"{float(Context(digits, ROUND_CEILING).create_decimal_from_float(number)):.{digits}g}"
+    return _rounded(number * (1.0 - 1e-12), digits, ROUND_CEILING)
+
+
+def rounded_down(number: float, digits: int) -> str:
+    """Return a number as text, rounded down to a few digits."""
+    return _rounded(number * (1.0 + 1e-12), digits, ROUND_FLOOR)
+
+
+def _rounded(number: float, digits: int, way: str) -> str:
+    return f"{float(Context(digits, way).create_decimal_from_float(number)):.{digits}g}"

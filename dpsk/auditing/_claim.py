@@ -14,6 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from dpsk._budget import PrivacyBudget
 from dpsk._parameters import check_real
 from dpsk._privacy.certificate import Certificate
+from dpsk._privacy.certificate_fields import rounded_up
 from dpsk._privacy.events import Event
 from dpsk.accounting import epsilon as event_epsilon
 from dpsk.accounting import total, type_two_error
@@ -65,7 +66,8 @@ class Claim:
         return type_two_error(self.event, _ERRORS)
 
     def __str__(self):
-        return f"({self.epsilon:g}, {self.delta:.3g})-differential privacy, {self.origin}"
+        return (f"({rounded_up(self.epsilon, 6)}, {rounded_up(self.delta, 3)})-differential "
+                f"privacy, {self.origin}")
 
 
 def find_claim(claim, estimator, fitted):

@@ -9,6 +9,7 @@ from scipy.special import betaincinv
 
 from dpsk._docs import documented
 from dpsk._drawing import LineDisplay
+from dpsk._privacy.certificate_fields import rounded_up
 
 if TYPE_CHECKING:
     from typing import Any
@@ -105,7 +106,8 @@ def _title(result):
     """Return the verdict; "not refuted" comes with the power of the audit."""
     if result.verdict != "not refuted":
         return result.verdict
-    return f"not refuted; randomized response of epsilon {result.power.refutes_from:.3g} would be"
+    least = rounded_up(result.power.refutes_from, 3)
+    return f"not refuted; randomized response of epsilon {least} would be"
 
 
 def _band(rates, runs, level):

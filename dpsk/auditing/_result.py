@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpsk._privacy.certificate_fields import AsJson
+from dpsk._privacy.certificate_fields import AsJson, rounded_down, rounded_up
 from dpsk.auditing._claim import Claim
 from dpsk.auditing._displays import AuditDisplay
 from dpsk.auditing._power import Power
@@ -141,7 +141,8 @@ class AuditResult(AsJson):
 
     def __repr__(self) -> str:
         return (f"AuditResult({self.estimator}, verdict={self.verdict!r}, "
-                f"epsilon_lower={self.epsilon_lower:.3g}, claim={self.claim.epsilon:g}, "
+                f"epsilon_lower={rounded_down(self.epsilon_lower, 3)}, "
+                f"claim={rounded_up(self.claim.epsilon, 6)}, "
                 f"power={self.power})")
 
     def to_dict(self) -> dict[str, Any]:
@@ -183,14 +184,15 @@ class AuditResult(AsJson):
     def _rows(self):
         return [(each.pair, each.statistic, each.of, str(each.runs),
                  f"{each.type_one_error:.3f}", f"{each.type_two_error:.3f}",
-                 f"{each.allowed:.3f}", f"{each.epsilon:.2f}" + " *" * each.refutes)
+                 f"{each.allowed:.3f}", rounded_down(each.epsilon, 3) + " *" * each.refutes)
                 for each in self.evidence]
 
     def _facts(self):
         verdict = {"refuted": "REFUTED", "not refuted": "not refuted, which proves nothing",
                    "nothing tested": f"NOTHING TESTED: {self.untested}"}[self.verdict]
         facts = [("claim", str(self.claim)), ("verdict", verdict),
-                 ("shown", f"epsilon >= {self.epsilon_lower:.3g} at delta {self.delta:.3g}, with "
+                 ("shown", f"epsilon >= {rounded_down(self.epsilon_lower, 3)} at delta "
+                           f"{rounded_up(self.delta, 3)}, with "
                            f"confidence {1 - self.level:.6g}")]
         if self.power is not None:
             facts.append(("power", _power(self.power)))
@@ -242,8 +244,9 @@ class AuditResult(AsJson):
 
 def _power(power):
     """Return the power of an audit as a sentence."""
-    most = f"the audit could have shown epsilon {power.epsilon_max:.3g} at most"
+    most = f"the audit could have shown epsilon {rounded_up(power.epsilon_max, 3)} at most"
     if math.isinf(power.refutes_from):
         return most
-    return (f"a published bit by randomized response of epsilon {power.refutes_from:.3g} is "
-            f"refuted, leaks through other noise from more; {most}")
+    return ("a published bit by randomized response of epsilon "
+            f"{rounded_up(power.refutes_from, 3)} is refuted, leaks through other noise from "
+            f"more; {most}")

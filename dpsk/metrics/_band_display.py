@@ -34,6 +34,8 @@ class BandDisplay(LineDisplay):
     _labels: ClassVar[tuple[str, str]]
     #: Further options of the curve, with defaults.
     _curve: ClassVar[dict[str, Any]] = {}
+    #: Default range of scores; None: any.
+    _score_range: ClassVar[tuple[float, float] | None] = None
 
     if TYPE_CHECKING:
         evaluation_: BinaryEvaluation
@@ -140,7 +142,8 @@ class BandDisplay(LineDisplay):
         %(epsilon_release)s %(delta_release)s %(pos_label_release)s
         %(level_band)s %(ax)s %(name_curve)s
         evaluation_kw : dict or None, default=None
-            Further arguments of `BinaryEvaluation.from_predictions`.
+            Further arguments of `BinaryEvaluation.from_predictions`. `score_range` is (0, 1) for
+            a calibration curve, else None by default; (0, 1) for probabilities has less error.
         **kwargs : dict
             As for `from_evaluation`.
 
@@ -150,10 +153,10 @@ class BandDisplay(LineDisplay):
             Display with the release in `evaluation_`.
         """
         cls._check_all("from_predictions", level, ax, name, kwargs)
-        cls._check_range((evaluation_kw or {}).get("score_range", (0.0, 1.0)))
+        evaluation_kw = {"score_range": cls._score_range, **(evaluation_kw or {})}
+        cls._check_range(evaluation_kw["score_range"])
         evaluation = BinaryEvaluation.from_predictions(
-            y_true, y_score, epsilon=epsilon, delta=delta, pos_label=pos_label,
-            **(evaluation_kw or {}))
+            y_true, y_score, epsilon=epsilon, delta=delta, pos_label=pos_label, **evaluation_kw)
         return cls.from_evaluation(evaluation, level=level, ax=ax, name=name, **kwargs)
 
     @classmethod

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone, is_regressor
 from sklearn.utils import _safe_indexing, indexable
 
+from dpsk._budgeted import facts_on_trust
 from dpsk._charging import stating
 from dpsk._data.errors import discreetly, quietly
 from dpsk._data.groups import groups_of
@@ -19,7 +20,7 @@ from dpsk._data.validation import check_in_memory
 from dpsk._fit import warn_of_weak_budget
 from dpsk._privacy import accountant, certificate_sum
 from dpsk._privacy.certificate import Certificate
-from dpsk._privacy.certificate_fields import HANDED_OVER
+from dpsk._privacy.certificate_fields import HANDED_OVER, rounded_up
 from dpsk._rehearsal import rehearse
 from dpsk._warnings import noted
 from dpsk.metrics._binary import BinaryEvaluation, check_binary
@@ -97,7 +98,7 @@ class CrossValidation(ShowsMetrics):
     def __repr__(self) -> str:
         notes = f", notes={self.notes}" * bool(self.notes)
         return (f"CrossValidation({self.evaluation!r}, n_splits={len(self.estimators)}, "
-                f"total epsilon={self.privacy_.epsilon:.4g}{notes})")
+                f"total epsilon={rounded_up(self.privacy_.epsilon, 4)}{notes})")
 
     @property
     def scores(self) -> dict[str, Any]:
@@ -193,13 +194,13 @@ def dp_cross_validate(estimator: Any, X: Table, y: Any, *, cv: Any = 5, epsilon:
     paid = _worst([model.privacy_ for model in estimators], members)
     certificate = certificate_sum.total([*paid, evaluated.restated(evaluation.privacy_)])
     n_trainings = int(members.sum(axis=0).max())
-    facts = (folds,
+    facts = (*facts_on_trust(estimator), folds,
              f"a {'row' if people is None else 'group'} is in {n_trainings} trainings at most, "
              "and in one evaluation")
     # Rows train and evaluate here, and the certificate counts both.
     apart = DISJOINT if people is None else APART
     public = [fact for fact in certificate.public if fact != apart]
-    certificate = replace(certificate, public=(*public, *facts)).verify()
+    certificate = replace(certificate, public=tuple(dict.fromkeys((*public, *facts)))).verify()
     return CrossValidation(evaluation, tuple(estimators), n_trainings, certificate,
                            tuple(text for text, _ in late))
 
@@ -210,7 +211,7 @@ def _evaluated(estimator, X, y, splits, people, evaluated, folds):
     estimators = []
     for place, (train, test) in enumerate(splits):
         model = evaluated.told(clone(estimator))
-        with evaluated.stating(folds):
+        with evaluated.stating(folds, *facts_on_trust(estimator)):
             _call(model.fit, X, y, train, people)
         if not isinstance(getattr(model, "privacy_", None), Certificate):
             raise TypeError(f"{type(model).__name__} has no certificate in privacy_, so nothing "
@@ -221,7 +222,7 @@ def _evaluated(estimator, X, y, splits, people, evaluated, folds):
         evaluated.score(model, _safe_indexing(X, rows), rows)
         estimators.append(model)
     apart = DISJOINT if people is None else APART
-    with evaluated.stating(folds, (apart, _IN_TRAINING)):
+    with evaluated.stating(folds, instead=((apart, _IN_TRAINING),)):
         evaluation = evaluated.evaluation()
     return estimators, members, evaluation
 
@@ -295,9 +296,9 @@ class _Held:
             last.set_params(classes=list(self._labels))
         return model
 
-    def stating(self, folds, *instead):
-        """Return a context in which budgets state the true facts on labels and folds."""
-        return stating(folds, instead=(*self._told, *instead))
+    def stating(self, *facts, instead=()):
+        """Return a context in which budgets state these facts, and the true one on labels."""
+        return stating(*facts, instead=(*self._told, *instead))
 
     def restated(self, certificate):
         """Return the certificate of a model with the true fact on its labels."""

@@ -79,16 +79,19 @@ def slopes(counts, noise):
     """Return the rise of the share of positives over each bin, and the share itself.
 
     The rise is estimated from the two neighboring bins. Each bin counts at least as many rows as
-    two standard deviations of noise.
+    two standard deviations of noise. A bin with no more rows tells its neighbors nothing.
     """
-    rows = np.maximum(counts.sum(axis=-2), max(2.0 * noise, 1e-9))
-    shares = np.clip(counts[..., 1, :] / rows, 0.0, 1.0)
+    least = max(2.0 * noise, 1e-9)
+    rows = np.maximum(counts.sum(axis=-2), least)
+    shares, known = np.clip(counts[..., 1, :] / rows, 0.0, 1.0), 1.0 - (least / rows)**2
     last = rows.shape[-1] - 1
     below, above = (np.clip(np.arange(last + 1) + step, 0, last) for step in (-1, 1))
     # From the middle of the bin below to that of the bin above; an end bin uses its own middle.
     length = (rows[..., below] + rows[..., above]) / 2.0
     length[..., 1:last] += rows[..., 1:last]
-    return (shares[..., above] - shares[..., below]) * rows / length, shares
+    rises = (known[..., above] * (shares[..., above] - shares)
+             - known[..., below] * (shares[..., below] - shares))
+    return rises * rows / length, shares
 
 
 def orders(counts):

@@ -198,6 +198,7 @@ class DPCalibrationDisplay(BandDisplay):
     _axes = "prob_pred", "prob_true"
     _labels = "Mean predicted probability", "Fraction of positives"
     _curve: ClassVar = {"n_bins": 5, "strategy": "quantile"}
+    _score_range: ClassVar = (0.0, 1.0)
 
     def __init__(self, *, prob_true: FloatArray, prob_pred: FloatArray, low: FloatArray,
                  high: FloatArray, brier_score: Estimate | None = None, name: str | None = None,

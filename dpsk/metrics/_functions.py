@@ -17,7 +17,7 @@ from dpsk.metrics._inputs import read_labels
 from dpsk.metrics._log_loss import LogLossEvaluation
 from dpsk.metrics._multiclass import MulticlassEvaluation
 from dpsk.metrics._regression import RegressionEvaluation, check_metric
-from dpsk.metrics._scores import require_probabilities
+from dpsk.metrics._scores import NO_THRESHOLD, require_probabilities
 
 if TYPE_CHECKING:
     from typing import Any
@@ -36,14 +36,18 @@ _TOTALS = {"true": (-1,), "pred": (-2,), "all": (-2, -1)}
 
 
 @documented
-def dp_roc_auc_score(y_true: ArrayLike, y_score: ArrayLike, *, epsilon: float = 1.0,
-                     delta: float | None = None, **options: Any) -> Estimate:
+def dp_roc_auc_score(y_true: ArrayLike, y_score: ArrayLike, *,
+                     score_range: tuple[float, float] | None = None,
+                     epsilon: float = 1.0, delta: float | None = None,
+                     **options: Any) -> Estimate:
     """Return the area under the ROC curve, with its error and certificate.
 
     Parameters
     ----------
     y_true, y_score : array-like of shape (n,)
         Labels, and scores that are higher for the positive one.
+    score_range : (float, float) or None, default=None
+        Public bounds on scores; (0, 1) for probabilities has less error. None: scores of any size.
     %(epsilon_release)s %(delta_release)s
     **options : dict
         As for `BinaryEvaluation.from_predictions`, which has other metrics at the same price.
@@ -63,19 +67,23 @@ def dp_roc_auc_score(y_true: ArrayLike, y_score: ArrayLike, *, epsilon: float = 
     >>> float(area) > 0.9, area.privacy_.epsilon
     (True, 1.0)
     """
-    return _alone(BinaryEvaluation, "roc_auc", y_true, y_score, epsilon=epsilon,
-                  delta=delta, **options)
+    return _alone(BinaryEvaluation, "roc_auc", y_true, y_score, score_range=score_range,
+                  epsilon=epsilon, delta=delta, **{"threshold": NO_THRESHOLD, **options})
 
 
 @documented
-def dp_average_precision_score(y_true: ArrayLike, y_score: ArrayLike, *, epsilon: float = 1.0,
-                               delta: float | None = None, **options: Any) -> Estimate:
+def dp_average_precision_score(y_true: ArrayLike, y_score: ArrayLike, *,
+                               score_range: tuple[float, float] | None = None,
+                               epsilon: float = 1.0, delta: float | None = None,
+                               **options: Any) -> Estimate:
     """Return the average precision of two classes, with its error and certificate.
 
     Parameters
     ----------
     y_true, y_score : array-like of shape (n,)
         Labels, and scores that are higher for the positive one.
+    score_range : (float, float) or None, default=None
+        Public bounds on scores; (0, 1) for probabilities has less error. None: scores of any size.
     %(epsilon_release)s %(delta_release)s
     **options : dict
         As for `BinaryEvaluation.from_predictions`.
@@ -93,8 +101,8 @@ def dp_average_precision_score(y_true: ArrayLike, y_score: ArrayLike, *, epsilon
     >>> 0.5 < float(dp_average_precision_score(score**2 > 0.3, score, epsilon=8.0)) <= 1.0
     True
     """
-    return _alone(BinaryEvaluation, "average_precision", y_true, y_score, epsilon=epsilon,
-                  delta=delta, **options)
+    return _alone(BinaryEvaluation, "average_precision", y_true, y_score, score_range=score_range,
+                  epsilon=epsilon, delta=delta, **{"threshold": NO_THRESHOLD, **options})
 
 
 @documented

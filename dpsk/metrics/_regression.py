@@ -19,6 +19,7 @@ from dpsk._mechanism.core import Statistic
 from dpsk._models import LinearModel
 from dpsk._parameters import check_real
 from dpsk._privacy.certificate import Certificate, Enforced
+from dpsk._privacy.certificate_fields import rounded_up
 from dpsk._statistics.moments import noisy_mean
 from dpsk.metrics._estimate import Estimate, between
 from dpsk.metrics._html import ShowsMetrics
@@ -206,7 +207,7 @@ class RegressionEvaluation(ShowsMetrics):
     def __repr__(self) -> str:
         return (f"RegressionEvaluation(n_samples={self.n_samples}, "
                 f"residual_bound={self.residual_bound:g}, noise_scale={self.noise_scale:.4g}, "
-                f"epsilon={self.privacy_.epsilon:g})")
+                f"epsilon={rounded_up(self.privacy_.epsilon, 6)})")
 
     def mean_residual(self) -> Estimate:
         """Return the mean of target minus prediction, an `Estimate`.

@@ -58,11 +58,13 @@ def _cells(low, high, threshold):
     # Rounding must not move an edge away from the threshold.
     points[np.isclose(points, threshold, rtol=SAME, atol=0.0)] = threshold
     own = np.unique(np.concatenate([points, np.nextafter(points, np.inf), [threshold]]))
-    found = _even(JOINED**WIDTHS - 1 - len(own))
+    left = JOINED**WIDTHS - 1 - len(own)
     if bounded:
-        found = low + (high - low) * found
+        found = low + (high - low) * _even(left)
     else:
-        found = np.concatenate([logit(found[::2]), _signed(len(found) - len(found[::2]))])
+        # Scores without a range may be probabilities, too.
+        part = left // 3
+        found = np.concatenate([_even(part), logit(_even(part)), _signed(left - 2 * part)])
     edges = np.unique(np.concatenate([own, found]))
     # The lowest cell ends at the lower end of the range; the highest one starts at the upper end.
     edges = edges[(edges > low) & (edges <= high)]

@@ -123,8 +123,8 @@ class ScoreRelease(Composite):
         """Return bins chosen from noisy counts at all widths, and the bin of each cell."""
         cells = ScoreCells.of(self.bins)
         first, rows = planned_bins(levels, self.n_samples, self.noises(noise_multiplier),
-                                   len(self.bins), cells.likely, cells.kept,
-                                   self._too_wide(cells))
+                                   len(self.bins), cells.likely,
+                                   cells.kept * self.bins.keeps, self._too_wide(cells))
         return (self.bins.following(first, rows, cells, cells.exact.all() | lone(rows)),
                 np.searchsorted(first, np.arange(len(rows)), "right"))
 

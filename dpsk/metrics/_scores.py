@@ -9,10 +9,12 @@ from scipy.special import logit
 from dpsk._data.errors import discreetly
 from dpsk._parameters import check_integer, check_real
 
-__all__ = ["SAME", "ScoreBins", "codes_of", "expected_log_losses", "expected_losses",
-           "log_losses", "require_probabilities"]
+__all__ = ["NO_THRESHOLD", "SAME", "ScoreBins", "codes_of", "expected_log_losses",
+           "expected_losses", "log_losses", "require_probabilities"]
 
 _MOST_BINS = 1 << 12
+#: Given as a threshold where no metric needs one, so that no bin has to end there.
+NO_THRESHOLD = float("-inf")
 #: Edges that differ from a threshold by no more than this are that threshold.
 SAME = 1e-12
 #: Share of the rows of neighboring bins that noise may hide in a bin.
@@ -40,6 +42,8 @@ class ScoreBins:
         Approximate mean score of each bin; empty for public bins.
     declared : float or None
         The requested threshold; None: the middle of the range.
+    keeps : bool
+        Whether bins that follow the scores have an edge at the threshold.
     within : tuple of ndarray
         Edges of fine cells, and estimated numbers of rows in them; empty for public bins.
     numbers : tuple of float
@@ -53,6 +57,7 @@ class ScoreBins:
     crowded: tuple = ()
     places: tuple = ()
     declared: float | None = field(default=None, repr=False)
+    keeps: bool = field(default=True, repr=False)
     within: tuple = field(default=(), repr=False, compare=False)
     numbers: tuple = field(default=(), repr=False)
 
@@ -65,7 +70,10 @@ class ScoreBins:
         precise. A threshold splits the public bin that contains it.
         """
         low, high = _checked_range(score_range)
-        if threshold is not None:
+        keeps = threshold is not NO_THRESHOLD
+        if not keeps:
+            threshold = None
+        elif threshold is not None:
             threshold = check_real("threshold", threshold, remedy="None, or a finite number")
         follows = isinstance(bins, str) and bins == "auto"
         if follows:
@@ -86,7 +94,7 @@ class ScoreBins:
         if threshold is not None and not follows and low < threshold <= high:
             apart = ~np.isclose(inner, threshold, rtol=SAME, atol=0.0)
             inner = np.union1d(inner[apart], [threshold])
-        return cls(tuple(inner.tolist()), low, high, declared=threshold)
+        return cls(tuple(inner.tolist()), low, high, declared=threshold, keeps=keeps)
 
     def following(self, first, rows, cells, alone):
         """Return bins of this range that are unions of cells.

@@ -15,6 +15,7 @@ from dpsk._fit import Method, run_private
 from dpsk._mechanism.core import Statistic, mu_of
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS
 from dpsk._privacy.certificate import Certificate, Enforced
+from dpsk._privacy.certificate_fields import rounded_up
 from dpsk._privacy.noise.public import public_normals
 from dpsk._problem import Budget
 from dpsk._statistics.scores import counts_noise, loss_noise, noisy_counts_and_losses
@@ -162,7 +163,7 @@ class TableEvaluation(ShowsMetrics):
     def __repr__(self) -> str:
         return (f"{type(self).__name__}(labels={self.labels!r}, n_samples={self.n_samples}, "
                 f"cells={self.counts.shape[1]}, noise_scale={self.noise_scale:.4g}, "
-                f"epsilon={self.privacy_.epsilon:g})")
+                f"epsilon={rounded_up(self.privacy_.epsilon, 6)})")
 
     def for_population(self) -> Self:
         """Return this evaluation with sampling error included in its errors.

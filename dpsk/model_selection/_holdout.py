@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from dpsk._budgeted import Budgeted, asked
+from dpsk._budgeted import Budgeted, facts_on_trust
 from dpsk._charging import Carries, open_budgets, paid_for
 from dpsk._data.errors import discreetly, without_warnings
 from dpsk._data.labels import encode_labels, labels_fact
@@ -189,7 +189,7 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
     def _trusted_of(self, models: Any) -> list[str]:
         """Return the unverified assumptions of training these models."""
         return list(dict.fromkeys(
-            fact for model in models for fact in asked(model)._trusted_facts()))
+            fact for model in models for fact in facts_on_trust(model)))
 
     def _opened_session(self, plan, table, models, parts=()):
         """Charge the open budgets; return the method, its session and its noise stream.
@@ -223,7 +223,7 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
         return _GROUP_SPLIT if plan.grouped else _SPLIT
 
     def _certificate(self, method, plan, stream, own, classes, *, enforced, released,
-                     trusted=()):
+                     trusted):
         """Return the certificate of all outputs, with the bounds of the best run."""
         public = own.public
         if classes is not None and last_step(self.estimator).classes is None:

@@ -121,8 +121,8 @@ class SearchPlan:
         several = self.count_mu or len(self.score_shares) > 1
         noise = "under noise" if several else (
             f"with noise of {self.score_noise:.3g} of the range of a row's score")
-        return (f"{runs}{'' if one else ' each'} trained with ({self.run_epsilon:.6g}, "
-                f"{self.run_delta:.3g}) on {self.n_train} "
+        return (f"{runs}{'' if one else ' each'} trained with ({rounded_up(self.run_epsilon, 6)}, "
+                f"{rounded_up(self.run_delta, 3)}) on {self.n_train} "
                 f"{'groups of rows' if self.grouped else 'rows'}{among or ' and'} scored on "
                 f"{self.n_holdout} others {noise}; all together "
                 f"({rounded_up(self.epsilon, 6)}, {rounded_up(self.delta, 3)})")

@@ -207,7 +207,7 @@ class BaseSearch(HoldoutModel):
         inner = model if hasattr(model, "privacy_") else model.estimator
         certificate = self._certificate(
             method, plan, stream, inner.privacy_, classes,
-            enforced=enforced_bounds(scorers, self.score_bound), trusted=trusted_facts(scorers),
+            enforced=enforced_bounds(scorers, self.score_bound), trusted=self._trusted_of(probes),
             released=(*(() if self.refit is False else ("best_estimator_",)), "best_params_",
                       "best_index_", "best_score_"))
         # The model's own certificate covers one run, but not the choice of the best.

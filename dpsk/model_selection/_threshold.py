@@ -222,6 +222,7 @@ class DPTunedThresholdClassifier(ClassifierMixin, HoldoutModel):
             found = _choose(asks, plan, self.scoring, scores, held.y == classes[1], thresholds)
         certificate = self._certificate(
             method, plan, stream, model.privacy_, classes, enforced=(),
+            trusted=self._trusted_facts(),
             released=("estimator_", "best_threshold_", "best_score_"))
         # The model's own certificate covers the training, but not the threshold.
         state_as_whole(model, certificate, self)

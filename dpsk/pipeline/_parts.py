@@ -10,7 +10,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._indexing import _get_column_indices
 from sklearn.utils.validation import check_array
 
-from dpsk._budgeted import asked
+from dpsk._budgeted import facts_on_trust
 from dpsk._data.errors import discreetly
 from dpsk._data.validation import check_in_memory
 from dpsk.pipeline._composition import NOTHING
@@ -46,7 +46,7 @@ def trusted_facts(steps):
     found = []
     for name, step in every_part(steps):
         if is_private(step):
-            found += [f"{name}: {fact}" for fact in asked(step)._trusted_facts()]
+            found += [f"{name}: {fact}" for fact in facts_on_trust(step)]
         elif step not in NOTHING:
             found.append(f"{name}: that it maps each row by itself, and all it holds")
     return found

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_FLOOR, Context
 
 from dpsk._parameters import check_real
 from dpsk._privacy import accountant
+from dpsk._privacy.certificate_fields import rounded_down, rounded_up
 from dpsk._privacy.closed_forms import gaussian_epsilon
 from dpsk._privacy.filters import SEARCH_CHANCE
 from dpsk._privacy.plans import BestRuns
 
-__all__ = ["EVALUATION", "SEARCH", "checked_shares", "part_delta", "rounded_down",
+__all__ = ["EVALUATION", "SEARCH", "checked_shares", "part_delta",
            "search_epsilons"]
 
 #: Names of parts that are planned by their kind.
@@ -37,13 +37,7 @@ def part_delta(delta, names):
     fits = sum(name not in (EVALUATION, SEARCH) for name in names)
     room = 1.0 - (SEARCH_CHANCE if SEARCH in names else 0.0)
     # Every fit may find categories, or be a `DPPipeline`, which reserves as much for them.
-    return rounded_down(delta * min(1.0, room / max(1, fits)), 2) if fits else delta
-
-
-def rounded_down(value, digits):
-    """Return a number rounded down to some digits."""
-    # Floating-point sums may lie slightly below the exact decimals.
-    return float(Context(digits, ROUND_FLOOR).create_decimal_from_float(value * (1.0 + 1e-12)))
+    return float(rounded_down(delta * min(1.0, room / max(1, fits)), 2)) if fits else delta
 
 
 def search_epsilons(n_iter, mu, budget, delta):
@@ -64,7 +58,8 @@ def search_epsilons(n_iter, mu, budget, delta):
         if not held < run < too_large:
             run = math.sqrt(held * too_large)
     if not held:
-        raise ValueError(f"parts: a search has no price in a budget of epsilon={budget.epsilon:g} "
-                         f"and delta={budget.delta:g}; use a larger delta, or leave it out.")
+        raise ValueError(f"parts: a search has no price in a budget of epsilon="
+                         f"{rounded_up(budget.epsilon, 6)} and delta={rounded_up(budget.delta, 6)}"
+                         "; use a larger delta, or leave it out.")
     return accountant.epsilon(BestRuns(n_iter, 0.0)(1.0 / held), delta), gaussian_epsilon(
         held, delta)

@@ -13,6 +13,7 @@ from dpsk._defaults.columns import DISCLOSURE_SHARE
 from dpsk._defaults.risks import RISK_FACTOR
 from dpsk._parameters import MOST_EPSILON, check_choice, check_integer, check_real
 from dpsk._privacy import accountant
+from dpsk._privacy.certificate_fields import rounded_down, rounded_up
 from dpsk._privacy.closed_forms import gaussian_epsilon, gaussian_mu
 from dpsk._privacy.filters import GaussianFilter
 from dpsk.metrics._plan import plan_evaluation
@@ -21,7 +22,6 @@ from dpsk.planning._parts import (
     SEARCH,
     checked_shares,
     part_delta,
-    rounded_down,
     search_epsilons,
 )
 from dpsk.planning._risk import (
@@ -181,7 +181,7 @@ class PrivacyPlan:
     def _title(self):
         of = "columns" if self._is_expanded else "features"
         return (f"Privacy plan: {self.n_samples} rows of {self.n_features} {of}, "
-                f"delta={self.delta:.3g}")
+                f"delta={rounded_up(self.delta, 3)}")
 
     @property
     def _is_expanded(self):
@@ -193,7 +193,7 @@ class PrivacyPlan:
 
     def _rows(self):
         for place, epsilon in enumerate(self.epsilon):
-            yield [f"{epsilon:.3g}", f"{self.mu[place]:.3g}", f"{self.noise[place]:.3g}",
+            yield [rounded_up(epsilon, 3), f"{self.mu[place]:.3g}", f"{self.noise[place]:.3g}",
                    f"{self.excess_risk[place]:.3g}",
                    *(f"{each:.2g}" for each in self.excess_risk_range[place]),
                    *([str(self.n_expanded[place])] if self._is_expanded else []),
@@ -208,7 +208,7 @@ class PrivacyPlan:
                   EVALUATION: {} if not self.evaluation_errors else {
                       "AUC error": self.evaluation_errors["roc_auc"]}}
         return {head: values for name, own in self.parts.items()
-                for head, values in {name: [rounded_down(each, 3) for each in own.tolist()],
+                for head, values in {name: [float(rounded_down(each, 3)) for each in own.tolist()],
                                      **beside.get(name, {})}.items()}
 
     def _advice(self):
@@ -218,7 +218,7 @@ class PrivacyPlan:
                  f"no epsilon has an excess risk of {self.largest_excess_risk:.3g} or less: more "
                  "rows or fewer features would help"]
         if self.parts:
-            lines.append(f"delta={self.part_delta:g} in every part")
+            lines.append(f"delta={rounded_down(self.part_delta, 6)} in every part")
         if self.parts and self.finds_categories is not None:
             lines[-1] += ("; fits that find categories count a tenth of it as disclosure"
                           if self.finds_categories else

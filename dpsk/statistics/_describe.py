@@ -14,6 +14,7 @@ from dpsk._data.errors import quietly
 from dpsk._data.tables import Table
 from dpsk._mechanism.core import Composite, Share, Statistic, mu_of
 from dpsk._privacy.certificate import Certificate
+from dpsk._privacy.certificate_fields import rounded_up
 from dpsk._statistics.categories import count_noise, noisy_counts
 from dpsk.metrics._estimate import Estimate
 from dpsk.statistics._counts import cell_bound, counted
@@ -221,7 +222,7 @@ class Description:
     @property
     def _title(self):
         unit = "groups of rows" if "group" in self.privacy_.relation else "rows"
-        return f"{self.n_samples} {unit} at epsilon {self.privacy_.epsilon:g}"
+        return f"{self.n_samples} {unit} at epsilon {rounded_up(self.privacy_.epsilon, 6)}"
 
     def _tables(self):
         """Yield tables as lines of cells; the first line is the header."""

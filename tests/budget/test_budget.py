@@ -32,7 +32,7 @@ from dpsk.accounting import Composed, Disclosure, Gaussian, Pure, compose
 from dpsk.exceptions import BudgetExceededError
 from dpsk.testing import NoiseSeed
 from tests.events import tally, total_mu
-from tests.instruments import charge_fit
+from tests.instruments import charge_fit, rounded_down, rounded_up
 
 X, Y = load_breast_cancer(return_X_y=True)
 DELTA = 1e-5
@@ -322,12 +322,13 @@ def test_it_shows_what_is_spent_and_left():
     text, page = str(budget), budget._repr_html_()
     assert "DPLogisticRegression" in text
     assert "(1, 1e-05) for a row" in text
-    assert f"epsilon={budget.left():.4g}" in text
+    assert f"epsilon={rounded_down(budget.left(), 4)} " in text
     share = 100 * max(budget.spent[unit] / budget.limits[unit] for unit in budget.limits)
     assert 0 < share < 100
     assert f"value='{share:.1f}'" in page and f"{share:.1f} % spent" in page
     for unit, spent in budget.spent.items():
-        assert f"spent, {unit}: {spent:.6g} of {budget.limits[unit]:.6g}" in text
+        limit = rounded_up(budget.limits[unit], 6)
+        assert f"spent, {unit}: {rounded_up(spent, 6)} of {limit}" in text
     assert "&lt;census&gt;" in page
     assert "<census>" not in page
 
@@ -357,7 +358,8 @@ def test_a_refusal_says_what_falls_short_and_by_how_much(unit, first, dear):
             charge_fit(dear)
     price = budget._account.filter.price(dear)[budget._account.filter.units.index(unit)]
     left = budget.limits[unit] - budget.spent[unit]
-    assert f" is {unit}={price:.3g}, but {left:.3g} is left in Priv" in str(raised.value)
+    assert (f" is {unit}={rounded_up(price, 3)}, but {rounded_down(left, 3)} is left in Priv"
+            in str(raised.value))
 
 
 def test_where_nothing_is_left_no_smaller_fit_is_advised():

@@ -129,9 +129,7 @@ def test_what_make_scorer_makes_of_a_metric_gives_numbers_too(name):
     options = {"epsilon": 8.0, "delta": 1e-5, **(BOUNDS if of_numbers(name) else {})}
     if not of_numbers(name) and name not in ("dp_accuracy_score", "dp_f1_score"):
         options["response_method"] = ("decision_function", "predict_proba")
-        options["score_range"] = None
     if name in OF_CHANCES:
-        del options["score_range"]
         options["response_method"] = "predict_proba"
     scorer = make_scorer(METRICS[name], greater_is_better=name not in LOSSES, **options)
     with budget() as spent:
