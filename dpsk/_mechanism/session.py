@@ -132,6 +132,7 @@ class Session:
         if not event.protects:
             return _as_it_is(read(batch), divisor, select)
         noises = tuple(one.noise(event) for one in sensitivities)
+        answer: Any
         if overlap and may_start_threads():
             # Threads without a name of their own would count the answers of this process.
             with ThreadPoolExecutor(1, "dpsk") as thread:

@@ -29,6 +29,11 @@ def _are_words(value):
                                        for pair in value.items() for each in pair)
 
 
+def _are_identifiers(value):
+    return type(value) is tuple and all(
+        type(each) is str and each.isidentifier() for each in value)
+
+
 def _is_list_of_objects(value):
     return type(value) is list and all(_is_of_known_code(each) for each in value)
 
@@ -43,7 +48,8 @@ _SET_ELSEWHERE = {
     "n_features_in_": _is_number, "feature_names_in_": _are_names,
     "_sklearn_output_config": _are_words, "_metadata_request": _is_of_known_code,
     "_skl_callbacks": _is_list_of_objects, "_parent_callback_ctx": _is_of_known_code,
-    "_carried": _is_of_known_code, "_implied_norm": _is_number, "row_norm_": _is_number}
+    "_carried": _is_of_known_code, "_implied_norm": _is_number, "row_norm_": _is_number,
+    "_fitted_names": _are_identifiers}
 
 
 def attributes(thing):

@@ -11,6 +11,7 @@ from dpsk import (
     DPQuadraticDiscriminantAnalysis,
     DPRidge,
     DPStandardScaler,
+    privacy_report,
 )
 from tests.bad_arguments import calls
 
@@ -55,6 +56,7 @@ def test_a_covariance_that_was_stored_does_not_outlive_its_certificate(cls):
     assert hasattr(model, "covariance_")
     model.set_params(epsilon=0.1, store_covariance=False).fit(X, LABELS)
     assert model.privacy_.is_private and not hasattr(model, "covariance_")
+    assert privacy_report(model).is_private
 
 
 def test_what_a_subclass_sets_before_the_fit_stays():

@@ -263,5 +263,4 @@ def test_no_stream_seed_or_key_is_left_on_the_estimator(cls, solver, random_stat
                     "n_layers_", "n_outputs_", "out_activation_", "scale_", "positive_ratio_",
                     "groups_", "group_weights_", "data_norm_", "target_bounds_", "_row_map",
                     "group_shares_", "linear_coef_", "_is_cut", "preconditioner_scales_",
-                    "feature_scales_",
-                    "score_curvature_", "_noise_facts"}
+                    "feature_scales_", "score_curvature_", "_noise_facts", "_fitted_names"}
