@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._defaults.budgets import (
+    CENTERING_LEFT,
     CENTERING_ROUNDS,
     CENTERING_SHARE,
     NORM_OCTAVES,
@@ -100,7 +101,12 @@ def _norm_event(budget):
 
 
 def _n_rounds(budget):
-    """Return the number of rounds: more, the cheaper one is; 0 if one is too expensive."""
-    norm = _norm_event(budget)
-    one = _mean_share(budget) + (norm.mu / mu_of_share(budget, 1.0))**2
-    return min(CENTERING_ROUNDS, int(CENTERING_SHARE / one))
+    """Return the number of rounds: as many as take rows from afar, and as are cheap; 0 if none is.
+
+    The noise of a mean, over the bound on rows, is about the share of the distance that it leaves.
+    """
+    norm, share = _norm_event(budget), _mean_share(budget)
+    one = share + (norm.mu / mu_of_share(budget, 1.0))**2
+    left = min(_noise_norm(budget) / math.sqrt(share), ROW_MEAN_NOISES[1])
+    wanted = math.ceil(math.log(CENTERING_LEFT) / math.log(left))
+    return min(max(CENTERING_ROUNDS, wanted), int(CENTERING_SHARE / one))
