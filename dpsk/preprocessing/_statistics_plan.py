@@ -13,11 +13,12 @@ from dpsk._defaults.budgets import TARGET_REACH
 from dpsk._mechanism.core import Choices, Composite, Mechanism, Share, Statistic, mu_of
 from dpsk._statistics.cells import noisy_decimal, rank_noise
 from dpsk._statistics.column_sums import moment_noise, noisy_column_sums
+from dpsk._statistics.ends import noisy_ends
 from dpsk._statistics.quantiles import bounded_grid, noisy_quantile, positive_grid
 from dpsk._warnings import warn
 from dpsk.exceptions import PrivacyWarning
 
-__all__ = ["Moments", "Quantiles", "Spreads"]
+__all__ = ["Ends", "Moments", "Quantiles", "Spreads"]
 
 #: Least variance of numbers in [-1, 1] without noise, because sums are rounded.
 _LEAST_VARIANCE = 1e-12
@@ -49,6 +50,10 @@ class _RankChoices(Mechanism):
             return self._chosen(*data, None, session)
         return self._choices.run(data, session, noise_multiplier)
 
+    def each(self, noise_multiplier):
+        """Return the event of one choice."""
+        return self._choices.each(noise_multiplier)
+
     @property
     def _choices(self):
         return Choices(self._chosen, self.count)
@@ -57,7 +62,7 @@ class _RankChoices(Mechanism):
         """Warn if noise is likely to choose points beyond all rows."""
         if not (self.count and noise_multiplier):
             return
-        times = self.shortage(rows, self._choices.each(noise_multiplier))
+        times = self.shortage(rows, self.each(noise_multiplier))
         if times > 1.0:
             warn(
                 f"n={rows.n_units} {units_of(rows.groups)} are too few for {self.count} "
@@ -103,6 +108,52 @@ class Quantiles(_RankChoices):
             found[place] = [_quantile(table, rows, place, level, price, session)
                             for level in self.levels]
         return np.sort(found, axis=1)
+
+
+@dataclass(frozen=True)
+class Ends(Composite):
+    """Ends of some columns of a table: quantiles of distances from their medians.
+
+    All ends could be chosen from decimals. But far from 0, most decimals lie between a column and
+    0. More rows than in a tail are needed to outweigh these, and half of the rows always do.
+
+    Parameters
+    ----------
+    columns : tuple of bool
+        Columns of which ends are chosen.
+    tail : float
+        Share of rows beyond each end.
+    share_medians : float
+        Fraction of mu^2 for the medians; 0: none, and ends are decimals.
+    """
+
+    columns: tuple
+    tail: float
+    share_medians: float
+
+    @property
+    def parts(self):
+        """tuple of Share : medians and ends, each at the same price for every choice."""
+        return (Share(Quantiles(self.columns, (0.5,)), self.share_medians),
+                Share(Quantiles(self.columns, (self.tail, 1.0 - self.tail)),
+                      1.0 - self.share_medians))
+
+    def run(self, data, session, noise_multiplier):
+        """Return the ends, shape (n_columns, 2), not decreasing; NaN where none are chosen.
+
+        A number that hides both ends is between them, 1 from each, as a flag may be.
+        """
+        medians, ends = self.parts
+        if not medians.share:
+            return ends.run(data, session, noise_multiplier)
+        event, median = (part.mechanism.each(part.own(noise_multiplier))
+                         for part in (ends, medians))
+        found, (_, rows) = np.full((len(self.columns), 2), np.nan), data
+        for place in np.flatnonzero(self.columns):
+            middle, low, high, hidden = noisy_ends(rows, place, self.tail, event, median, session,
+                                                   weighted=True)
+            found[place] = middle + np.sort([low, high]) + hidden * np.array([-1.0, 1.0])
+        return found
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def fitted(cls, X, y, **params):
 @pytest.mark.parametrize("offset", [30.0, np.array([0.0, 0.0, 0.0, 0.0, 300.0]), -1e4, 1e6],
                          ids=["all columns", "one column", "farther", "as time stamps"])
 def test_scores_do_not_depend_on_how_far_features_are_from_0(cls, offset):
-    """Correlations with the true score were down to .2, and with four rounds from afar down to 0."""
+    """Correlations with the true score were down to .2, and down to 0 from afar in four rounds."""
     X, score, y = rows(offset)
     model = fitted(cls, X, y)
     found = X @ np.ravel(model.coef_)
