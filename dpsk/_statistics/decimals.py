@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dpsk._typing import FloatArray, IntArray
 
-__all__ = ["Points", "decimal_points", "even_points"]
+__all__ = ["Points", "PointsAbout", "decimal_points", "even_points"]
 
 #: Exponents of ten between which cells have three digits; the second is the end of the points.
 _DECADES = (-3, 12)
@@ -80,6 +80,11 @@ class Points:
         return len(self.first) * self.n_each
 
     @cached_property
+    def zero(self) -> int:
+        """int : place of 0, to which `about` moves a point."""
+        return int(Points.places(self, np.zeros(1))[0])
+
+    @cached_property
     def _extra(self) -> FloatArray:
         # A small table stays in the processor's cache.
         return np.append(0.0, np.cumsum(self.weights[::self.group] - self.weights[-1]))
@@ -106,6 +111,35 @@ class Points:
         low, high = self.first[cell], self.first[cell + 1]
         # Round to the decimal, not to a float next to it.
         return float(f"{low + (high - low) * (step / self.n_each):.12g}")
+
+    def about(self, place: int) -> PointsAbout:
+        """Return the points moved from 0 to the point at a place."""
+        return PointsAbout(self.first, self.cell_weights, self.weights, self.group, self, place)
+
+
+@dataclass(frozen=True, eq=False)
+class PointsAbout(Points):
+    """Points at the distances `of` from one of them, at the place `middle`.
+
+    Near it they are as dense, and weigh as much, as the others near 0, in any unit.
+    """
+
+    of: Points = None  # type: ignore[assignment]
+    middle: int = 0
+
+    def places(self, numbers: FloatArray) -> IntArray:
+        """Return the place of the first point at or above every number.
+
+        Numbers that counted as the one in the middle still do.
+        """
+        away = np.asarray(numbers, np.float64) - self.of.point(self.middle)
+        return np.where(self.of.places(numbers) == self.middle, self.zero, super().places(away))
+
+    def point(self, place: int) -> float:
+        """Return the point at a place, a float."""
+        if place == self.zero:
+            return self.of.point(self.middle)
+        return float(f"{self.of.point(self.middle) + super().point(place):.15g}")
 
 
 @lru_cache(maxsize=1)
