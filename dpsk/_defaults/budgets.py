@@ -36,6 +36,8 @@ __all__ = [
     "DIRECTION_CUT",
     "EDGE_SHARES",
     "FALSE_SHARE",
+    "FAR_CENTER",
+    "FAR_NOISE",
     "FEW_CLUSTER_ROUNDS",
     "FEW_ROWS_FACTOR",
     "FOREST_SHARE",
@@ -182,6 +184,9 @@ TIGHTER_SHARES, TIGHTER_CLEARANCE = (0.05, 0.2), 8.0
 #: together; the least and largest share of the mean of a round; the norm of its noise over the
 #: bound on rows, as wanted and at most; and the least share of that bound.
 CENTERING_ROUNDS, CENTERING_LEFT, CENTERING_SHARE = 4, 1e-7, 0.03
+#: Centered rows are still far off if their bound is less than the first times the noise of the
+#: last mean, and the center is longer than the second times the bound.
+FAR_NOISE, FAR_CENTER = 1.5, 4.0
 ROW_MEAN_SHARES, ROW_MEAN_NOISES, ROW_NORM_SHARE = (0.002, 0.025), (0.25, 0.5), 0.001
 #: Columns are scaled by octaves of differences of their entries: the usual and the largest share
 #: of mu^2; the least and largest share of pairs in an octave or above; the number of octaves

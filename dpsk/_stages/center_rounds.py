@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dpsk._problem import Budget
     from dpsk._typing import FloatArray
 
-__all__ = ["released_center", "rounds_event", "rounds_pay", "rows_within"]
+__all__ = ["left_by_round", "released_center", "rounds_event", "rounds_pay", "rows_within"]
 
 
 def released_center(rows: RowSource, budget: Budget, session: Session,
@@ -73,6 +73,14 @@ def rounds_pay(budget: Budget) -> bool:
     return _n_rounds(budget) > 0 and noise <= ROW_MEAN_NOISES[1]
 
 
+def left_by_round(budget: Budget) -> float:
+    """Return the norm of the noise of a mean over the bound on rows, at most that of a round.
+
+    It is about the share of a distance from 0 that a round leaves.
+    """
+    return min(_noise_norm(budget) / math.sqrt(_mean_share(budget)), ROW_MEAN_NOISES[1])
+
+
 def rows_within(norm: float, width: int) -> LinearModel:
     """Return the model that scales rows of `width` features down to a norm."""
     return LinearModel(width, None, False, norm)
@@ -101,12 +109,8 @@ def _norm_event(budget):
 
 
 def _n_rounds(budget):
-    """Return the number of rounds: as many as take rows from afar, and as are cheap; 0 if none is.
-
-    The noise of a mean, over the bound on rows, is about the share of the distance that it leaves.
-    """
+    """Return the number of rounds: those that take rows from afar, as far as they are cheap."""
     norm, share = _norm_event(budget), _mean_share(budget)
     one = share + (norm.mu / mu_of_share(budget, 1.0))**2
-    left = min(_noise_norm(budget) / math.sqrt(share), ROW_MEAN_NOISES[1])
-    wanted = math.ceil(math.log(CENTERING_LEFT) / math.log(left))
+    wanted = math.ceil(math.log(CENTERING_LEFT) / math.log(left_by_round(budget)))
     return min(max(CENTERING_ROUNDS, wanted), int(CENTERING_SHARE / one))

@@ -58,10 +58,9 @@ def slices(chosen, n_points):
 
 def about(table, root):
     """Return the distances of numbers from a released point, 0 for those that counted as it."""
-    ends = GRID[np.maximum(np.searchsorted(GRID, root) + [-1, 0], 0)]
-    inside = (-math.inf if root == GRID[0] else ends[0],
-              math.inf if root == GRID[-1] else ends[1])
-    return tuple(0.0 if inside[0] < x <= inside[1] else x - root for x in table)
+    (place,) = index([root])
+    low, high = [-math.inf, *GRID[:-1]][place], [*GRID[:-1], math.inf][place]
+    return tuple(0.0 if low < x <= high else x - root for x in table)
 
 
 @cache
@@ -230,7 +229,7 @@ def test_points_lie_strictly_between_declared_bounds(small, bounds, inside):
     assert len(tape.totals[0][0]) == len(inside)
     # The others are all points at distances of the grid from the first, which is at one of them.
     away = [root + x for root in first for x in np.delete(GRID, even_points(GRID).zero)]
-    assert sorted(sum(rest, [])) == [x for x in away if bounds[0] < x < bounds[1]]
+    assert sorted(itertools.chain(*rest)) == [x for x in away if bounds[0] < x < bounds[1]]
     # A level costs the same where no point is left.
     assert len(tape.events) == 5
     assert tally(ledger.spent) == tally(ExponentialChoices(5, False)(2.0))
@@ -297,7 +296,8 @@ def test_knots_move_with_their_column(offset, unit):
         assert abs(below[0] - 0.25) < 0.2 and abs(below[1] - 0.75) < 0.2
 
 
-@pytest.mark.parametrize("heaped, dtype", [(1 / 3, float), (0.1, np.float32), (1e6 + 1 / 3, float)])
+@pytest.mark.parametrize("heaped, dtype", [(1 / 3, float), (0.1, np.float32),
+                                           (1e6 + 1 / 3, float)])
 def test_a_number_that_is_no_decimal_still_takes_one_point(heaped, dtype):
     heap = np.full(900, heaped, dtype).astype(float)
     numbers = np.concatenate([heap, heap[:50] + 7.0, heap[:50] - 7.0])

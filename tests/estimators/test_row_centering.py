@@ -12,6 +12,7 @@ from dpsk import (
     DPPoissonRegressor,
     accounting,
 )
+from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
 from tests.registry import LINEAR
 
@@ -42,6 +43,18 @@ def test_scores_do_not_depend_on_how_far_features_are_from_0(cls, offset):
     assert np.corrcoef(found, score)[0, 1] > 0.9
     np.testing.assert_allclose(model.center_, X.mean(axis=0), atol=1.0)
     assert model.data_norm_ < 10.0
+
+
+@pytest.mark.parametrize("cls", [DPLogisticRegression, DPMLPClassifier])
+def test_rows_that_few_rounds_leave_far_from_0_are_warned_of(cls):
+    """Two rounds are affordable. No score was better than a constant, and nothing said so."""
+    for offset in (0.0, 3.0):
+        X, _, y = rows(offset, n=2000)
+        assert len(cls(epsilon=0.7, random_state=NoiseSeed(0)).fit(X, y).center_) == 5
+    for offset in (1e4, np.array([0.0, 0.0, 0.0, 0.0, -1e6])):
+        X, _, y = rows(offset, n=2000)
+        with pytest.warns(PrivacyWarning, match="lie far from 0.* public constant"):
+            cls(epsilon=0.7, random_state=NoiseSeed(0)).fit(X, y)
 
 
 @pytest.mark.parametrize("X", [rows(30.0)[0], rows(30.0)[0].astype(np.float32)],
