@@ -110,7 +110,7 @@ def noisy_knots(rows: RowSource, numbers: Callable[..., FloatArray], levels: int
         points.append(np.array([choices.points.point(place) for place in chosen]))
         if len(points) == 1 and chosen:
             # Rows of a slice may not outweigh all points between 0 and a column far from it.
-            chosen, parted = [choices.move(*chosen)], choices.outside(bounds)
+            chosen, parted = choices.moved(*chosen), choices.outside(bounds)
         parted = sorted([*parted, *chosen])
     return points
 
@@ -188,14 +188,14 @@ class _Choices:
         """Return the places of the last point <= low and of the first point >= high."""
         if bounds is None:
             return [-1, len(self.points)]
-        ends, (low, high) = self.points.places(np.array(bounds)), bounds
-        points = list(map(self.points.point, ends))
-        return [int(ends[0]) - (points[0] > low), int(ends[1]) + (points[1] < high)]
+        (low, high), (left, right) = bounds, map(int, self.points.places(np.array(bounds)))
+        return [left - (self.points.point(left) > low), right + (self.points.point(right) < high)]
 
-    def move(self, middle: int) -> int:
-        """Move the points from 0 to the one at a released place; return its new place."""
-        self.points, self._places = self.points.about(middle), None
-        return self.points.zero
+    def moved(self, middle: int) -> list[int]:
+        """Move the points from 0 to near the one at a released place; return its new place."""
+        given, self.points = self.points, self.points.about(middle)
+        self._places = self._places if given is self.points else None
+        return [int(self.points.places(np.array([given.point(middle)]))[0])]
 
     def quantiles(self, slices: Sequence[tuple[int, int]]) -> list[int]:
         """Return a place near the quantile of every slice; slices include both ends."""

@@ -80,11 +80,6 @@ class Points:
         return len(self.first) * self.n_each
 
     @cached_property
-    def zero(self) -> int:
-        """int : place of 0, to which `about` moves a point."""
-        return int(Points.places(self, np.zeros(1))[0])
-
-    @cached_property
     def _extra(self) -> FloatArray:
         # A small table stays in the processor's cache.
         return np.append(0.0, np.cumsum(self.weights[::self.group] - self.weights[-1]))
@@ -112,34 +107,48 @@ class Points:
         # Round to the decimal, not to a float next to it.
         return float(f"{low + (high - low) * (step / self.n_each):.12g}")
 
-    def about(self, place: int) -> PointsAbout:
-        """Return the points moved from 0 to the point at a place."""
+    def about(self, place: int) -> Points:
+        """Return the points moved from 0 to the whole number nearest to the point at a place."""
+        if round(self.point(place)) == 0:
+            return self
         return PointsAbout(self.first, self.cell_weights, self.weights, self.group, self, place)
 
 
 @dataclass(frozen=True, eq=False)
 class PointsAbout(Points):
-    """Points at the distances `of` from one of them, at the place `middle`.
+    """Points at the distances `of` from a whole number, the nearest to the one at `middle`.
 
-    Near it they are as dense, and weigh as much, as the others near 0, in any unit.
+    Near it they are as dense, and weigh as much, as the others near 0. Whole numbers are still
+    points of few digits.
     """
 
     of: Points = None  # type: ignore[assignment]
     middle: int = 0
 
+    @cached_property
+    def origin(self) -> float:
+        """float : the whole number."""
+        return float(round(self.of.point(self.middle)))
+
+    @cached_property
+    def moved(self) -> int:
+        """int : the place of the point that was at `middle`."""
+        away = float(f"{self.of.point(self.middle) - self.origin:.9g}")
+        return int(super().places(np.array([away]))[0])
+
     def places(self, numbers: FloatArray) -> IntArray:
         """Return the place of the first point at or above every number.
 
-        Numbers that counted as the one in the middle still do.
+        Numbers that counted as the point at `middle` still do.
         """
-        away = np.asarray(numbers, np.float64) - self.of.point(self.middle)
-        return np.where(self.of.places(numbers) == self.middle, self.zero, super().places(away))
+        away = super().places(np.asarray(numbers, np.float64) - self.origin)
+        return np.where(self.of.places(numbers) == self.middle, self.moved, away)
 
     def point(self, place: int) -> float:
         """Return the point at a place, a float."""
-        if place == self.zero:
+        if place == self.moved:
             return self.of.point(self.middle)
-        return float(f"{self.of.point(self.middle) + super().point(place):.15g}")
+        return float(f"{self.origin + super().point(place):.15g}")
 
 
 @lru_cache(maxsize=1)

@@ -57,10 +57,10 @@ class DPMinMaxScaler(NumericTransformer):
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
     attributes are (epsilon, delta)-differentially private. Released: for every column without
-    declared bounds, two quantiles of distances from a median that is released first (of numbers,
-    where rows are too few for a median), each by the exponential mechanism over a public grid.
-    Nothing else is kept of the rows. The number of rows, names and dtypes of columns and all
-    parameters are public. Rows that are transformed are as sensitive as before.
+    declared bounds, a median, and two quantiles of distances from it as a whole number (or only
+    these, of distances from 0, where rows are too few), each by the exponential mechanism over a
+    public grid. Nothing else is kept of the rows. The number of rows, names and dtypes of columns
+    and all parameters are public. Rows that are transformed are as sensitive as before.
 
     A true minimum cannot be private. From a two-hundredth to a quarter of the rows stay beyond
     each end, enough that an end beyond all rows is less likely by ``exp(-20)``. If rows are too

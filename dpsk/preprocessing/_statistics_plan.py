@@ -13,7 +13,7 @@ from dpsk._defaults.budgets import TARGET_REACH
 from dpsk._mechanism.core import Choices, Composite, Mechanism, Share, Statistic, mu_of
 from dpsk._statistics.cells import noisy_decimal, rank_noise
 from dpsk._statistics.column_sums import moment_noise, noisy_column_sums
-from dpsk._statistics.ends import noisy_ends
+from dpsk._statistics.ends import column_away
 from dpsk._statistics.quantiles import bounded_grid, noisy_quantile, positive_grid
 from dpsk._warnings import warn
 from dpsk.exceptions import PrivacyWarning
@@ -112,10 +112,11 @@ class Quantiles(_RankChoices):
 
 @dataclass(frozen=True)
 class Ends(Composite):
-    """Ends of some columns of a table: quantiles of distances from their medians.
+    """Ends of some columns of a table: quantiles of distances from whole numbers near medians.
 
-    All ends could be chosen from decimals. But far from 0, most decimals lie between a column and
-    0. More rows than in a tail are needed to outweigh these, and half of the rows always do.
+    Most decimals below a column far from 0 lie between it and 0. Half of the rows outweigh these,
+    but the rows beyond an end may not. So ends are at decimal distances from a released median,
+    rounded to a whole number, as then whole numbers stay decimals of few digits.
 
     Parameters
     ----------
@@ -139,21 +140,20 @@ class Ends(Composite):
                       1.0 - self.share_medians))
 
     def run(self, data, session, noise_multiplier):
-        """Return the ends, shape (n_columns, 2), not decreasing; NaN where none are chosen.
-
-        A number that hides both ends is between them, 1 from each, as a flag may be.
-        """
+        """Return the ends, shape (n_columns, 2), not decreasing; NaN where none are chosen."""
         medians, ends = self.parts
         if not medians.share:
             return ends.run(data, session, noise_multiplier)
         event, median = (part.mechanism.each(part.own(noise_multiplier))
                          for part in (ends, medians))
-        found, (_, rows) = np.full((len(self.columns), 2), np.nan), data
+        found, (table, rows) = np.full((len(self.columns), 2), np.nan), data
         for place in np.flatnonzero(self.columns):
-            middle, low, high, hidden = noisy_ends(rows, place, self.tail, event, median, session,
+            middle = float(np.rint(_quantile(table, rows, place, 0.5, median, session)))
+            away = partial(column_away, place, middle)
+            found[place] = [middle + noisy_decimal(rows, away, level, event, session, level > 0.5,
                                                    weighted=True)
-            found[place] = middle + np.sort([low, high]) + hidden * np.array([-1.0, 1.0])
-        return found
+                            for level in ends.mechanism.levels]
+        return np.sort(found, axis=1)
 
 
 @dataclass(frozen=True)

@@ -57,10 +57,14 @@ def slices(chosen, n_points):
 
 
 def about(table, root):
-    """Return the distances of numbers from a released point, 0 for those that counted as it."""
-    (place,) = index([root])
+    """Return distances from the whole number next to a released point, and the place of that.
+
+    Numbers that counted as the point still do.
+    """
+    origin, (place,) = round(root), index([root])
     low, high = [-math.inf, *GRID[:-1]][place], [*GRID[:-1], math.inf][place]
-    return tuple(0.0 if low < x <= high else x - root for x in table)
+    return tuple(root - origin if low < x <= high else x - origin for x in table), (
+        int(even_points(GRID).places(np.array([root - origin]))[0]),)
 
 
 @cache
@@ -92,11 +96,11 @@ def test_scores_are_those_of_the_definition_given_the_points_before(small):
     for table in [TABLES[place] for place in rng.permutation(len(TABLES))[:80]]:
         ((root,), *points), tape, _ = asked(table, 3)
         np.testing.assert_array_equal(tape.totals[0][0], *scores(table, ()))
-        # Deeper points are at the distances of the grid from the first one.
-        away, chosen = about(table, root), (even_points(GRID).zero,)
+        # Deeper points are at the distances of the grid from a whole number next to the first.
+        away, chosen = about(table, root)
         for level, (total,) in zip(points, tape.totals[1:], strict=True):
             np.testing.assert_array_equal(total, np.concatenate(scores(away, chosen)))
-            chosen += index(level - root)
+            chosen += index(level - round(root))
 
 
 @pytest.mark.parametrize("n_chosen", [0, 1, 2])
@@ -181,8 +185,8 @@ def test_slices_of_one_level_are_chosen_independently(small):
     rows = column(table)
     event = declared.release(z)
     pairs = [noisy_knots(rows, first, 2, None, event, session) for _ in range(count)]
-    pairs = np.array([level - root for (root,), level in pairs if root == GRID[2]])
-    left, right = (law(each, z) for each in scores(about(table, GRID[2]), (2,)))
+    pairs = np.array([level for (root,), level in pairs if root == GRID[2]])
+    left, right = (law(each, z) for each in scores(table, (2,)))
     seen = [[((pairs[:, 0] == a) & (pairs[:, 1] == b)).sum() for b in GRID[3:]] for a in GRID[:2]]
     expected = len(pairs) * np.outer(left, right)
     assert expected.min() > 40
@@ -227,8 +231,8 @@ def test_points_lie_strictly_between_declared_bounds(small, bounds, inside):
     first, *rest = map(list, points)
     assert set(first) <= set(inside) and len(first) == bool(inside)
     assert len(tape.totals[0][0]) == len(inside)
-    # The others are all points at distances of the grid from the first, which is at one of them.
-    away = [root + x for root in first for x in np.delete(GRID, even_points(GRID).zero)]
+    # The others are all points at distances of the grid from a whole number next to the first.
+    away = [round(root) + x for root in first for x in np.delete(GRID, about((), root)[1])]
     assert sorted(itertools.chain(*rest)) == [x for x in away if bounds[0] < x < bounds[1]]
     # A level costs the same where no point is left.
     assert len(tape.events) == 5
@@ -248,7 +252,7 @@ def test_what_is_asked_charged_and_drawn_follows_no_row(numbers):
                  for left, right in itertools.pairwise(parted) if right - left > 1]
         expected.append(sum(cells) + sum(grid.parts) * len(cells))
         if len(expected) == 1:
-            grid = grid.about(*grid.places(level))
+            grid = grid.about(int(*grid.places(level)))
         parted = sorted([*parted, *grid.places(level)])
     assert [noise.size for noise in tape.noise] == expected
     assert all(len(np.unique(level)) == len(level) for level in points)
@@ -256,8 +260,8 @@ def test_what_is_asked_charged_and_drawn_follows_no_row(numbers):
 
 def test_more_levels_than_points_are_charged_and_find_all_points(small):
     ((root,), *rest), _, ledger = asked(TABLES[0], 6)
-    away = np.delete(GRID, even_points(GRID).zero)
-    assert sorted(np.concatenate(rest) - root) == list(away)
+    away = np.delete(GRID, about((), root)[1])
+    assert sorted(np.concatenate(rest) - round(root)) == list(away)
     assert tally(ledger.spent) == tally(ExponentialChoices(6, False)(2.0))
 
 
@@ -272,7 +276,7 @@ def test_what_is_not_declared_is_neither_read_nor_drawn():
 
 
 @pytest.mark.parametrize("levels, count", [(1, 1), (2, 2), (4, 2)])
-def test_numbers_are_read_once_for_a_median_and_once_for_other_levels(levels, count):
+def test_numbers_far_from_0_are_read_once_for_a_median_and_once_for_other_levels(levels, count):
     reads = []
 
     def numbers(rows, part):
@@ -280,7 +284,7 @@ def test_numbers_are_read_once_for_a_median_and_once_for_other_levels(levels, co
         return first(rows, part)
 
     declared = ExponentialChoices(1, False)
-    noisy_knots(column(np.arange(9.0)), numbers, levels, None, declared.release(2.0),
+    noisy_knots(column(np.arange(9.0) + 1e3), numbers, levels, None, declared.release(2.0),
                 Session(EntropyStream(), Ledger(ExponentialChoices(levels, False)(2.0))))
     assert len(reads) == count
 
