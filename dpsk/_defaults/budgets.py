@@ -14,6 +14,7 @@ __all__ = [
     "ABOUT_MEAN_SHARES",
     "ABOUT_MEAN_TAIL",
     "AMPLE_SIGNAL",
+    "CENTERING_LEFT",
     "CENTERING_ROUNDS",
     "CENTERING_SHARE",
     "CENTER_SHARES",
@@ -35,6 +36,8 @@ __all__ = [
     "DIRECTION_CUT",
     "EDGE_SHARES",
     "FALSE_SHARE",
+    "FAR_CENTER",
+    "FAR_NOISE",
     "FEW_CLUSTER_ROUNDS",
     "FEW_ROWS_FACTOR",
     "FOREST_SHARE",
@@ -176,10 +179,14 @@ TARGET_REACH = 0.001
 #: one quantile (usual, largest), and the clearance, low as a point too far out does little harm.
 TIGHTER_SIGNAL, TIGHTER_TAILS, TIGHTER_OFF = 400.0, (0.05, 0.15), (0.25, 0.25)
 TIGHTER_SHARES, TIGHTER_CLEARANCE = (0.05, 0.2), 8.0
-#: Rows of a linear model are centered in rounds: the largest number of rounds; their largest share
-#: of mu^2 together; the least and largest share of the mean of a round; the norm of its noise over
-#: the bound on rows, as wanted and at most; and the least share of that bound.
-CENTERING_ROUNDS, CENTERING_SHARE = 4, 0.03
+#: Rows of a linear model are centered in rounds: usual number of rounds; the share of a distance
+#: from 0 that they leave at most, if they need not cost more for that; their largest share of mu^2
+#: together; the least and largest share of the mean of a round; the norm of its noise over the
+#: bound on rows, as wanted and at most; and the least share of that bound.
+CENTERING_ROUNDS, CENTERING_LEFT, CENTERING_SHARE = 4, 1e-7, 0.03
+#: Centered rows are still far off if their bound is less than the first times the noise of the
+#: last mean, and the center is longer than the second times the bound.
+FAR_NOISE, FAR_CENTER = 1.5, 4.0
 ROW_MEAN_SHARES, ROW_MEAN_NOISES, ROW_NORM_SHARE = (0.002, 0.025), (0.25, 0.5), 0.001
 #: Columns are scaled by octaves of differences of their entries: the usual and the largest share
 #: of mu^2; the least and largest share of pairs in an octave or above; the number of octaves

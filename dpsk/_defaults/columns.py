@@ -14,7 +14,8 @@ __all__ = ["ATOMS", "ATOM_DEVIATIONS", "ATOM_ROWS", "BUCKETS", "CHOSEN_LEVELS", 
            "END_REACH", "EXTREMES", "FIRST_SHARE", "MOMENTS", "MOST_CATEGORIES",
            "MOST_OF_OTHERS", "MOST_SKEW", "OCCUPIED", "RARE_SCARCITY", "RARE_SIGNALS",
            "REMAINDER", "SPREADS", "TARGET_PAIRS", "PairRule", "category_share",
-           "class_log_odds", "class_scarcity", "curve_penalty", "extreme_share", "hashing_pays",
+           "class_log_odds", "class_scarcity", "curve_penalty", "end_medians_share",
+           "extreme_share", "hashing_pays",
            "knot_levels", "knot_share", "knot_signal", "median_share", "moment_share",
            "odds_of_rare", "range_points", "range_tail", "skew_error", "spread_share"]
 
@@ -31,6 +32,9 @@ MEDIANS, SPREADS, EXTREMES = (0.01, 0.25, 60.0), (0.01, 0.15, 100.0), (0.02, 0.2
 MOMENTS = (0.01, 0.1, 124.0)
 #: Least share of rows beyond an end of a range.
 LEAST_TAIL = 0.005
+#: The ``n mu`` at which a median is found at any distance from 0; the largest fraction that such
+#: medians take of the share of ends; and the least ``n mu`` of each choice with them.
+END_MEDIAN_SIGNAL, MOST_OF_ENDS, LEAST_END_SIGNAL = 73.0, 1.0 / 3.0, 50.0
 #: Number of buckets that other categories are hashed into, if these have more rows than so many
 #: standard deviations of the noise.
 BUCKETS, REMAINDER = 32, 2.0
@@ -184,6 +188,19 @@ def spread_share(budget, n_choices):
 def extreme_share(budget, n_choices):
     """Return the share of mu^2 of `n_choices` ends of ranges."""
     return _choice_share(budget, n_choices, EXTREMES)
+
+
+def end_medians_share(budget, n_columns, share):
+    """Return the fraction, for medians, of the share of mu^2 of medians and ends of columns.
+
+    It is 0 where rows are too few for both, and without noise, as ends are then exact.
+    """
+    if not (n_columns and budget.is_private):
+        return 0.0
+    each = _whole_signal(budget)**2 * share / n_columns
+    if MOST_OF_ENDS * each < LEAST_END_SIGNAL**2:
+        return 0.0
+    return min(MOST_OF_ENDS, END_MEDIAN_SIGNAL**2 / each)
 
 
 def moment_share(budget):

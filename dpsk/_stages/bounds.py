@@ -78,16 +78,15 @@ class NormBound(Stage):
     the octave that holds most nonzero norms, provided that most norms are not 0.
 
     `model` is that of the original rows, with `data_norm` 1. For all later stages the rows are
-    bounded by 1, before the release and after it, so no plan depends on the released bound.
-    Therefore `data_norm` is 1 in the problem, and in `row_stage`, the stage that maps the rows
-    next.
+    bounded by 1, before the release and after it, so no plan depends on the released bound. So it
+    is 1 in the problem and in `row_stage`, which maps rows next. `check` gets problem and bound.
     """
 
     attribute = "data_norm_"
     takes_groups: ClassVar[bool] = True
 
-    def __init__(self, model, row_stage=None):
-        self._model, self._n_features, self._row_stage = model, model.n_features, row_stage
+    def __init__(self, model, row_stage=None, check=lambda problem, norm: None):
+        self._model, self._row_stage, self._check = model, row_stage, check
 
     def event(self, problem: Problem) -> Event:
         """Return the event of the release; raise ValueError with too few rows."""
@@ -101,6 +100,7 @@ class NormBound(Stage):
     def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
         """Return the problem of rows in the new unit, and the rows."""
         self.value = released_norm(rows, norm_rule(problem, self._model), session)
+        self._check(problem, self.value)
         if self._row_stage is not None:
             self._row_stage.take_unit(self.value)
             return problem, rows
@@ -111,7 +111,7 @@ class NormBound(Stage):
     def undo(self, model: Any, theta: FloatArray) -> FloatArray:
         """Return parameters, or a preconditioner, for the original rows; an intercept stays."""
         result = np.array(theta)
-        result[:self._n_features] /= self.value
+        result[:self._model.n_features] /= self.value
         return result
 
 

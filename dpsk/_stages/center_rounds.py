@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._defaults.budgets import (
+    CENTERING_LEFT,
     CENTERING_ROUNDS,
     CENTERING_SHARE,
     NORM_OCTAVES,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from dpsk._problem import Budget
     from dpsk._typing import FloatArray
 
-__all__ = ["released_center", "rounds_event", "rounds_pay", "rows_within"]
+__all__ = ["left_by_round", "released_center", "rounds_event", "rounds_pay", "rows_within"]
 
 
 def released_center(rows: RowSource, budget: Budget, session: Session,
@@ -72,6 +73,14 @@ def rounds_pay(budget: Budget) -> bool:
     return _n_rounds(budget) > 0 and noise <= ROW_MEAN_NOISES[1]
 
 
+def left_by_round(budget: Budget) -> float:
+    """Return the norm of the noise of a mean over the bound on rows, at most that of a round.
+
+    It is about the share of a distance from 0 that a round leaves.
+    """
+    return min(_noise_norm(budget) / math.sqrt(_mean_share(budget)), ROW_MEAN_NOISES[1])
+
+
 def rows_within(norm: float, width: int) -> LinearModel:
     """Return the model that scales rows of `width` features down to a norm."""
     return LinearModel(width, None, False, norm)
@@ -100,7 +109,8 @@ def _norm_event(budget):
 
 
 def _n_rounds(budget):
-    """Return the number of rounds: more, the cheaper one is; 0 if one is too expensive."""
-    norm = _norm_event(budget)
-    one = _mean_share(budget) + (norm.mu / mu_of_share(budget, 1.0))**2
-    return min(CENTERING_ROUNDS, int(CENTERING_SHARE / one))
+    """Return the number of rounds: those that take rows from afar, as far as they are cheap."""
+    norm, share = _norm_event(budget), _mean_share(budget)
+    one = share + (norm.mu / mu_of_share(budget, 1.0))**2
+    wanted = math.ceil(math.log(CENTERING_LEFT) / math.log(left_by_round(budget)))
+    return min(max(CENTERING_ROUNDS, wanted), int(CENTERING_SHARE / one))

@@ -85,9 +85,9 @@ class NetworkWhitening(Stage):
             norm_rule(problem, rows)
         except ValueError:
             return plain
-        stage = cls(n_features)
-        return [*ColumnScaling.stages(problem, given), *RowCentering.stages(problem, given),
-                MomentNorm(rows, stage), stage]
+        stage, center = cls(n_features), RowCentering.stages(problem, given)
+        bound = MomentNorm(rows, stage, *(each.warn_if_far for each in center))
+        return [*ColumnScaling.stages(problem, given), *center, bound, stage]
 
     @staticmethod
     def prepared(problem: Problem) -> Problem:

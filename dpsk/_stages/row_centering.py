@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
+import numpy as np
+
+from dpsk._defaults.budgets import FAR_CENTER, FAR_NOISE
 from dpsk._models import MLP, LessCenter
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk._stages.base import Stage
-from dpsk._stages.center_rounds import released_center, rounds_event, rounds_pay
+from dpsk._stages.center_rounds import left_by_round, released_center, rounds_event, rounds_pay
+from dpsk._warnings import warn
+from dpsk.exceptions import PrivacyWarning
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +65,18 @@ class RowCentering(Stage):
         given, rows = rows, self._centered(rows)
         holdout = None if given.holdout is None else self._centered(given.holdout)
         return problem, replace(cast("Any", rows), holdout=holdout)
+
+    def warn_if_far(self, problem: Problem, norm: float) -> None:
+        """Warn if a released bound on centered rows is about what rounds leave of their distance.
+
+        Noise of the last mean alone is then as large as the bound. Rows that vary by more than it
+        have a larger bound, and rows near 0 have no long center.
+        """
+        noise = left_by_round(_budget(problem)) * self._norms[-1]
+        if norm < FAR_NOISE * noise and FAR_CENTER * norm < np.linalg.norm(self.value):
+            warn("features lie far from 0, compared with how much they vary, and rows are too few "
+                 "to center them, so noise may hide them: subtract a public constant from each, "
+                 "or put DPStandardScaler before the model.", PrivacyWarning)
 
     def undo(self, model: Any, theta: FloatArray) -> FloatArray:
         if isinstance(model, MLP):

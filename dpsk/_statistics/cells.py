@@ -99,16 +99,18 @@ def noisy_knots(rows: RowSource, numbers: Callable[..., FloatArray], levels: int
     Returns
     -------
     points : list of ndarray of float64
-        The selected points of every level, each increasing.
+        The selected points of every level, each increasing; the median, then points about it.
     """
-    choices = _Choices(rows, numbers, event, session)
-    parted = [-1, len(choices.points)] if bounds is None else choices.outside(*bounds)
-    points = []
+    choices, points = _Choices(rows, numbers, event, session), []
+    parted = choices.outside(bounds)
     for _ in range(levels):
         # Query every level even if no point remains: the number of queries is public.
         chosen = choices.quantiles([(left + 1, right - 1) for left, right in
                                     pairwise(parted) if right - left > 1])
         points.append(np.array([choices.points.point(place) for place in chosen]))
+        if len(points) == 1 and chosen:
+            # Rows of a slice may not outweigh all points between 0 and a column far from it.
+            chosen, parted = choices.moved(*chosen), choices.outside(bounds)
         parted = sorted([*parted, *chosen])
     return points
 
@@ -182,11 +184,18 @@ class _Choices:
         self._ranks: Any = None
         self._weighted = weighted and rows.groups is not None
 
-    def outside(self, low: float, high: float) -> list[int]:
-        """Return the places of the last point <= `low` and of the first point >= `high`."""
-        ends = self.points.places(np.array([low, high]))
-        points = list(map(self.points.point, ends))
-        return [int(ends[0]) - (points[0] > low), int(ends[1]) + (points[1] < high)]
+    def outside(self, bounds: tuple[float, float] | None) -> list[int]:
+        """Return the places of the last point <= low and of the first point >= high."""
+        if bounds is None:
+            return [-1, len(self.points)]
+        (low, high), (left, right) = bounds, map(int, self.points.places(np.array(bounds)))
+        return [left - (self.points.point(left) > low), right + (self.points.point(right) < high)]
+
+    def moved(self, middle: int) -> list[int]:
+        """Move the points from 0 to near the one at a released place; return its new place."""
+        given, self.points = self.points, self.points.about(middle)
+        self._places = self._places if given is self.points else None
+        return [int(self.points.places(np.array([given.point(middle)]))[0])]
 
     def quantiles(self, slices: Sequence[tuple[int, int]]) -> list[int]:
         """Return a place near the quantile of every slice; slices include both ends."""
@@ -208,7 +217,7 @@ class _Choices:
         if not self._scale:
             # Without noise, the best point is the place of a number, so no scores are needed.
             return self._session(self._event, partial(self._exact, slices), self._moved,
-                                 select=_Only(tuple(slices), [_whole_numbers]))
+                                 select=_Only(tuple(slices), [lambda found: [*map(int, found)]]))
         return self._session(self._event, scores, self._moved, select=_Only(tuple(slices), [best]))
 
     def _exact(self, slices: Sequence[tuple[int, int]], batch: Batch) -> FloatArray:
@@ -340,10 +349,6 @@ def _moved(event: Elementary, q: float | None) -> float:
         return _MOVED * (bounded_range_width(event.mu)
                          / bounded_range_width(event.mu / math.sqrt(share)))
     return _MOVED * share
-
-
-def _whole_numbers(places: FloatArray) -> list[int]:
-    return [int(place) for place in places]
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dpsk._typing import FloatArray, IntArray
 
-__all__ = ["Points", "decimal_points", "even_points"]
+__all__ = ["Points", "PointsAbout", "decimal_points", "even_points"]
 
 #: Exponents of ten between which cells have three digits; the second is the end of the points.
 _DECADES = (-3, 12)
@@ -106,6 +106,49 @@ class Points:
         low, high = self.first[cell], self.first[cell + 1]
         # Round to the decimal, not to a float next to it.
         return float(f"{low + (high - low) * (step / self.n_each):.12g}")
+
+    def about(self, place: int) -> Points:
+        """Return the points moved from 0 to the whole number nearest to the point at a place."""
+        if round(self.point(place)) == 0:
+            return self
+        return PointsAbout(self.first, self.cell_weights, self.weights, self.group, self, place)
+
+
+@dataclass(frozen=True, eq=False)
+class PointsAbout(Points):
+    """Points at the distances `of` from a whole number, the nearest to the one at `middle`.
+
+    Near it they are as dense, and weigh as much, as the others near 0. Whole numbers are still
+    points of few digits.
+    """
+
+    of: Points = None  # type: ignore[assignment]
+    middle: int = 0
+
+    @cached_property
+    def origin(self) -> float:
+        """float : the whole number."""
+        return float(round(self.of.point(self.middle)))
+
+    @cached_property
+    def moved(self) -> int:
+        """int : the place of the point that was at `middle`."""
+        away = float(f"{self.of.point(self.middle) - self.origin:.9g}")
+        return int(super().places(np.array([away]))[0])
+
+    def places(self, numbers: FloatArray) -> IntArray:
+        """Return the place of the first point at or above every number.
+
+        Numbers that counted as the point at `middle` still do.
+        """
+        away = super().places(np.asarray(numbers, np.float64) - self.origin)
+        return np.where(self.of.places(numbers) == self.middle, self.moved, away)
+
+    def point(self, place: int) -> float:
+        """Return the point at a place, a float."""
+        if place == self.moved:
+            return self.of.point(self.middle)
+        return float(f"{self.origin + super().point(place):.15g}")
 
 
 @lru_cache(maxsize=1)

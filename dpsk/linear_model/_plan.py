@@ -84,10 +84,11 @@ class LinearPlan:
         # Only a stage that maps the rows keeps a penalty on the coefficients of the original ones.
         apart = confined or isinstance(facts.penalty, ConstraintSet) or (
             is_penalized(facts) and (stage is None or not solver.takes_unit))
+        center = RowCentering.stages(problem, rows) if maps and fit.fit_intercept else []
         return cls(facts, problem, name, solver, stage, weighing, lowered,
                    ColumnScaling.stages(problem, rows, stage) if maps and not apart else [],
-                   RowCentering.stages(problem, rows) if maps and fit.fit_intercept else [],
-                   [NormBound(model, stage)] if learns else [], unknown)
+                   center, [NormBound(model, stage, *(each.warn_if_far for each in center))]
+                   if learns else [], unknown)
 
     @property
     def learns(self) -> bool:

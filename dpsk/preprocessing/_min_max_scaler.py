@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from dpsk._defaults.columns import EXTREMES, extreme_share, range_tail
+from dpsk._defaults.columns import EXTREMES, end_medians_share, extreme_share, range_tail
 from dpsk._docs import documented
 from dpsk._mechanism.core import Share
 from dpsk.preprocessing._numeric import NUMBER_CONSTRAINTS, NumericTransformer, check_pair
-from dpsk.preprocessing._statistics_plan import Quantiles
+from dpsk.preprocessing._statistics_plan import Ends
 
 if TYPE_CHECKING:
     from typing import Any
@@ -56,17 +56,18 @@ class DPMinMaxScaler(NumericTransformer):
     Notes
     -----
     *Privacy.* For data sets of n rows that differ in one row, changed arbitrarily, the fitted
-    attributes are (epsilon, delta)-differentially private. Released: two quantiles of every column
-    without declared bounds, each by the exponential mechanism over a public grid. Nothing else is
-    kept of the rows. The number of rows, names and dtypes of columns and all parameters are
-    public. Rows that are transformed are as sensitive as before.
+    attributes are (epsilon, delta)-differentially private. Released: for every column without
+    declared bounds, a median, and two quantiles of distances from it as a whole number (or only
+    these, of distances from 0, where rows are too few), each by the exponential mechanism over a
+    public grid. Nothing else is kept of the rows. The number of rows, names and dtypes of columns
+    and all parameters are public. Rows that are transformed are as sensitive as before.
 
     A true minimum cannot be private. From a two-hundredth to a quarter of the rows stay beyond
     each end, enough that an end beyond all rows is less likely by ``exp(-20)``. If rows are too
     few for that, a `dpsk.exceptions.PrivacyWarning` says so: declare bounds then. Where both ends
     are one number, they are moved out by 1, as for a flag. Missing values are not counted and
-    stay missing. In a `DPPipeline`, ends take from a fiftieth to a fifth of
-    mu^2, within this as much as gives each an n mu of 400.
+    stay missing. In a `DPPipeline`, medians and ends take from a fiftieth to a fifth of mu^2,
+    within this as much as gives each end an n mu of 400.
 
     References
     ----------
@@ -104,8 +105,9 @@ class DPMinMaxScaler(NumericTransformer):
         unknown = tuple(column.edges is None for column in table.columns)
         count = 2 * sum(unknown)
         share = extreme_share(budget, count)
-        tail = range_tail(budget, count, share, 0.25)
-        return Share(Quantiles(unknown, (tail, 1.0 - tail)), share)
+        medians = end_medians_share(budget, sum(unknown), share)
+        tail = range_tail(budget, count, share * (1.0 - medians), 0.25)
+        return Share(Ends(unknown, tail, medians), share)
 
     def _keep_statistics(self, found):
         for place, column in enumerate(self._described):

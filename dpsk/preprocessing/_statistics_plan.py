@@ -13,11 +13,12 @@ from dpsk._defaults.budgets import TARGET_REACH
 from dpsk._mechanism.core import Choices, Composite, Mechanism, Share, Statistic, mu_of
 from dpsk._statistics.cells import noisy_decimal, rank_noise
 from dpsk._statistics.column_sums import moment_noise, noisy_column_sums
+from dpsk._statistics.ends import column_away
 from dpsk._statistics.quantiles import bounded_grid, noisy_quantile, positive_grid
 from dpsk._warnings import warn
 from dpsk.exceptions import PrivacyWarning
 
-__all__ = ["Moments", "Quantiles", "Spreads"]
+__all__ = ["Ends", "Moments", "Quantiles", "Spreads"]
 
 #: Least variance of numbers in [-1, 1] without noise, because sums are rounded.
 _LEAST_VARIANCE = 1e-12
@@ -49,6 +50,10 @@ class _RankChoices(Mechanism):
             return self._chosen(*data, None, session)
         return self._choices.run(data, session, noise_multiplier)
 
+    def each(self, noise_multiplier):
+        """Return the event of one choice."""
+        return self._choices.each(noise_multiplier)
+
     @property
     def _choices(self):
         return Choices(self._chosen, self.count)
@@ -57,7 +62,7 @@ class _RankChoices(Mechanism):
         """Warn if noise is likely to choose points beyond all rows."""
         if not (self.count and noise_multiplier):
             return
-        times = self.shortage(rows, self._choices.each(noise_multiplier))
+        times = self.shortage(rows, self.each(noise_multiplier))
         if times > 1.0:
             warn(
                 f"n={rows.n_units} {units_of(rows.groups)} are too few for {self.count} "
@@ -102,6 +107,52 @@ class Quantiles(_RankChoices):
         for place in np.flatnonzero(self.columns):
             found[place] = [_quantile(table, rows, place, level, price, session)
                             for level in self.levels]
+        return np.sort(found, axis=1)
+
+
+@dataclass(frozen=True)
+class Ends(Composite):
+    """Ends of some columns of a table: quantiles of distances from whole numbers near medians.
+
+    Most decimals below a column far from 0 lie between it and 0. Half of the rows outweigh these,
+    but the rows beyond an end may not. So ends are at decimal distances from a released median,
+    rounded to a whole number, as then whole numbers stay decimals of few digits.
+
+    Parameters
+    ----------
+    columns : tuple of bool
+        Columns of which ends are chosen.
+    tail : float
+        Share of rows beyond each end.
+    share_medians : float
+        Fraction of mu^2 for the medians; 0: none, and ends are decimals.
+    """
+
+    columns: tuple
+    tail: float
+    share_medians: float
+
+    @property
+    def parts(self):
+        """tuple of Share : medians and ends, each at the same price for every choice."""
+        return (Share(Quantiles(self.columns, (0.5,)), self.share_medians),
+                Share(Quantiles(self.columns, (self.tail, 1.0 - self.tail)),
+                      1.0 - self.share_medians))
+
+    def run(self, data, session, noise_multiplier):
+        """Return the ends, shape (n_columns, 2), not decreasing; NaN where none are chosen."""
+        medians, ends = self.parts
+        if not medians.share:
+            return ends.run(data, session, noise_multiplier)
+        event, median = (part.mechanism.each(part.own(noise_multiplier))
+                         for part in (ends, medians))
+        found, (table, rows) = np.full((len(self.columns), 2), np.nan), data
+        for place in np.flatnonzero(self.columns):
+            middle = float(np.rint(_quantile(table, rows, place, 0.5, median, session)))
+            away = partial(column_away, place, middle)
+            found[place] = [middle + noisy_decimal(rows, away, level, event, session, level > 0.5,
+                                                   weighted=True)
+                            for level in ends.mechanism.levels]
         return np.sort(found, axis=1)
 
 

@@ -56,6 +56,17 @@ def slices(chosen, n_points):
             yield range(left + 1, right)
 
 
+def about(table, root):
+    """Return distances from the whole number next to a released point, and the place of that.
+
+    Numbers that counted as the point still do.
+    """
+    origin, (place,) = round(root), index([root])
+    low, high = [-math.inf, *GRID[:-1]][place], [*GRID[:-1], math.inf][place]
+    return tuple(root - origin if low < x <= high else x - origin for x in table), (
+        int(even_points(GRID).places(np.array([root - origin]))[0]),)
+
+
 @cache
 def scores(table, chosen):
     """Return the scores in every slice by their definition, a tuple of arrays."""
@@ -83,12 +94,13 @@ def index(points):
 def test_scores_are_those_of_the_definition_given_the_points_before(small):
     rng = np.random.default_rng(0)
     for table in [TABLES[place] for place in rng.permutation(len(TABLES))[:80]]:
-        points, tape, _ = asked(table, 3)
-        chosen = ()
-        for level, (total,) in zip(points, tape.totals, strict=True):
-            expected = [np.zeros(0), *scores(table, chosen)]
-            np.testing.assert_array_equal(total, np.concatenate(expected))
-            chosen += index(level)
+        ((root,), *points), tape, _ = asked(table, 3)
+        np.testing.assert_array_equal(tape.totals[0][0], *scores(table, ()))
+        # Deeper points are at the distances of the grid from a whole number next to the first.
+        away, chosen = about(table, root)
+        for level, (total,) in zip(points, tape.totals[1:], strict=True):
+            np.testing.assert_array_equal(total, np.concatenate(scores(away, chosen)))
+            chosen += index(level - round(root))
 
 
 @pytest.mark.parametrize("n_chosen", [0, 1, 2])
@@ -216,8 +228,12 @@ def test_a_missing_number_and_a_known_one_are_neighbors_like_any_other(small):
 def test_points_lie_strictly_between_declared_bounds(small, bounds, inside):
     table = (-9.0, -1.0, 0.2, 0.5, 3.0, 8.0, 99.0)
     points, tape, ledger = asked(table, 5, bounds=bounds)
-    assert sorted(np.concatenate(points)) == inside
+    first, *rest = map(list, points)
+    assert set(first) <= set(inside) and len(first) == bool(inside)
     assert len(tape.totals[0][0]) == len(inside)
+    # The others are all points at distances of the grid from a whole number next to the first.
+    away = [round(root) + x for root in first for x in np.delete(GRID, about((), root)[1])]
+    assert sorted(itertools.chain(*rest)) == [x for x in away if bounds[0] < x < bounds[1]]
     # A level costs the same where no point is left.
     assert len(tape.events) == 5
     assert tally(ledger.spent) == tally(ExponentialChoices(5, False)(2.0))
@@ -235,14 +251,17 @@ def test_what_is_asked_charged_and_drawn_follows_no_row(numbers):
         cells = [(right - 1) // grid.n_each - (left + 1) // grid.n_each + 1
                  for left, right in itertools.pairwise(parted) if right - left > 1]
         expected.append(sum(cells) + sum(grid.parts) * len(cells))
+        if len(expected) == 1:
+            grid = grid.about(int(*grid.places(level)))
         parted = sorted([*parted, *grid.places(level)])
     assert [noise.size for noise in tape.noise] == expected
     assert all(len(np.unique(level)) == len(level) for level in points)
 
 
 def test_more_levels_than_points_are_charged_and_find_all_points(small):
-    points, _, ledger = asked(TABLES[0], 6)
-    assert sorted(np.concatenate(points)) == list(GRID)
+    ((root,), *rest), _, ledger = asked(TABLES[0], 6)
+    away = np.delete(GRID, about((), root)[1])
+    assert sorted(np.concatenate(rest) - round(root)) == list(away)
     assert tally(ledger.spent) == tally(ExponentialChoices(6, False)(2.0))
 
 
@@ -256,7 +275,8 @@ def test_what_is_not_declared_is_neither_read_nor_drawn():
         noisy_knots(column(np.zeros(5)), numbers, 2, None, other, session)
 
 
-def test_numbers_are_read_once_for_all_levels():
+@pytest.mark.parametrize("levels, count", [(1, 1), (2, 2), (4, 2)])
+def test_numbers_far_from_0_are_read_once_for_a_median_and_once_for_other_levels(levels, count):
     reads = []
 
     def numbers(rows, part):
@@ -264,9 +284,29 @@ def test_numbers_are_read_once_for_all_levels():
         return first(rows, part)
 
     declared = ExponentialChoices(1, False)
-    noisy_knots(column(np.arange(9.0)), numbers, 4, None, declared.release(2.0),
-                Session(EntropyStream(), Ledger(ExponentialChoices(4, False)(2.0))))
-    assert len(reads) == 1
+    noisy_knots(column(np.arange(9.0) + 1e3), numbers, levels, None, declared.release(2.0),
+                Session(EntropyStream(), Ledger(ExponentialChoices(levels, False)(2.0))))
+    assert len(reads) == count
+
+
+@pytest.mark.parametrize("offset, unit", [(0.0, 1.0), (1e6, 1.0), (-1.7e9, 1e4), (1e9 / 7, 300.0)])
+def test_knots_move_with_their_column(offset, unit):
+    """From afar quartiles were at powers of ten between it and 0 in every second table."""
+    numbers = unit * np.random.default_rng(0).normal(size=4000) + offset
+    for _ in range(20):
+        (_, (low, high)), _, _ = asked(numbers, 2, z=100.0)
+        below = [(numbers < each).mean() for each in (low, high)]
+        # Both scales of noise are 1.25 % of the rows. False-alarm rate at most 1e-5.
+        assert abs(below[0] - 0.25) < 0.2 and abs(below[1] - 0.75) < 0.2
+
+
+@pytest.mark.parametrize("heaped, dtype", [(1 / 3, float), (0.1, np.float32),
+                                           (1e6 + 1 / 3, float)])
+def test_a_number_that_is_no_decimal_still_takes_one_point(heaped, dtype):
+    heap = np.full(900, heaped, dtype).astype(float)
+    numbers = np.concatenate([heap, heap[:50] + 7.0, heap[:50] - 7.0])
+    (_, (low, high)), _, _ = asked(numbers, 2, z=1e-3)
+    np.testing.assert_allclose([low, high], [heaped - 7.0, heaped + 7.0], rtol=1e-6)
 
 
 def test_without_noise_medians_are_exact():

@@ -224,7 +224,7 @@ def test_a_row_moves_no_sum_about_a_center_beyond_its_price_and_shows_in_nothing
 
     def job(X, y):
         model = cls(epsilon=50.0, delta=1e-4, random_state=0, **params).fit(X, y)
-        assert rounds_of(model) == 4
+        assert rounds_of(model) == 8
         return model
 
     def neighbors(X, y):

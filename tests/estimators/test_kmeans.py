@@ -131,8 +131,8 @@ def test_a_fit_costs_its_budget_and_the_certificate_says_so():
     certificate = model.privacy_
     mu = math.sqrt(sum(event.mu**2 for (event,) in tape.events))
     assert 0.999e-5 <= gaussian_delta(mu, 2.0) <= 1e-5
-    # A bound and a mean in each of four rounds of centering, two bounds, a mean, and rounds.
-    assert len(tape.events) == 8 + 3 + model.n_iter_
+    # A bound and a mean in each of five rounds of centering, two bounds, a mean, and rounds.
+    assert len(tape.events) == 10 + 3 + model.n_iter_
     assert Certificate.from_json(certificate.to_json()) == certificate
     assert certificate.arithmetic == "grid"
     shown = {name for name in vars(model) if name.endswith("_")}

@@ -12,6 +12,7 @@ from dpsk import (
     DPPoissonRegressor,
     accounting,
 )
+from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
 from tests.registry import LINEAR
 
@@ -32,16 +33,28 @@ def fitted(cls, X, y, **params):
 
 
 @every_linear
-@pytest.mark.parametrize("offset", [30.0, np.array([0.0, 0.0, 0.0, 0.0, 300.0])],
-                         ids=["all columns", "one column"])
+@pytest.mark.parametrize("offset", [30.0, np.array([0.0, 0.0, 0.0, 0.0, 300.0]), -1e4, 1e6],
+                         ids=["all columns", "one column", "farther", "as time stamps"])
 def test_scores_do_not_depend_on_how_far_features_are_from_0(cls, offset):
-    """Correlations with the true score were down to .2."""
+    """Correlations with the true score were down to .2, and down to 0 from afar in four rounds."""
     X, score, y = rows(offset)
     model = fitted(cls, X, y)
     found = X @ np.ravel(model.coef_)
     assert np.corrcoef(found, score)[0, 1] > 0.9
     np.testing.assert_allclose(model.center_, X.mean(axis=0), atol=1.0)
     assert model.data_norm_ < 10.0
+
+
+@pytest.mark.parametrize("cls", [DPLogisticRegression, DPMLPClassifier])
+def test_rows_that_few_rounds_leave_far_from_0_are_warned_of(cls):
+    """Two rounds are affordable. No score was better than a constant, and nothing said so."""
+    for offset in (0.0, 3.0):
+        X, _, y = rows(offset, n=2000)
+        assert len(cls(epsilon=0.7, random_state=NoiseSeed(0)).fit(X, y).center_) == 5
+    for offset in (1e4, np.array([0.0, 0.0, 0.0, 0.0, -1e6])):
+        X, _, y = rows(offset, n=2000)
+        with pytest.warns(PrivacyWarning, match="lie far from 0.* public constant"):
+            cls(epsilon=0.7, random_state=NoiseSeed(0)).fit(X, y)
 
 
 @pytest.mark.parametrize("X", [rows(30.0)[0], rows(30.0)[0].astype(np.float32)],
@@ -86,9 +99,9 @@ def test_rounds_are_charged_and_stated():
     assert accounting.delta(model.privacy_.event, 2.0) <= model.privacy_.delta
     assert "center_" in model.privacy_.released
     (norms,) = (line for line in model.privacy_.enforced if line.name == "center_norms")
-    assert norms.origin == "released" and len(norms.value) == 4
-    # Every round leaves rows nearer to 0.
-    assert norms.value[0] > 60.0 > 10.0 > norms.value[-1]
+    assert norms.origin == "released" and len(norms.value) == 7
+    # Rounds leave rows nearer to 0, and three of them are enough here.
+    assert norms.value[0] > 60.0 > 10.0 > max(norms.value[3:])
 
 
 @pytest.mark.parametrize("X, params", [
