@@ -33,7 +33,7 @@ _LAYERS = {"_budgeted": 11.5, "_estimator": 2, "_mixins": 2, "_ranged": 2.5, "_s
            "_fit": 3, "_budget": 3.5, "_charging": 3.7, "_rehearsal": 3.8, "_callbacks": 3.5,
            "_solvers": 4, "_stages": 4, "_queries": 5, "_statistics": 5.4, "_sums": 5.5,
            "_mechanism": 10.5, "_defaults": 6, "_problem": 7, "_models": 8, "_objective": 8,
-           "_data": 9, "_privacy": 11, "_kinds": 11.5, "_parameters": 10, "_whole": 10,
+           "_data": 9, "_privacy": 11, "_kinds": 11.7, "_parameters": 10, "_whole": 10,
            "_typing": 13, **dict.fromkeys((
                "_context", "_fragments", "_fragments_of_fits", "_tool_fragments"), 12.5),
            **dict.fromkeys((

@@ -84,13 +84,13 @@ def slopes(counts, noise):
     least = max(2.0 * noise, 1e-9)
     rows = np.maximum(counts.sum(axis=-2), least)
     shares, known = np.clip(counts[..., 1, :] / rows, 0.0, 1.0), 1.0 - (least / rows)**2
-    last = rows.shape[-1] - 1
-    below, above = (np.clip(np.arange(last + 1) + step, 0, last) for step in (-1, 1))
-    # From the middle of the bin below to that of the bin above; an end bin uses its own middle.
-    length = (rows[..., below] + rows[..., above]) / 2.0
-    length[..., 1:last] += rows[..., 1:last]
-    rises = (known[..., above] * (shares[..., above] - shares)
-             - known[..., below] * (shares[..., below] - shares))
+    places, rises, length = np.arange(rows.shape[-1]), 0.0, 1e-9
+    for step in (-1, 1):
+        near = np.clip(places + step, 0, places[-1])
+        sure = known[..., near] * (near != places)
+        # Between the middles of neighbors; the bin at an end, and beside noise, uses its own.
+        length = length + sure * (rows + rows[..., near]) / 2.0
+        rises = rises + step * sure**2 * (shares[..., near] - shares)
     return rises * rows / length, shares
 
 

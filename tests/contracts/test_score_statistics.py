@@ -358,6 +358,9 @@ def test_pairs_within_bins_follow_the_shares_of_the_bins_beside(share):
     assert (rises * bins.sum(axis=0)**2).sum() / 12.0 == pytest.approx(
         won_pairs(fine) - won_pairs(bins), rel=0.02)
     np.testing.assert_allclose(shares, bins[1] / 2000.0)
+    # A bin with noise alone says nothing about the share of positives in the next one.
+    beside, _ = slopes(np.column_stack([[-3.0, 4.0], bins]), 4.0)
+    assert np.abs(beside[1:3] - rises[:2]).max() < 0.05
 
 
 def test_positives_of_a_cut_bin_are_those_of_rows_in_any_order():

@@ -6,7 +6,6 @@ from scipy.special import expit
 from sklearn import metrics
 
 import dpsk.metrics as dpm
-from dpsk.metrics import _curves
 from dpsk.testing import NoiseSeed
 
 #: Decision values, with the rows' labels; their probabilities are calibrated.
@@ -55,13 +54,3 @@ def test_metrics_of_probabilities_keep_their_range(pyplot):
     with pytest.raises(ValueError, match="score_range"):
         dpm.DPCalibrationDisplay.from_predictions(Y, CHANCES, epsilon=8.0,
                                                   evaluation_kw={"score_range": None})
-
-
-def test_an_empty_bin_tells_nothing_of_the_order_in_the_next():
-    counts = np.array([[8000.0, 6000.0, 4000.0], [100.0, 300.0, 900.0]])
-    rises, shares = _curves.slopes(counts, 4.0)
-    for noise in ([-3.0, 3.0], [3.0, 4.0], [0.0, 0.0]):
-        more = np.column_stack([noise, counts])
-        found, held = _curves.slopes(more, 4.0)
-        np.testing.assert_allclose(found[1:], rises, rtol=0.4)
-        np.testing.assert_allclose(held[1:], shares)
