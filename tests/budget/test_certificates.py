@@ -185,7 +185,7 @@ def test_wholes_state_what_their_parts_take_as_public(whole):
         fitted = whole().fit(X, Y)
     told = " ".join(budget.charges[0].public)
     # In the words of a whole: columns, parameters with draws, and labels.
-    for word in ("number of rows", "names", "dtypes", "all parameters", "random draws",
+    for word in ("number of rows", "names", "types", "all parameters", "random draws",
                  "2 class labels (taken from y)"):
         assert word in told
     known = re.compile("number of rows|dtype|all parameters|class labels|split of rows")

@@ -284,7 +284,7 @@ def test_numbers_far_from_0_are_read_once_for_a_median_and_once_for_other_levels
         return first(rows, part)
 
     declared = ExponentialChoices(1, False)
-    noisy_knots(column(np.arange(9.0) + 1e3), numbers, levels, None, declared.release(2.0),
+    noisy_knots(column(np.arange(900.0) + 1e3), numbers, levels, None, declared.release(2.0),
                 Session(EntropyStream(), Ledger(ExponentialChoices(levels, False)(2.0))))
     assert len(reads) == count
 

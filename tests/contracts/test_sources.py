@@ -95,8 +95,8 @@ def test_what_is_learnt_of_rows_in_blocks_is_the_same(fit, dtype):
     X, y = training_rows(DPLogisticRegression(), n=4000)
     X = (X * [1.0, 10.0, 0.1, 3.0]).astype(dtype)
     whole = fit(X, y)
-    cached = Blocks(X, [5, 900, 3000], cache_bytes=1 << 30)
-    for source in (Blocks(X, [1000, 1001]), cached):
+    plain, cached = Blocks(X, [1000, 1001]), Blocks(X, [5, 900, 3000], cache_bytes=1 << 30)
+    for source in (plain, cached):
         model = fit(source, y)
         # Norms of mapped rows in single precision may round another way in other blocks.
         few = 1e-5 if dtype is np.float32 else 0.0
@@ -106,7 +106,7 @@ def test_what_is_learnt_of_rows_in_blocks_is_the_same(fit, dtype):
     np.testing.assert_array_equal(coefficients(fit(Blocks(rows, [17, 2000]), y)),
                                   coefficients(fit(rows, y)))
     # The cache saves the passes of the steps.
-    assert cached.passes < model.n_iter_
+    assert cached.passes <= plain.passes - model.n_iter_ + 1
 
 
 def test_names_come_from_the_first_block():

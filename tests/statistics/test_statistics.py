@@ -167,7 +167,7 @@ def test_sampling_error_is_in_intervals_about_the_population():
 
 def test_categories_of_a_dtype_are_on_the_certificate_as_public():
     counts, names = dp_value_counts(FRAME["job"].astype("category"), epsilon=8.0)
-    assert names == ["a", "b", "c"] and "categories that" in counts.privacy_.public[0]
+    assert names == ["a", "b", "c"] and "categories listed" in counts.privacy_.public[0]
 
 
 def test_an_empty_column_is_unknown_and_a_constant_one_is_not():
