@@ -16,24 +16,24 @@ _PART = 1 << 20
 
 #: Least distance of the bounds: the map to [-1, 1] divides by half of it.
 _LEAST_WIDTH = 1e-100
+_LARGEST = 1e30
 
 
-def check_target_bounds(bounds, default, lowest=-1e100):
+def check_target_bounds(bounds, default, lowest=-_LARGEST):
     """Return `bounds` as two floats, or raise a ValueError.
 
-    They must be finite and increasing, and at least `lowest`. `default` is an example for the
-    message.
+    They must be increasing, at least `lowest` and at most 1e30, where no sum of squares overflows.
+    `default` is an example for the message.
     """
     try:
-        low, high = (check_real("target_bounds", end, low=lowest, high=1e100, remedy="finite")
+        low, high = (check_real("target_bounds", end, low=lowest, high=_LARGEST, remedy="finite")
                      for end in bounds)
         ordered = high - low >= _LEAST_WIDTH
     except (TypeError, ValueError):
         ordered = False
     if not ordered:
-        least = "" if lowest < 0 else f"{lowest:g} <= "
-        raise ValueError(f"target_bounds={bounds!r}: must be two finite numbers "
-                         f"(low, high) with {least}low < high, at least "
+        raise ValueError(f"target_bounds={bounds!r}: must be two numbers (low, high) with "
+                         f"{lowest:g} <= low < high <= {_LARGEST:g}, at least "
                          f"{_LEAST_WIDTH:g} apart, such as {default}.")
     return low, high
 

@@ -69,7 +69,7 @@ _REFUSED_WHERE_KNOWN = {
     "quantile": [0, 1, 0.0, 1.0, -0.1, 1.1, 50, math.nan, math.inf, "0.5", None, True],
     "threshold": [0, 1e-30, -1.0, math.nan, math.inf, None],
     "target_bounds": [(1.0, -1.0), (0.0, 0.0), (0.0, math.inf), (math.nan, 1.0), (1.0,),
-                      (1.0, 2.0, 3.0), 5.0, ("a", "b"), (0.0, 1e200), (0.0, 5e-324)],
+                      (1.0, 2.0, 3.0), 5.0, ("a", "b"), (0.0, 1.1e30), (0.0, 5e-324)],
     "classes": [[1], [], "ab", 3, [[0, 1]], ["a", "a"]],
     "class_weight": ["equal", 2.0, [1.0, 2.0], {0: 0.0}, {0: -1.0}, {1: math.nan}, {0: math.inf},
                      {0: None}, {0: "1"}, {0: True}, {0: 1e11}, {0: 1e-11}, {0: 5e-324}],

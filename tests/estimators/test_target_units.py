@@ -202,3 +202,14 @@ def test_an_l1_penalty_is_in_the_unit_of_the_targets(cls, target_bounds):
         model = cls(8.0, penalty="l1", alpha=0.05 * unit, target_bounds=bounds, delta=1e-6,
                     random_state=NoiseSeed(0)).fit(X, unit * y)
         np.testing.assert_allclose(model.coef_ / unit, [2.54, 0.53, 0.0, 0.0], atol=0.25)
+
+
+@pytest.mark.parametrize("cls", [DPAdditiveRegressor, DPGradientBoostingRegressor])
+def test_the_widest_bounds_that_are_taken_break_no_fit(cls):
+    """At 1e60 boosting raised LinAlgError after its charge, at 1e100 predictions were NaN."""
+    X, y = rows(300)
+    bounds = (-1e30, 1e30)
+    model = cls(5.0, delta=1e-6, target_bounds=bounds, random_state=0).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+    with pytest.raises(ValueError, match=r"target_bounds=.* <= 1e\+30"):
+        cls(5.0, target_bounds=(0, 1.1e30)).fit(X, y)
