@@ -150,8 +150,9 @@ data_norm : "auto", None or float
     of dense rows are multiplied by private factors, for .03 to .1 of the budget. With an
     intercept, rows are then centered at a noisy mean, for at most .03. "auto": learned if rows
     suffice; with a penalty, only by solvers that allow it, as "gd" and "sgd" do.
-    Otherwise it is 1, and classifiers scale rows in prediction too; regressors with too few rows
-    fit a constant. A `dpsk.exceptions.PrivacyWarning` says so.
+    Otherwise regressors with an intercept fit a constant, and all other models scale rows to norm
+    1, in prediction too; a `dpsk.exceptions.PrivacyWarning` says so. A given `data_norm_inf`
+    makes it that times the root of the number of features.
 data_norm|network : float or None
     Largest l2 norm of a row; longer rows are scaled down to it, in training and in prediction.
     None: rows are not scaled, unless they are few; see Notes.

@@ -222,6 +222,6 @@ def norm_origin(estimator):
     """Return the origin of a `data_norm` that is not learned, for certificates."""
     norm = estimator.data_norm
     if norm in ("auto", None):
-        return "default"
+        return "default" if getattr(estimator, "data_norm_inf", None) is None else "derived"
     # A different value was set by the user.
     return "derived" if norm == estimator._implied_norm else "declared"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -219,44 +220,45 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
 
     def _learns_norm(self, problem, solver, rows, target_stages=()):
         """Return whether public facts allow to learn the bound on norms; warn if they do not."""
-        words = {}
         if self._norm_is_known(problem):
             return False
-        if self._homogeneous:
-            words["effect"] = "longer rows are scaled down to it, in prediction too"
-        elif self._needs_length(problem, solver, rows):
-            words["instead"] = ("features are left out, and a constant is all that is fitted, "
-                                "because rows of unknown norm would add only noise")
+        if self._needs_length(rows):
+            words = {"instead": "features are left out, and a constant is all that is fitted, "
+                                "because rows of unknown norm would add only noise"}
+        else:
+            words = {"effect": "longer rows are scaled down to it, in prediction too"}
 
         def rule():
-            if self._is_bound_elsewhere(problem, solver):
-                raise ValueError("data_norm: cannot be learned with data_norm_inf, or with this "
-                                 "solver and penalty; declare data_norm, such as 1.0, or use "
-                                 "solver='gd'.")
+            norm_rule(problem, problem.model)
+            if is_penalized(problem) and not solver.takes_unit:
+                raise ValueError("data_norm: cannot be learned with this solver and penalty; "
+                                 f"declare data_norm, such as 1.0{self._other_remedy(problem)}.")
             if not all(stage.leaves_rest(problem) for stage in target_stages):
                 raise ValueError("data_norm: too few rows for target_bounds too; declare either.")
-            norm_rule(problem, problem.model)
 
         return can_learn("data_norm", self.data_norm, _PLAIN_NORM, rule, **words)
 
+    def _other_remedy(self, problem):
+        """Return what else than a declared bound would let it be learned, if anything does."""
+        if self.penalty in CONSTRAINTS or "gd" not in self._solvers:
+            return ""
+        options = [*([] if problem.delta > 0 else ["leave delta=None"]),
+                   *([] if self.solver in ("auto", "gd") else ["use solver='gd'"])]
+        return f", or {' and '.join(options)}" if options else ""
+
     def _norm_is_known(self, problem):
-        """Return whether the bound on row norms is declared, or none is needed."""
-        return self.data_norm not in ("auto", None) or not problem.is_private
+        """Return whether the bound on row norms is declared or derived, or none is needed."""
+        return (self.data_norm not in ("auto", None) or self.data_norm_inf is not None
+                or not problem.is_private)
 
-    def _is_bound_elsewhere(self, problem, solver):
-        """Return whether another parameter in units of the rows rules out learning."""
-        return self.data_norm_inf is not None or (
-            is_penalized(problem) and not solver.takes_unit)
-
-    def _needs_length(self, problem, solver, rows):
-        """Return whether to fit only a constant if rows are too few to learn a bound.
+    def _needs_length(self, rows):
+        """Return whether to fit only a constant if no bound can be learned.
 
         Scaling a row keeps the sign of a score but changes a predicted target. Zero coefficients
         lie in every constraint set except a simplex.
         """
         return (not self._homogeneous and bool(self.fit_intercept) and rows.groups is None
-                and self.penalty != "simplex"
-                and rows.holdout is None and not self._is_bound_elsewhere(problem, solver))
+                and self.penalty != "simplex" and rows.holdout is None)
 
     def _carries_no_slope(self, problem):
         """Return whether rows that are not whitened suffice for a constant only, and warn.
@@ -279,9 +281,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
 
     def _would_learn(self, problem):
         """Return whether to change the solver so that the norm bound can be learned."""
-        if self.data_norm not in ("auto", None) or self.data_norm_inf is not None:
-            return False
-        if not problem.is_private or problem.delta == 0 or not is_penalized(problem) or (
+        if self._norm_is_known(problem) or problem.delta == 0 or not is_penalized(problem) or (
                 self.penalty in CONSTRAINTS):
             return False
         try:
@@ -324,12 +324,15 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         return stage(problem.model, dtype, solver.takes_unit)
 
     def _row_model(self, rows, n_outputs):
-        """Return the model of the rows; a learned or fallback norm bound is 1."""
+        """Return the model of the rows; a learned or fallback norm bound is 1.
+
+        With bounded entries, norms are at most the square root of their number times as large.
+        """
         bound = None if self.data_norm_inf is None else float(self.data_norm_inf)
         norm = self.data_norm
         if norm in ("auto", None):
             # With epsilon=inf no bound is needed, so the bound exceeds every row's norm.
-            norm = _PLAIN_NORM
+            norm = _PLAIN_NORM if bound is None else math.sqrt(rows.n_features) * bound
             if self.epsilon == np.inf:
                 norm = max(norm, 1.001 * longest(rows))
         return LinearModel(rows.n_features, n_outputs, bool(self.fit_intercept), float(norm),

@@ -46,7 +46,7 @@ class LinearPlan:
     scaling, center, bound : list of Stage
         The stages before `stage`, none or one each.
     unknown : bool
-        Whether the bound on norms is neither declared nor learned.
+        Whether the bound on norms is neither declared nor derived nor learned.
     """
 
     facts: Problem
@@ -74,7 +74,7 @@ class LinearPlan:
         facts, weighing, lowered = weighed(facts, free_weights, solver.lowers_weights)
         stage = fit._row_stage(rows.dtype, facts, solver)
         unknown = not (learns or fit._norm_is_known(facts))
-        if fit._needs_length(facts, solver, rows) if unknown else (
+        if fit._needs_length(rows) if unknown else (
                 stage is None and fit._carries_no_slope(facts)):
             learns, stage = False, NoFeatures(model, rows.dtype)
             name = fit._solver_of_constant(name, facts, rows)
@@ -117,7 +117,7 @@ class LinearPlan:
                 matrix = scaling.undo(model, matrix)
             matrix = matrix.astype(dtype)
         row_map = None if stage is None else stage.row_map
-        if self.unknown and row_map is None and fit._homogeneous:
+        if self.unknown and row_map is None and not isinstance(stage, NoFeatures):
             row_map = ShortRows(model, whitened=stage is not None)
         elif self.learns and row_map is None and fit._reach:
             longest = fit._reach * fit.data_norm_

@@ -68,8 +68,8 @@ def least(name):
 def excess(solver, name, steps, **options):
     X, _, y = rows()
     model = DPLogisticRegression(
-        solver=solver, penalty=name, radius=RADIUS, data_norm_inf=BOUND, max_iter=steps,
-        clip_norm=np.inf, solver_options=options or None).fit(X, y)
+        solver=solver, penalty=name, radius=RADIUS, data_norm=1.0, data_norm_inf=BOUND,
+        max_iter=steps, clip_norm=np.inf, solver_options=options or None).fit(X, y)
     theta = np.append(model.coef_, model.intercept_)
     assert make_penalty(name, radius=RADIUS).value(theta) == 0.0
     return risk(theta) - least(name)
