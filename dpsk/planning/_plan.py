@@ -316,7 +316,7 @@ def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
     Privacy plan: 20000 rows of 10 features, delta=2.5e-09
        epsilon        mu      noise  excess risk     low    high
            0.1    0.0206    0.00485       0.0384   0.019   0.077
-           0.5    0.0965    0.00104       0.0116  0.0058   0.023
+           0.5    0.0965    0.00104       0.0117  0.0058   0.023
              2     0.361   0.000277      0.00468  0.0023  0.0094
       suggested: epsilon=0.5
     >>> table = {"age": (0, 110), "income": "numbers", "town": 40, "sex": ["f", "m"]}
