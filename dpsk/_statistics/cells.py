@@ -188,7 +188,7 @@ class _Choices:
         """Return the places of the last point <= low and of the first point >= high."""
         if bounds is None:
             return [-1, len(self.points)]
-        (low, high), (left, right) = bounds, map(int, self.points.places(np.array(bounds)))
+        (low, high), (left, right) = bounds, map(int, self.points.after(np.array(bounds)))
         return [left - (self.points.point(left) > low), right + (self.points.point(right) < high)]
 
     def moved(self, middle: int) -> list[int]:

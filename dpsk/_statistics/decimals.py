@@ -107,6 +107,10 @@ class Points:
         # Round to the decimal, not to a float next to it.
         return float(f"{low + (high - low) * (step / self.n_each):.12g}")
 
+    def after(self, numbers: FloatArray) -> IntArray:
+        """Return the place of the first point at or above every bound."""
+        return self.places(numbers)
+
     def about(self, place: int) -> Points:
         """Return the points moved from 0 to the whole number nearest to the point at a place."""
         if round(self.point(place)) == 0:
@@ -141,8 +145,11 @@ class PointsAbout(Points):
 
         Numbers that counted as the point at `middle` still do.
         """
-        away = super().places(np.asarray(numbers, np.float64) - self.origin)
-        return np.where(self.of.places(numbers) == self.middle, self.moved, away)
+        return np.where(self.of.places(numbers) == self.middle, self.moved, self.after(numbers))
+
+    def after(self, numbers: FloatArray) -> IntArray:
+        """Return the place of the first point at or above every bound."""
+        return super().places(np.asarray(numbers, np.float64) - self.origin)
 
     def point(self, place: int) -> float:
         """Return the point at a place, a float."""
