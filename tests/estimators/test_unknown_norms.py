@@ -18,7 +18,7 @@ TABLES = {"standard": (np.ones(4), 0.0), "units": (np.array([1.0, 100.0, 0.01, 3
 FITS = [pytest.param(cls, solver, params, id=f"{name}-{solver}-{text}",
                      marks=() if solver == "auto" else pytest.mark.thorough)
         for name, cls in sorted(REGRESSORS.items())
-        for solver in ("auto", *documented_solvers(cls))
+        for solver in ("auto", *sorted(documented_solvers(cls)))
         for text, params in {"plain": {}, "penalized": {"alpha": 1e-3}}.items()]
 
 
