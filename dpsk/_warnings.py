@@ -99,6 +99,12 @@ def note_charge() -> None:
         fit.is_charged, fit = True, fit.outer
 
 
+def is_charged() -> bool:
+    """Return whether the current fit, or one that it is part of, has been charged."""
+    fit = _CURRENT.get()
+    return fit is not None and fit.is_charged
+
+
 def is_part() -> bool:
     """Return whether the fit under way is a part of another fit."""
     fit, count = _CURRENT.get(), 0

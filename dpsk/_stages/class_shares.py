@@ -167,7 +167,7 @@ def _kept(parts, counts):
     most = max(float(energies.sum()) - _DEVIATIONS * noise, min(noise, _USUAL_ENERGY))
     widths = np.array([part.apart.shape[1] for part in parts])
     energies = np.maximum(energies, np.minimum(noises, _USUAL_ENERGY * widths / widths.sum()))
-    energies *= min(1.0, most / float(energies.sum()))
+    energies *= min(1.0, most / max(float(energies.sum()), _TINY))
     expected = [part.expected(energy, counts)
                 for part, energy in zip(parts, energies, strict=True)]
     kept = [each / (each + part.noises) for each, part in zip(expected, parts, strict=True)]

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from dpsk._data.source import Rows
 from dpsk._parameters import check_flag, number
 from dpsk._stages.class_shares import shrunk_shares
+from dpsk._warnings import is_charged, is_part
 from dpsk.naive_bayes._base import CHECK_PRIORS, JointScores
 
 if TYPE_CHECKING:
@@ -20,8 +22,12 @@ _PART = 1 << 14
 
 
 def check_not_negative(rows, name):
-    """Raise a ValueError if a number is negative, before any noise is drawn."""
-    if any(rows.each(_any_negative)):
+    """Raise a ValueError if a number is negative, before any noise is drawn.
+
+    Rows that a private step of a pipeline has mapped are not checked, and their negative numbers
+    count as 0: a refusal would compare a row exactly with what that step has learned.
+    """
+    if not (is_part() or is_charged()) and any(rows.each(_any_negative)):
         raise ValueError(f"Negative values in data passed to {name} (input X): counts are none; "
                          "shift or leave out such columns.")
 
@@ -47,6 +53,11 @@ class DiscreteNB(JointScores):
     if TYPE_CHECKING:
         # A parameter.
         fit_prior: bool
+
+    def _check_table(self, X, y):
+        X, y = self._check_rows(X, y)
+        if self.__sklearn_tags__().input_tags.positive_only:
+            check_not_negative(Rows(X, y), type(self).__name__)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from dpsk import DPBernoulliNB, DPCategoricalNB, DPMultinomialNB
+from dpsk import (
+    DPBernoulliNB,
+    DPCategoricalNB,
+    DPGridSearchCV,
+    DPMultinomialNB,
+    DPPipeline,
+    DPStandardScaler,
+    PrivacyBudget,
+)
 from dpsk.testing import NoiseSeed
 
 MODELS = [DPBernoulliNB, DPMultinomialNB,
@@ -33,7 +41,7 @@ def test_noise_alone_makes_no_model_sure(make, epsilon):
     assert np.mean(losses) < 0.67 + 0.2
 
 
-@pytest.mark.parametrize(("make", "least"), zip(MODELS, (0.9, 0.7, 0.9), strict=True))
+@pytest.mark.parametrize(("make", "least"), list(zip(MODELS, (0.9, 0.7, 0.9), strict=True)))
 def test_differences_of_many_features_are_kept(make, least):
     X, y = flags(0.1)
     fits = [make(1.0, random_state=NoiseSeed(seed)).fit(X, y) for seed in SEEDS]
@@ -52,3 +60,32 @@ def test_equal_classes_whose_counts_are_hidden_have_equal_priors(make):
     X, y = flags(0.0, n=200, d=5)[0], np.repeat(np.arange(10), 20)
     model = make(0.3, classes=range(10), random_state=NoiseSeed(1)).fit(X, y)
     assert np.ptp(model.class_log_prior_) < 1.0
+
+
+@pytest.mark.parametrize("make", [DPMultinomialNB, DPCategoricalNB])
+@pytest.mark.parametrize("wrap", [
+    lambda model: model, lambda model: DPPipeline([("model", model)], epsilon=1.0),
+    lambda model: DPGridSearchCV(model, {"alpha": [0.5, 1.0]}, epsilon=1.0)])
+def test_negative_numbers_are_refused_before_the_charge(make, wrap):
+    X, y = flags(0.1, n=400, d=3)
+    X[7, 1] = -1.0
+    with PrivacyBudget(3.0, 1e-5) as budget, pytest.raises(ValueError, match="Negative"):
+        wrap(make(classes=[0, 1])).fit(X, y)
+    assert not any(budget.spent.values())
+
+
+@pytest.mark.parametrize("make", [DPMultinomialNB, DPCategoricalNB])
+def test_negative_numbers_behind_a_private_step_count_as_0(make):
+    """A refusal there would tell exactly whether a row lies below what the step has learned."""
+    X, y = np.full((400, 2), 5.0), np.arange(400) % 2
+    X[7, 0] = -1000.0
+    steps = [("scale", DPStandardScaler()), ("model", make(classes=[0, 1]))]
+    for _ in range(20):
+        DPPipeline(steps, epsilon=1.0, delta=1e-6).fit(X, y)
+
+
+def test_a_column_near_0_is_fitted():
+    """Noise that hides all counts once ended fits after their charge."""
+    X, y = np.random.default_rng(0).uniform(0.0, 1e-6, size=(300, 1)), np.arange(300) % 2
+    for seed in range(20):
+        DPMultinomialNB(0.1, data_norm=1.0, random_state=NoiseSeed(seed)).fit(X, y)
