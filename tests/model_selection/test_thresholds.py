@@ -134,7 +134,7 @@ def test_labels_and_rows_are_refused_before_anything_is_charged(silent):
 
 
 @pytest.mark.audit
-@every_check(tuned(DPLogisticRegression(solver="gd", data_norm=10.0), epsilon=50.0,
+@every_check(tuned(DPLogisticRegression(solver="gd", data_norm=10.0), epsilon=500.0,
                    thresholds=[0.5], random_state=NoiseSeed(0)))
 def test_scikit_learn_finds_nothing_wrong(estimator, check, monkeypatch):
     """With one threshold: of several the one that is chosen need not be that of `predict_proba`.
