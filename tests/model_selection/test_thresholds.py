@@ -75,7 +75,8 @@ def test_a_rare_class_is_found_again():
     found = tuned(epsilon=8.0, thresholds=np.linspace(0.0, 1.0, 21)).fit(X, y)
     own = balanced_accuracy_score(y, found.predict(X))
     assert own > balanced_accuracy_score(y, found.estimator_.predict(X)) + 0.1
-    assert found.best_score_ == pytest.approx(own, abs=0.06)
+    # Six deviations of what 140 held-out cases tell.
+    assert found.best_score_ == pytest.approx(own, abs=0.1)
 
 
 def test_models_of_other_kinds():
