@@ -1,11 +1,16 @@
 """What tests of several folders are given."""
 
 import gc
+import os
+from pathlib import Path
 
 import pytest
 
 from tests import instruments
 from tests.covering import leave_the_rest_to_thorough, make_no_cases_of
+
+#: Its tests are about streams themselves.
+_NOISE = Path(__file__).parent / "noise"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -43,6 +48,14 @@ def nothing_left_to_look_at():
 def no_lines_of_slow_fits(monkeypatch):
     """What fits print is the same on a busy machine, where they may take seconds."""
     instruments.print_no_lines(monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def the_same_noise_in_every_run(request, monkeypatch):
+    """A test that fails once in many runs fails again, or in none; audits draw fresh noise."""
+    fresh = request.node.get_closest_marker("audit") or "DPSK_FRESH_NOISE" in os.environ
+    if not (fresh or _NOISE in request.path.parents):
+        instruments.repeat_noise(monkeypatch, request.node.nodeid)
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,9 @@
 """Instruments that watch what fits charge and draw, or fix their draws."""
 
+import hashlib
 import math
 import os
+import threading
 import time
 from contextlib import contextmanager
 from unittest import mock
@@ -19,8 +21,8 @@ from dpsk._privacy.noise import streams
 
 __all__ = ["charge_fit", "end_blocks", "fix_runs", "fixed_streams", "forbid_noise", "in_secret",
            "interrupt_releases", "know_all_code", "longest_rounds", "ordered_groups",
-           "print_no_lines", "ranked", "repeated_stream", "rounded_down", "rounded_up",
-           "watched_ledgers"]
+           "print_no_lines", "ranked", "repeat_noise", "repeated_stream", "rounded_down",
+           "rounded_up", "watched_ledgers"]
 
 
 def charge_fit(event):
@@ -57,6 +59,22 @@ def know_all_code(monkeypatch):
 def print_no_lines(monkeypatch):
     """Let no fit be slow enough to print how far it is."""
     monkeypatch.setattr(_progress, "_EVERY", math.inf)
+
+
+def repeat_noise(monkeypatch, test):
+    """Let fits in this process draw one stream of words that follows from the name of a test."""
+    fresh, process, alone = streams.EntropyStream.words, os.getpid(), threading.Lock()
+    key = hashlib.sha256(test.encode()).digest()[:16]
+    bits = np.random.Philox(key=int.from_bytes(key, "little"))
+
+    def words(self, count):
+        if os.getpid() != process:
+            # A fork would repeat the words of its parent.
+            return fresh(self, count)
+        with alone:
+            return bits.random_raw(count)
+
+    monkeypatch.setattr(streams.EntropyStream, "words", words)
 
 
 def ranked(labels):
