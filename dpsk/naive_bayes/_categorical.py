@@ -56,10 +56,10 @@ class DPCategoricalNB(DiscreteNB):
         Pseudo-count of every category, in addition to smoothing for the noise.
     %(fit_prior)s %(class_prior)s
     min_categories : "auto", None, int or array-like of shape (n_features,), default="auto"
-        Public number of categories of the columns; larger codes count as the last one. None: from
-        two privately estimated quantiles per column, for at most two fifths of the budget in all;
-        a ValueError if there are too few rows. "auto": like None with enough rows, else 32, with
-        a `dpsk.exceptions.PrivacyWarning`.
+        Public number of categories of the columns; larger codes count as the last one. None: from a
+        privately estimated quantile per column, at least 2, for at most two fifths of the budget
+        in all; a ValueError if there are too few rows. "auto": like None with enough rows, else
+        32, with a `dpsk.exceptions.PrivacyWarning`.
     %(classes)s
     %(random_state)s %(verbose)s
 
@@ -186,7 +186,9 @@ class _Tables(Composite):
         (rows, names), (ends, tables), sizes = data, self.parts, self.sizes
         if sizes is None:
             highs = ends.run((rows,), session, noise_multiplier)[:, 1]
-            sizes = tuple((np.clip(np.rint(highs), 0, _MOST - 1).astype(int) + 1).tolist())
+            # Code 0 of most rows hides rarer codes, and a single category would say nothing.
+            least = int(self.budget.is_private)
+            sizes = tuple((np.clip(np.rint(highs), least, _MOST - 1).astype(int) + 1).tolist())
             if self.budget.is_private:
                 session.enforced += [
                     Enforced(f"categories of {name}", size, "released",

@@ -49,6 +49,19 @@ def test_differences_of_many_features_are_kept(make, least):
     assert all(model.temperature_ > 1.0 for model in fits)
 
 
+@pytest.mark.parametrize("epsilon", [0.5, 1.0])
+def test_flags_of_few_ones_have_two_categories(epsilon):
+    """Learned ends are 0, and models of one category per column were constants, .5 right."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 4000)
+    X = (rng.random((4000, 8)) < np.where(y == 1, 0.09, 0.03)[:, None]).astype(int)
+    model = DPCategoricalNB(epsilon, min_categories=None, random_state=NoiseSeed(0)).fit(X, y)
+    assert model.n_categories_.tolist() == [2] * 8 and model.score(X, y) > 0.6
+    # A column of one code has one category where nothing is hidden.
+    exact = DPCategoricalNB(math.inf).fit(X * [0, *[1] * 7], y)
+    assert exact.n_categories_.tolist() == [1, *[2] * 7]
+
+
 @pytest.mark.parametrize("make", MODELS)
 def test_without_noise_the_temperature_is_1(make):
     assert make(math.inf).fit(*flags(0.1, n=200)).temperature_ == 1.0
