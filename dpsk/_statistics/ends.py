@@ -24,6 +24,10 @@ __all__ = ["column_away", "noisy_ends"]
 #: Largest distance of adjacent grid points, absolute and relative, and the largest relative
 #: rounding error of a median of nine digits.
 _NEAR, _NEAR_SHARE, _OFF = 2.0**-31, 0.011, 2e-8
+#: With a larger tail, the many points next to the middle may outvote other rows. A distance below
+#: the second number is then more likely in a gap of a flag than the unit of a column, if the
+#: other end is nearer by the factor.
+_MANY_BEYOND, _TINY, _NEARER = 0.25, 2.0**-10, 8.0
 
 
 def noisy_ends(rows: RowSource, place: int, tail: float, event: Elementary,
@@ -33,7 +37,8 @@ def noisy_ends(rows: RowSource, place: int, tail: float, event: Elementary,
 
     The middle is the median, or 0 where its event is None; the ends are `noisy_tails` of
     distances from it. A number that many rows share hides the ends if both are that number, or
-    lie in a gap between it and the median. They then say nothing of the other rows.
+    lie in a gap between it and the median. They then say nothing of the other rows. Nor do they
+    where most rows are beyond the ends, and one of these is the middle, or both are next to it.
 
     Parameters
     ----------
@@ -56,6 +61,9 @@ def noisy_ends(rows: RowSource, place: int, tail: float, event: Elementary,
                             event, session)
     off = _NEAR + _OFF * abs(middle)
     in_gap = median is not None and max(low, -high) > off
+    if tail > _MANY_BEYOND:
+        nearer, farther = sorted((abs(low), abs(high)))
+        in_gap |= nearer <= off or low > high or _NEARER * nearer < farther < _TINY
     return middle, low, high, bool(in_gap or high - low <= off + _NEAR_SHARE * abs(low))
 
 

@@ -135,3 +135,25 @@ def test_columns_that_are_mostly_zeros_keep_their_variance():
     X = (np.random.default_rng(0).random((20_000, 12)) < 0.05).astype(float)
     model = DPEmpiricalCovariance(epsilon=1.5).fit(X)
     assert (np.diag(model.covariance_) > 0.5 * X.var(axis=0)).sum() >= 9
+
+
+@pytest.mark.parametrize("n, share", [(2000, 0.3), (2000, 0.4), (4000, 0.25)])
+def test_flags_of_many_ones_keep_their_variances(n, share):
+    """Of 100 flags, 50 to 80 had none, as ends were learned in the gap between 0 and 1."""
+    rng = np.random.default_rng(0)
+    flags = (rng.random((n, 6)) < share).astype(float)
+    X, lost = np.hstack([flags, rng.normal(size=(n, 4))]), 0
+    for seed in range(4):
+        found = fitted(X, epsilon=1.0, random_state=NoiseSeed(seed)).covariance_
+        lost += np.count_nonzero(np.diag(found)[:6] < 0.1 * flags.var(axis=0))
+    assert lost <= 6
+
+
+def test_numbers_of_a_small_unit_keep_their_ranges():
+    """Ranges of flags, which are 2 wide, would hide variances of 1e-4."""
+    shift = [0.0, 0.1, 0.3, 0.5, 1.0, 3.0, 10.0, 30.0, 100.0, 0.2]
+    X, wide = 0.01 * (np.random.default_rng(0).normal(size=(2000, 10)) + shift), 0
+    for seed in range(3):
+        low, high = fitted(X, epsilon=1.0, random_state=NoiseSeed(seed)).feature_range_
+        wide += np.count_nonzero(high - low > 1.9)
+    assert wide <= 6
