@@ -56,10 +56,10 @@ class DPCategoricalNB(DiscreteNB):
         Pseudo-count of every category, in addition to smoothing for the noise.
     %(fit_prior)s %(class_prior)s
     min_categories : "auto", None, int or array-like of shape (n_features,), default="auto"
-        Public number of categories of the columns; larger codes count as the last one. None: from a
-        privately estimated quantile per column, at least 2, for at most two fifths of the budget
-        in all; a ValueError if there are too few rows. "auto": like None with enough rows, else
-        32, with a `dpsk.exceptions.PrivacyWarning`.
+        Public number of categories of the columns; larger codes count as the last one. None: at
+        least 2, from a privately estimated quantile per column, for at most two fifths of the
+        budget in all; a ValueError if there are too few rows. "auto": like None with enough rows,
+        else 32, with a `dpsk.exceptions.PrivacyWarning`.
     %(classes)s
     %(random_state)s %(verbose)s
 
