@@ -62,10 +62,12 @@ if TYPE_CHECKING:
     from dpsk._problem import Budget, Problem
     from dpsk._typing import AnyArray, FloatArray
 
-__all__ = ["SHORT", "NormBound", "StateNormBound", "TargetBounds", "can_learn", "norm_rule",
-           "quantile_rule", "released_norm", "row_norm_rule", "target_rule",
+__all__ = ["DOUBLE", "SHORT", "NormBound", "StateNormBound", "TargetBounds", "can_learn",
+           "norm_rule", "quantile_rule", "released_norm", "row_norm_rule", "target_rule",
            "targets_above", "widened"]
 
+#: The least half width of bounds that are used in double precision only, over their middle.
+DOUBLE = 1e-12
 #: The octave, last or first, for which a number 0 counts, and its weight. A norm bound that is too
 #: large leaves only the constant; other bounds that are too small keep predictions near 0.
 _LONG, SHORT, _NONE, _SAME = (-1, 1.0), (0, 1.0), (0, 0.0), (UNIT_END, 0.5)
@@ -154,7 +156,7 @@ class TargetBounds(Stage):
     #: End of octaves for which targets equal to the median count in the spread, to make empty
     #: octaves unlikely. Targets that are mostly one number often have others 1 away from it.
     _median_end: ClassVar[int] = UNIT_END
-    _widened = staticmethod(lambda low, high, tail, median: widened(low, high, tail))
+    _widened = staticmethod(lambda low, high, tail, median: widened(low, high, tail, DOUBLE))
 
     def __init__(self, target_map, dtype, lowest=None, unit_of=None):
         self._target_map, self._dtype, self._lowest = target_map, dtype, lowest
@@ -232,13 +234,13 @@ class TargetBounds(Stage):
         return lowest, apart(lowest, spread, lowest, lowest + reach)[1]
 
 
-def widened(low: float, high: float, tail: float) -> tuple[float, float]:
+def widened(low: float, high: float, tail: float, least: float = 1e-6) -> tuple[float, float]:
     """Return bounds about two released quantiles, extrapolated as normal to a small tail.
 
-    Equal quantiles count as different by the resolution of single precision.
+    Equal quantiles count as different by the share `least` of them, as single precision requires.
     """
     center = 0.5 * (low + high)
-    half = max(0.5 * abs(high - low), 1e-6 * abs(center), 1e-9)
+    half = max(0.5 * abs(high - low), least * abs(center), 1e-9)
     half *= max(1.0, float(ndtri(TARGET_REACH) / ndtri(tail)))
     return center - half, center + half
 

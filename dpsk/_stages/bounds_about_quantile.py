@@ -11,7 +11,7 @@ from dpsk._defaults.budgets import RESIDUAL_SHARE, mu_of_share
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.plans import choice_event
 from dpsk._stages.base import Stage
-from dpsk._stages.bounds import TargetBounds, widened
+from dpsk._stages.bounds import DOUBLE, TargetBounds, widened
 
 if TYPE_CHECKING:
     from typing import Any
@@ -51,7 +51,7 @@ class BoundsAboutQuantile(TargetBounds):
 
     def _widened(self, low: float, high: float, tail: float,
                  median: float) -> tuple[float, float]:
-        least, most = widened(low, high, tail)
+        least, most = widened(low, high, tail, DOUBLE)
         q = self._quantile
         return (min(least, median + (low - median) * _farther(tail, q)),
                 max(most, median + (high - median) * _farther(tail, 1.0 - q)))

@@ -18,7 +18,10 @@ from dpsk._defaults.budgets import (
 )
 from dpsk._privacy.closed_forms import bounded_range_mu
 from dpsk._privacy.events import Gaussian, Pure
+from dpsk._stages.target_spread import SAME
 from dpsk._statistics.windows import noisy_window
+from dpsk._warnings import warn
+from dpsk.exceptions import PrivacyWarning
 
 if TYPE_CHECKING:
     from typing import Any
@@ -31,10 +34,12 @@ if TYPE_CHECKING:
 
 __all__ = ["around", "leaves_rest", "place_rule", "placed_bounds", "too_few"]
 
-#: Bounds closer to their middle than this fraction of it would be lost in single precision.
-_RESOLUTION = 2.0**-22
 #: Bounds above a public lowest one start at their window where it is this many times as far out.
 _FAR = 12.0
+#: A window over its middle that may be as narrow as possible, since zones have few enough cells.
+_FINEST = 2.0**-17
+#: The narrowest window of targets far from 0, over its middle, is at most this wide.
+_FINEST = 1e-5
 #: Bounds over the window: where nothing but a constant is affordable, and otherwise.
 _NARROW, _WIDE = 0.6, 1.5
 
@@ -104,12 +109,19 @@ def placed_bounds(problem: Problem, rows: RowSource, session: Session,
             return lowest, max(middle, lowest) + reach
         # The noise of a count so far out exceeds the width of the window.
         reach /= _FAR
-    return around(middle, reach)
+    return around(middle, reach, _FINEST)
 
 
-def around(middle: float, reach: float) -> tuple[float, float]:
-    """Return bounds about a middle, as far apart as single precision requires."""
-    reach = max(reach, _RESOLUTION * abs(middle))
+def around(middle: float, reach: float, least: float = SAME) -> tuple[float, float]:
+    """Return bounds about a middle, as far apart as its nine digits require.
+
+    Where `reach` is at most the share `least` of the middle, targets may be closer: a warning.
+    """
+    if reach <= least * abs(middle):
+        warn("target_bounds='auto': the targets differ little compared with their size, so the "
+             "bounds may be far too wide; subtract a public number from the targets, or declare "
+             "target_bounds.", PrivacyWarning)
+    reach = max(reach, SAME * abs(middle))
     return middle - reach, middle + reach
 
 

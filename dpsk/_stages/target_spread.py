@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from dpsk._privacy.elementary import Elementary
     from dpsk._typing import FloatArray
 
-__all__ = ["apart", "released_spread"]
+__all__ = ["SAME", "apart", "away_from", "released_spread"]
 
-#: Relative distance within which a target equals the median (nine digits, single precision).
-_SAME = 2.0**-22
+#: Relative distance within which a target equals the median, which has nine digits.
+SAME = 2e-8
 #: Bounds closer to the median than this share of the spread hold no other target; they are then
 #: moved to this many spreads from it.
 _NARROW, _REACH = 0.5, 2.0
@@ -40,7 +40,7 @@ def released_spread(rows: RowSource, away: Callable[..., FloatArray], median: fl
 
 def away_from(median: float, away: Callable[..., FloatArray]) -> Callable[..., FloatArray]:
     """Return a function for distances from a median, 0 for targets equal to the median."""
-    return partial(sizes_above, _SAME * abs(median), away)
+    return partial(sizes_above, SAME * abs(median), away)
 
 
 def apart(median: float, spread: float, low: float, high: float) -> tuple[float, float]:
