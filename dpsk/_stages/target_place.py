@@ -36,8 +36,6 @@ __all__ = ["around", "leaves_rest", "place_rule", "placed_bounds", "too_few"]
 
 #: Bounds above a public lowest one start at their window where it is this many times as far out.
 _FAR = 12.0
-#: A window over its middle that may be as narrow as possible, since zones have few enough cells.
-_FINEST = 2.0**-17
 #: The narrowest window of targets far from 0, over its middle, is at most this wide.
 _FINEST = 1e-5
 #: Bounds over the window: where nothing but a constant is affordable, and otherwise.
