@@ -16,7 +16,6 @@ import pytest
 from joblib import Parallel, delayed
 from scipy.stats import beta
 from sklearn.base import clone
-
 from sklearn.preprocessing import FunctionTransformer
 
 from dpsk import (
