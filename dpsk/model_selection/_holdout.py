@@ -198,8 +198,7 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
         that was passed as `cv`; they also key repeatable noise.
         """
         warn_of_weak_budget(plan.budget)
-        method = Method(type(self).__name__, f"{type(self).__module__}.{type(self).__qualname__}",
-                        self._key(), None, self._carried)
+        method = Method.of(self, self._key())
         session, stream = opened_stream(
             method, (plan, f"{self._kind}, {plan}"), _key_rows(self.random_state, table, *parts),
             plan.event, random_state=self.random_state, verbose=self.verbose,
