@@ -167,7 +167,7 @@ def _not_fitted(estimator: Any) -> dict[str, Any]:
 @contextmanager
 def muted() -> Iterator[None]:
     """Suppress all warnings inside, in all threads, as work inside may start threads."""
-    fit = _Fit(_CURRENT.get(), is_muted=True)
+    fit = _Fit(_CURRENT.get(), is_muted=True, is_charged=is_charged(), is_fit=False)
     others = _MUTED.setdefault(os.getpid(), set())
     _stand_first()
     with holding(_CURRENT, fit):
