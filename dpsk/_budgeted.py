@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from dpsk._typing import Table
 
-__all__ = ["Budgeted", "asked", "facts_on_trust"]
+__all__ = ["Budgeted", "asked", "class_on_trust", "facts_on_trust"]
 
 
 class Budgeted:
@@ -83,13 +83,16 @@ class Budgeted:
 _UNKNOWN = Budgeted()
 
 
+def class_on_trust(cls: type) -> list[str]:
+    """Return the unverified assumption about a class of private estimators, if there is one."""
+    # Methods of a subclass, or of a class of another package, may learn from rows as well.
+    return [] if kind_of(cls) == OURS else [
+        f"that {cls.__name__} releases no more than its certificate says"]
+
+
 def facts_on_trust(estimator: Any) -> list[str]:
     """Return the unverified assumptions of a fit of a private estimator, its class included."""
-    cls = type(estimator)
-    # Methods of a subclass, or of a class of another package, may learn from rows as well.
-    own = [] if kind_of(cls) == OURS else [
-        f"that {cls.__name__} releases no more than its certificate says"]
-    return [*own, *asked(estimator)._trusted_facts()]
+    return [*class_on_trust(type(estimator)), *asked(estimator)._trusted_facts()]
 
 
 def asked(estimator: Any) -> Budgeted:

@@ -236,8 +236,7 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
                          # A default is left out, so that a NoiseSeed gives the same noise as
                          # before this parameter existed.
                          and not (key in self._later and value is None)])
-        return Method(type(self).__name__, f"{type(self).__module__}.{type(self).__qualname__}",
-                      settings, getattr(self, "clip_norm", None), self._carried)
+        return Method.of(self, settings, getattr(self, "clip_norm", None))
 
 
 @cache

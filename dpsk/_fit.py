@@ -7,6 +7,7 @@ from functools import lru_cache, partial
 import numpy as np
 import sklearn
 
+from dpsk._budgeted import class_on_trust
 from dpsk._charging import Carried, admit
 from dpsk._data.content import table_digest
 from dpsk._mechanism.replay import opened_session
@@ -14,12 +15,7 @@ from dpsk._objective.requirements import check_requirements
 from dpsk._parameters import plain
 from dpsk._privacy import accountant
 from dpsk._privacy.calibration import calibrate
-from dpsk._privacy.certificate import (
-    GROUP_RELATION,
-    Certificate,
-    Enforced,
-    library_versions,
-)
+from dpsk._privacy.certificate import GROUP_RELATION, Certificate, Enforced, library_versions
 from dpsk._privacy.certificate_fields import rounded_up
 from dpsk._privacy.events import Composed, NotPrivate, tally
 from dpsk._privacy.ledger import Ledger
@@ -53,6 +49,8 @@ class Method:
         As the caller gave it.
     carried : Carried or None
         Budgets that the estimator carries; its fit is charged to them.
+    trusted : tuple of str
+        Unverified assumptions about the class; the certificate and open budgets state them.
     """
 
     name: str
@@ -60,6 +58,14 @@ class Method:
     settings: str
     clip_norm: float | None
     carried: Carried | None = field(default=None, repr=False, compare=False)
+    trusted: tuple = ()
+
+    @classmethod
+    def of(cls, estimator, settings, clip_norm=None):
+        """Return the method of an estimator with these settings."""
+        kind = type(estimator)
+        return cls(kind.__name__, f"{kind.__module__}.{kind.__qualname__}", settings, clip_norm,
+                   estimator._carried, tuple(class_on_trust(kind)))
 
     def with_columns(self, columns):
         """Return this method with the columns in its settings: dtypes may declare categories."""
@@ -249,7 +255,8 @@ def certify(method, name, budget, *, event=None, noise_multiplier=1.0, source=("
     return Certificate(
         epsilon=budget.epsilon, delta=budget.delta, event=event,
         noise_multiplier=noise_multiplier if budget.is_private else 0.0, estimator=method.name,
-        solver=name, enforced=tuple(enforced), public=tuple(public), released=tuple(released),
+        solver=name, enforced=tuple(enforced),
+        public=tuple(dict.fromkeys((*public, *method.trusted))), released=tuple(released),
         noise_source=description if budget.is_private else "none", reproducible=reproducible,
         arithmetic=arithmetic, relation=relation,
         versions=library_versions(dpsk=__version__, sklearn=sklearn.__version__))
@@ -295,7 +302,7 @@ def opened_stream(method, settings, rows, event, more="", *, random_state, verbo
 def _opened(method, name, event, stream, verbose, public, of_groups=False, more=0):
     """Charge open budgets and return the session of a fit; print a line with `verbose`."""
     admission = admit(method.name, event, carried=method.carried, of_groups=of_groups,
-                      public=public, reproducible=stream.reproducible)
+                      public=(*public, *method.trusted), reproducible=stream.reproducible)
     if verbose:
         print(f"{method.name}: {name}")
     progress = opened_progress(method.name, sum(tally(event).values()) + more, verbose)

@@ -67,7 +67,7 @@ class Steps:
                  is_seeded=False):
         warn_of_weak_budget(budget)
         self._method, self._budget = method, budget
-        self._facts = {"public": public, "reproducible": (
+        self._facts = {"public": (*public, *method.trusted), "reproducible": (
             is_seeded or noise_seed(random_state) is not None)}
         self._options = {"random_state": random_state, "verbose": verbose}
         # Budgets compute the declared cost again, so it gets a margin as well.
@@ -182,7 +182,7 @@ class Steps:
 
         Its charge records the facts in `trusted` as public, in addition to its own.
         """
-        self._declared, self._trusted = None, tuple(trusted)
+        self._declared, self._trusted = None, (*trusted, *self._method.trusted)
 
     def last_price(self, share, part=OTHER_KINDS):
         """Return the (epsilon, delta) of a non-Gaussian last step at a part of its mu."""

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from dpsk._context import holding
@@ -119,10 +120,15 @@ def whole_fit(function: Callable[..., Any], is_fit: bool = True) -> Callable[...
 
     With `is_fit` False, fits inside are no parts of this one, as those of a search.
     """
-    inner = _at_once(function)
+    inner, known = _at_once(function), signature(function)
 
     @wraps(function)
     def whole(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            known.bind(self, *args, **kwargs)
+        except TypeError as error:
+            # Python would name the base class that defines the method.
+            raise TypeError(f"{type(self).__name__}.{function.__name__}: {error}.") from None
         outer = _CURRENT.get()
         fit = _Fit(outer, outer is not None and outer.is_muted,
                    outer is not None and outer.is_charged, is_fit)
@@ -167,7 +173,7 @@ def _not_fitted(estimator: Any) -> dict[str, Any]:
 @contextmanager
 def muted() -> Iterator[None]:
     """Suppress all warnings inside, in all threads, as work inside may start threads."""
-    fit = _Fit(_CURRENT.get(), is_muted=True)
+    fit = _Fit(_CURRENT.get(), is_muted=True, is_charged=is_charged(), is_fit=False)
     others = _MUTED.setdefault(os.getpid(), set())
     _stand_first()
     with holding(_CURRENT, fit):

@@ -12,7 +12,7 @@ import sys
 import threading
 import warnings
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from dpsk._charging.account import Account
@@ -26,7 +26,7 @@ from dpsk._charging.board import (
     posted,
 )
 from dpsk._charging.facts import stated
-from dpsk._charging.prepaid import Prepaid, current
+from dpsk._charging.prepaid import Admission, current
 from dpsk._charging.threads import this_thread
 from dpsk._charging.unfinished import Unfinished, mark, under_way, unmark
 from dpsk._privacy.charges import made_today
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from dpsk._charging.prepaid import Carried
     from dpsk._privacy.events import Event
 
-__all__ = ["ENVIRONMENT", "Admission", "admit", "enter", "entered", "in_secret", "is_alone",
+__all__ = ["ENVIRONMENT", "admit", "enter", "entered", "in_secret", "is_alone",
            "leave", "open_budgets"]
 
 #: Variable with the path of a budget that is charged for all fits of a process, or "none".
@@ -99,30 +99,6 @@ def _renewed() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renewed)
-
-
-@dataclass(frozen=True)
-class Admission:
-    """An admitted fit, which can pay for its parts.
-
-    Attributes
-    ----------
-    name : str
-        Name of the estimator.
-    files : frozenset
-        Identities of the files of the budgets that were charged.
-    answers : object or None
-        Store of mechanism outputs to keep or to reuse, if the prepaid fit has one.
-    """
-
-    name: str
-    files: frozenset[Any] = field(default_factory=frozenset)
-    answers: Any = None
-
-    def pays_for(self, affords: Callable[[Event], bool] | None = None,
-                 answers: Any = None) -> Prepaid:
-        """Return a `Prepaid` that pays for one part of the fit."""
-        return Prepaid(self.name, self.files, affords, answers)
 
 
 def enter(account: Account) -> None:
@@ -279,7 +255,7 @@ def admit(name: str, event: Event, *, carried: Carried | None = None,
         If the fit is not admitted.
     """
     stop_rehearsal(event)
-    prepaid = _payment(carried)
+    process, prepaid = os.getpid(), _payment(carried)
     notes = list(posted())
     if prepaid is None:
         _refuse_beside_secrets(name, notes)
@@ -298,7 +274,8 @@ def admit(name: str, event: Event, *, carried: Carried | None = None,
         for account, each in zip(due, pages, strict=True):
             account.write(each, charge)
     note_charge()
-    return Admission(name, paid | set(accounts), None if prepaid is None else prepaid.answers)
+    return Admission(name, paid | set(accounts), None if prepaid is None else prepaid.answers,
+                     process)
 
 
 def open_budgets(carried: Carried | None = None) -> list[Account]:

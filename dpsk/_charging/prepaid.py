@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import threading
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from dpsk._charging.board import file_of_this_process
-from dpsk._context import holding
+from dpsk._context import holding, refuse_fork_of
 from dpsk.exceptions import BudgetExceededError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dpsk._charging.account import Account
     from dpsk._privacy.events import Event
 
-__all__ = ["Carried", "Prepaid", "current", "paying"]
+__all__ = ["Admission", "Carried", "Prepaid", "current", "paying"]
 
 #: All instances of this process, so that a fork can share them.
 _LIVE: WeakSet[Prepaid] = WeakSet()
@@ -131,6 +131,39 @@ class Prepaid:
         with self._lock:
             self._taken()
             self._used = True
+
+
+@dataclass(frozen=True)
+class Admission:
+    """An admitted fit, which can pay for its parts.
+
+    Attributes
+    ----------
+    name : str
+        Name of the estimator.
+    files : frozenset
+        Identities of the files of the budgets that were charged.
+    answers : object or None
+        Store of mechanism outputs to keep or to reuse, if the prepaid fit has one.
+    process : int
+        Number of the process that was charged, or to which the admission was sent. Only this
+        process may release something, and none that is forked from it.
+    """
+
+    name: str
+    files: frozenset[Any] = field(default_factory=frozenset)
+    answers: Any = None
+    process: int = field(default_factory=os.getpid)
+
+    def pays_for(self, affords: Callable[[Event], bool] | None = None,
+                 answers: Any = None) -> Prepaid:
+        """Return a `Prepaid` that pays for one part of the fit."""
+        refuse_fork_of(self.process)
+        return Prepaid(self.name, self.files, affords, answers)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Workers of a search are sent their admission, while a fork inherits it.
+        return Admission, (self.name, self.files, self.answers)
 
 
 def _share_all() -> None:

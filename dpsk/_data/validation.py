@@ -89,12 +89,14 @@ def check_block(estimator, X, **checks):
         return without_duplicates(_validated("X", estimator, X, **checks))
 
 
-def check_part(name, X, **checks):
+def check_part(name, X, *, cuts=False, **checks):
     """Return zero or more rows like `check_block`, given only the estimator's `name`."""
     check_structure("X", X)
+    checks = _of_doubles(checks) if cuts else checks
     with config_context(assume_finite=False, array_api_dispatch=False):
-        return without_duplicates(discreetly("X", check_array, X, estimator=name,
-                                             ensure_min_samples=0, **checks))
+        X = without_duplicates(discreetly("X", check_array, X, estimator=name,
+                                          ensure_min_samples=0, **checks))
+    return _cut(X) if cuts else X
 
 
 def check_unlabeled_rows(estimator, X, **checks):
@@ -127,8 +129,26 @@ def check_prediction_rows(estimator, X, **checks):
     return without_duplicates(_validated("X", estimator, X, reset=False, **checks))
 
 
-def _validated(what, estimator, X, *y, **checks):
-    """Return the result of `validate_data`; errors name non-numeric DataFrame columns."""
+def _of_doubles(checks):
+    return {**checks, "dtype": FLOATS}
+
+
+def _cut(X):
+    """Return dense rows in single precision; numbers beyond it count as its largest."""
+    if X.dtype == np.float32:
+        return X
+    most = float(np.finfo(np.float32).max)
+    return np.clip(X, -most, most, out=np.empty(X.shape, np.float32), casting="unsafe")
+
+
+def _validated(what, estimator, X, *y, cuts=False, **checks):
+    """Return the result of `validate_data`; errors name non-numeric DataFrame columns.
+
+    With `cuts`, dense rows are returned in single precision, and numbers beyond it are cut.
+    """
+    if cuts:
+        found = _validated(what, estimator, X, *y, **_of_doubles(checks))
+        return (_cut(found[0]), *found[1:]) if y else _cut(found)
     rows = what.partition(" or ")[0]
     refuse_source(rows, X)
     check_structure(rows, X)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpsk._context import may_start_threads
+from dpsk._context import may_start_threads, refuse_fork_of
 from dpsk._privacy.best_of import BestOf
 from dpsk._privacy.events import SampledGaussian, tally
 from dpsk._privacy.ledger import Ledger
@@ -82,7 +82,7 @@ class Session:
         self._stream, self._ledger, self.admission = stream, ledger, admission
         self._progress = Progress() if progress is None else progress
         self.enforced: list[Enforced] = []
-        self._process = os.getpid()
+        self._process = os.getpid() if admission is None else admission.process
 
     def __call__(self, event: Elementary, read: Callable[[Batch], Any],
                  *sensitivities: Sensitivity, divisor: float = 1.0,
@@ -147,7 +147,7 @@ class Session:
             if not isinstance(totals, tuple):
                 (noisy,) = answer
                 answer = noisy if select is None else select(noisy)
-        self._check_process()
+        refuse_fork_of(self._process)
         return answer
 
     def hidden(self, event: Elementary, run: Callable[[Batch], FloatArray],
@@ -156,7 +156,7 @@ class Session:
         self._ledger.charge(event)
         self._progress()
         end = run(Batch(self._stream, None))
-        self._check_process()
+        refuse_fork_of(self._process)
         return np.rint(end / unit) * unit
 
     def groups(self, count: int) -> list[GroupLedger]:
@@ -179,7 +179,7 @@ class Session:
                 raise RuntimeError("The number of runs is drawn from a geometric law only.")
             count = streams.geometric(self._stream, failure_rate(event.mean_runs, 1.0))
         for _ in range(count):
-            yield Session(self._stream, Ledger(asked))
+            yield Session(self._stream, Ledger(asked), admission=self.admission)
 
     def _read(self, batch: Batch, read: Callable[[Batch], Any], event: Elementary) -> Any:
         """Return what is read; a RuntimeError if all rows are read at the cost of a batch."""
@@ -188,16 +188,11 @@ class Session:
             raise RuntimeError("SampledGaussian is the price of random batches; read inside.rows.")
         return totals
 
-    def _check_process(self) -> None:
-        """Raise a RuntimeError in a fork, whose noise would differ from the parent's."""
-        if os.getpid() != self._process:
-            raise RuntimeError("The process was forked during a fit, and only the fit of the "
-                               "parent was charged; fork no process in signal handlers and "
-                               "callbacks, or fit again in the child.")
-
     def index(self, stop: int) -> int:
         """Return a secret integer, uniform on ``0 .. stop - 1``."""
-        return streams.random_index(self._stream, stop)
+        found = streams.random_index(self._stream, stop)
+        refuse_fork_of(self._process)
+        return found
 
     def batches(self, plan: BatchPlan, n_samples: int, count: int) -> Iterator[IntArray | None]:
         """Yield the secret row indices of `count` answers; None for all rows."""

@@ -30,6 +30,7 @@ from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk._progress import without_callbacks
 from dpsk._rehearsal import rehearse
 from dpsk._steps import PARTS
+from dpsk._warnings import note_charge
 from dpsk.model_selection._settings import settings_text
 from dpsk.model_selection._split import holdout_size
 
@@ -198,8 +199,7 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
         that was passed as `cv`; they also key repeatable noise.
         """
         warn_of_weak_budget(plan.budget)
-        method = Method(type(self).__name__, f"{type(self).__module__}.{type(self).__qualname__}",
-                        self._key(), None, self._carried)
+        method = Method.of(self, self._key())
         session, stream = opened_stream(
             method, (plan, f"{self._kind}, {plan}"), _key_rows(self.random_state, table, *parts),
             plan.event, random_state=self.random_state, verbose=self.verbose,
@@ -294,6 +294,8 @@ def trained(model, plan, admission, part, answers=None):
     The admission pays for one fit of the model, and for no other fit that its code makes.
     `answers` records the mechanism outputs of the fit, or replays recorded ones.
     """
+    # Worker processes and threads do not know otherwise.
+    note_charge()
     # No callbacks: the number of runs, and which of them lost, is secret.
     model, prepaid = without_callbacks(model), admission.pays_for(plan.covers, answers)
     with paid_for(model, prepaid):

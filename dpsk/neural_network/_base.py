@@ -16,6 +16,7 @@ from dpsk._parameters import check_auto_flag, number, optional
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk._stages import UsualTemperature
+from dpsk._warnings import is_charged, is_part
 from dpsk.neural_network._fit import NetworkFit
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ class NetworkEstimator(NetworkFit):
 
     # Per-sample gradients are clipped, so rows need no norm bound.
     _default_norm = None
-    _row_checks: ClassVar[dict] = {"dtype": np.float32, "order": "C"}
     _whitens = True
     _constraints: ClassVar[dict] = {
         **NetworkFit._constraints,
@@ -51,6 +51,15 @@ class NetworkEstimator(NetworkFit):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
         return tags
+
+    @property
+    def _row_checks(self):
+        """dict : the checks of rows, in single precision.
+
+        A fit by itself refuses numbers beyond it before the charge. Rows behind a step of a
+        pipeline are only known after the charge, when nothing may be refused.
+        """
+        return {"dtype": np.float32, "order": "C", "cuts": is_part() or is_charged()}
 
     def _check_rows(self, X, y):
         """Validate training rows, in single precision, and targets."""
@@ -91,5 +100,6 @@ class NetworkEstimator(NetworkFit):
     def _predict_raw(self, X):
         """Return raw predictions, float64, shape (n,) or (n, n_outputs)."""
         check_is_fitted(self, "privacy_")
-        X = check_prediction_rows(self, X, dtype=np.float32)
+        # Never refused, as a search predicts held-out rows after its charge.
+        X = check_prediction_rows(self, X, dtype=np.float32, cuts=True)
         return self._raw_of_network(X, np.float64, data_norm=self.data_norm_)

@@ -218,8 +218,7 @@ class DPPipeline(Composition):
             The private steps and parts by name.
         """
         n_samples, chance = count_rows("DPPipeline", X), self._disclosed_share * budget.delta
-        method = Method(type(self).__name__, type(self).__module__, "", None, self._carried)
-        releases = Steps(method, budget, chance, random_state=self.random_state,
+        releases = Steps(Method.of(self, ""), budget, chance, random_state=self.random_state,
                          verbose=self.verbose, is_seeded=any(map(is_seeded, parts.values())),
                          public=public_facts(parts, private, y, n_samples, budget.grouped))
         last = private[-1]

@@ -16,8 +16,17 @@ import pytest
 from joblib import Parallel, delayed
 from scipy.stats import beta
 from sklearn.base import clone
+from sklearn.preprocessing import FunctionTransformer
 
-from dpsk import DPGroupDROClassifier, DPLinearRegression, DPLogisticRegression
+from dpsk import (
+    DPGroupDROClassifier,
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPPipeline,
+    DPStandardScaler,
+    PrivacyBudget,
+)
+from dpsk._charging.prepaid import Admission
 from dpsk._mechanism.sensitivity import Sensitivity
 from dpsk._mechanism.session import Session
 from dpsk._objective.penalties import CONSTRAINTS
@@ -114,29 +123,51 @@ def test_fits_under_joblib():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-@pytest.mark.parametrize("moment", ["read", "draw"])
+@pytest.mark.parametrize("moment", ["read", "draw", "run", "tie", "step"])
 def test_a_fork_in_a_fit_releases_nothing(moment):
     """A signal handler may fork: one charge, and two answers with different noise."""
-    child = []
+    child, status = [], 1
+
+    def fork():
+        if not child:
+            child.append(os.fork())
 
     class Forking(EntropyStream):
         def words(self, count):
-            if moment == "draw" and not child:
-                child.append(os.fork())
+            if moment == "draw":
+                fork()
             return super().words(count)
 
     def read(inside):
         if moment == "read":
-            child.append(os.fork())
+            fork()
         return np.zeros(1)
 
-    session, status = Session(Forking(), Ledger(Gaussian(1.0))), 1
+    def forking(X):
+        # A function of a pipeline also sees some rows before the charge.
+        if budget.charges:
+            fork()
+        return X
+
+    session = Session(Forking(), Ledger(Gaussian(1.0)), admission=Admission("a fit"))
     try:
-        session(Gaussian(1.0), read, Sensitivity(1.0, size=1))
+        if moment == "step":
+            X, y = rows()
+            with PrivacyBudget(2.0, 1e-3) as budget:
+                DPPipeline([("s", DPStandardScaler()), ("f", FunctionTransformer(forking)),
+                            ("m", DPLogisticRegression())], epsilon=1.0, delta=1e-3).fit(X, y)
+        elif moment in ("run", "tie"):
+            # A search goes on with its next run, or chooses between runs of equal scores.
+            fork()
+            (session,) = session.runs(Gaussian(1.0), Gaussian(1.0))
+        if moment == "tie":
+            session.index(9)
+        elif moment != "step":
+            session(Gaussian(1.0), read, Sensitivity(1.0, size=1))
     except RuntimeError as error:
         status = 0 if "forked during a fit" in str(error) else 1
     finally:
-        if not child[0]:
+        if child == [0]:
             os._exit(status)
     assert status == 1
     assert os.waitpid(child[0], 0)[1] == 0

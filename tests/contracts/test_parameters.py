@@ -14,6 +14,7 @@ from tests.estimators.test_bad_parameters import refusal
 from tests.registry import (
     ALL_SOLVERS,
     ESTIMATORS,
+    SAMPLERS,
     documented_solvers,
     training_rows,
 )
@@ -24,6 +25,13 @@ pytestmark = pytest.mark.usefixtures("silent")
 def test_every_shared_constraint_is_of_some_parameter():
     known = {name for cls in ESTIMATORS.values() for name in cls().get_params()}
     assert set(PARAMETER_CONSTRAINTS) <= known
+
+
+def test_an_unknown_argument_of_a_fit_is_refused_by_the_name_of_the_class():
+    """Python names the base class that defines `fit`, such as Sampler."""
+    for name, cls in [*ESTIMATORS.items(), *SAMPLERS.items()]:
+        with pytest.raises(TypeError, match=rf"^{name}\.fit: .*unheard_of"):
+            cls().fit([[1.0]], [0], unheard_of=1)
 
 
 class _Ramp(Loss):

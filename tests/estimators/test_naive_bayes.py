@@ -12,6 +12,7 @@ from dpsk import (
     DPGridSearchCV,
     DPMultinomialNB,
     DPPipeline,
+    DPSimpleImputer,
     DPStandardScaler,
     PrivacyBudget,
 )
@@ -78,6 +79,7 @@ def test_equal_classes_whose_counts_are_hidden_have_equal_priors(make):
 @pytest.mark.parametrize("make", [DPMultinomialNB, DPCategoricalNB])
 @pytest.mark.parametrize("wrap", [
     lambda model: model, lambda model: DPPipeline([("model", model)], epsilon=1.0),
+    lambda model: DPPipeline([("imputer", DPSimpleImputer()), ("model", model)], epsilon=1.0),
     lambda model: DPGridSearchCV(model, {"alpha": [0.5, 1.0]}, epsilon=1.0)])
 def test_negative_numbers_are_refused_before_the_charge(make, wrap):
     X, y = flags(0.1, n=400, d=3)

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
@@ -26,9 +27,13 @@ from dpsk import (
     DPTunedThresholdClassifier,
     PrivacyBudget,
     make_dp_pipeline,
+    model_selection,
 )
+from dpsk.testing import NoiseSeed
+from tests.registry import ALL_ESTIMATORS
 
 LAST = DPLogisticRegression(solver="gd")
+NETWORK = DPMLPClassifier(hidden_layer_sizes=3, max_iter=2)
 
 
 def rows(gap=True):
@@ -124,10 +129,62 @@ def test_gaps_that_the_model_of_a_last_step_refuses_are_refused_first(last, sile
 def test_numbers_that_an_imputer_keeps_and_a_network_refuses_are_refused_first(silent):
     X, y = rows()
     X[5, 0] = 1e39
-    model = make_dp_pipeline(DPSimpleImputer(), DPMLPClassifier(hidden_layer_sizes=3, max_iter=2))
+    model = make_dp_pipeline(DPSimpleImputer(), NETWORK)
     with PrivacyBudget(9.0, 1e-2) as budget, pytest.raises(ValueError, match="float32"):
         model.fit(X, y)
     assert not budget.charges
+
+
+def behind_a_function(last, **params):
+    """Return a pipeline of which it is unknown before the fit what its last step takes."""
+    return make_dp_pipeline(DPSimpleImputer(), FunctionTransformer(), last, **params)
+
+
+CUT = {
+    "function": behind_a_function(NETWORK),
+    "columns": make_dp_pipeline(ColumnTransformer(
+        [("a", DPSimpleImputer(), [0, 1])], remainder="passthrough"), NETWORK),
+    "search": behind_a_function(DPGridSearchCV(NETWORK, {}, n_iter=2, n_jobs=2)),
+    "threshold": behind_a_function(DPTunedThresholdClassifier(NETWORK)),
+    "within a search": DPGridSearchCV(behind_a_function(NETWORK), {}, n_iter=2),
+    "within a threshold": DPTunedThresholdClassifier(behind_a_function(NETWORK)),
+}
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_numbers_beyond_single_precision_are_cut_where_they_are_known_after_the_charge(name):
+    X, y = rows(gap=False)
+    X[::2, 0] = 1e39
+    with PrivacyBudget(9.0, 1e-2) as budget, parallel_config("threading"):
+        clone(CUT[name]).fit(X, y)
+    assert len(budget.charges) == 1
+
+
+def test_numbers_that_are_cut_count_as_the_largest_ones():
+    X, y = rows(gap=False)
+    fits = []
+    for value in (-1e39, -float(np.finfo("f4").max)):
+        X[5, 0] = value
+        fits.append(behind_a_function(NETWORK, random_state=NoiseSeed(0)).fit(X, y)[-1])
+    np.testing.assert_array_equal(*(each.coefs_[0] for each in fits))
+    np.testing.assert_array_equal(*(each.decision_function(X) for each in fits))
+
+
+@pytest.mark.covering(most=5)
+@pytest.mark.parametrize("name", sorted({*ALL_ESTIMATORS} - {
+    "DPPipeline", "DPTDRegressor", *model_selection.__all__}))
+def test_no_last_step_refuses_a_number_after_the_charge(name):
+    X, y = rows(gap=False)
+    last = ALL_ESTIMATORS[name]()
+    short = {"max_iter": 2, "hidden_layer_sizes": (2,)}
+    last.set_params(**{key: short[key] for key in short if key in last.get_params()})
+    for value in (1e39, -1e308):
+        X[5, 0] = value
+        with PrivacyBudget(9.0, 1e-2) as budget:
+            try:
+                behind_a_function(clone(last), delta=1e-5).fit(X, y)
+            except ValueError:
+                assert not budget.charges
 
 
 @pytest.mark.covering(most=4)

@@ -1,10 +1,11 @@
-"""Certificates state that classes of others are trusted, wherever a private step is one."""
+"""Certificates state that classes of others are trusted, alone and as parts of a whole."""
 
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from dpsk import (
+    DPAdditiveClassifier,
     DPLogisticRegression,
     DPPipeline,
     DPRandomizedSearchCV,
@@ -49,15 +50,34 @@ class Foreign(ClassifierMixin, BaseEstimator):
         return self.model_.predict(X)
 
 
-def searched(model):
-    return DPRandomizedSearchCV(model, {"alpha": [0.0, 0.1]}, **PRICE)
+class Additive(DPAdditiveClassifier):
+    """A model in several steps."""
+
+
+class Piped(DPPipeline):
+    """A pipeline whose methods may be others."""
+
+
+class Search(DPRandomizedSearchCV):
+    """So may those of a search."""
+
+
+def searched(model, cls=DPRandomizedSearchCV):
+    return cls(model, {"alpha": [0.0, 0.1]}, **PRICE)
 
 
 def said(cls, name=""):
     return f"{name}that {cls.__name__} releases no more than its certificate says"
 
 
+PLAIN = DPLogisticRegression(data_norm=3.0)
 WHOLES = {
+    "model": (Scaled(data_norm=3.0, **PRICE), [said(Scaled)]),
+    "transformer": (ScaledColumns(**PRICE), [said(ScaledColumns)]),
+    "model in steps": (Additive(**PRICE), [said(Additive)]),
+    "own pipeline": (Piped([("s", DPStandardScaler()), ("m", PLAIN)], **PRICE), [said(Piped)]),
+    "own pipeline of a step": (Piped([("m", PLAIN)], **PRICE), [said(Piped)]),
+    "own search": (searched(PLAIN, Search), [said(Search)]),
     "pipeline": (DPPipeline([("s", ScaledColumns()), ("m", Scaled(data_norm=3.0))], **PRICE),
                  [said(ScaledColumns, "s: "), said(Scaled, "m: ")]),
     "last step alone": (DPPipeline([("m", Foreign())], **PRICE), [said(Foreign, "m: ")]),
@@ -87,5 +107,5 @@ def test_a_cross_validation_states_that_a_class_is_trusted():
 
 
 def test_classes_of_this_package_are_not_named():
-    model = DPPipeline([("s", DPStandardScaler()), ("m", DPLogisticRegression())], **PRICE)
+    model = DPPipeline([("s", DPStandardScaler()), ("m", PLAIN)], **PRICE)
     assert not [line for line in model.fit(X, Y).privacy_.assumed if "releases no more" in line]
