@@ -1,12 +1,22 @@
 """Networks on few columns see whitened rows beside a linear path, and predict for plain ones."""
 
+import inspect
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.stats import rankdata
 
 from dpsk import DPAUCMaximizer, DPMLPClassifier, DPMLPRegressor
 from dpsk.testing import NoiseSeed
+from tests.registry import ESTIMATORS
 
+#: Every model that may have hidden layers, with its losses.
+EVERY = [pytest.param(cls, params, id="-".join([name, *params.values()]))
+         for name, cls in ESTIMATORS.items()
+         if "hidden_layer_sizes" in inspect.signature(cls).parameters and hasattr(cls, "predict")
+         for params in [{}, *([{"loss": "auc"}] if cls is DPAUCMaximizer else [])]]
+NOT_PRIVATE = pytest.mark.filterwarnings("ignore:epsilon=inf")
 every_network = pytest.mark.parametrize("cls", [DPMLPClassifier, DPMLPRegressor])
 WHITENED = {"hidden_layer_sizes": (20, 6), "max_iter": 5, "precondition": "whitening"}
 
@@ -63,7 +73,26 @@ def test_by_default_rows_of_few_columns_are_whitened_where_the_budget_allows(cls
     assert fitted(wide, epsilon=20.0).preconditioner_ is None
     assert fitted(wide[:, :200], epsilon=20.0).preconditioner_ is not None
     ranking = DPAUCMaximizer(2.0, hidden_layer_sizes=(4,), max_iter=1).fit(X, y)
-    assert ranking.preconditioner_ is None
+    assert ranking.preconditioner_ is not None
+
+
+@pytest.mark.covering(most=2)
+@pytest.mark.parametrize("epsilon", [20.0, pytest.param(np.inf, marks=NOT_PRIVATE)])
+@pytest.mark.parametrize("cls, params", EVERY)
+def test_units_of_features_do_not_matter(cls, params, epsilon):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 6))
+    score = X @ np.array([1.0, -1.0, 0.5, 0.0, 0.0, 0.0])
+    y = score if "target_bounds" in inspect.signature(cls).parameters else (score > 0).astype(int)
+    found = []
+    for units in (np.zeros(6), np.array([0.0, 3.0, -2.0, 1.0, 4.0, 2.0])):
+        rows = X * 10.0**units
+        model = cls(epsilon, hidden_layer_sizes=(16,), **params).fit(rows, y)
+        raw = model.predict(rows) if y is score else model.decision_function(rows)
+        found.append(np.corrcoef(rankdata(raw), rankdata(score))[0, 1])
+    print(np.round(found, 3))
+    # The column of the middle unit alone has 0.67.
+    assert min(found) > 0.8
 
 
 @every_network
