@@ -93,8 +93,7 @@ class NetworkWhitening(Stage):
     def prepared(problem: Problem) -> Problem:
         """Return the problem of mapped rows as far as it is known before the release."""
         model = problem.model
-        # Differences of gradients, which solvers of saddle problems use, have no linear path.
-        if model.hidden_layer_sizes and not problem.loss.minimax:
+        if model.hidden_layer_sizes:
             model = replace(model, hidden_scale=hidden_scale(problem))
         # The geometry only tells the solver that rows are whitened.
         return replace(problem, model=model, geometry=Geometry(model.n_features))

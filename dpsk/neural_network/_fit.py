@@ -37,12 +37,12 @@ class NetworkFit(DPEstimator):
         return check_layers("hidden_layer_sizes", self.hidden_layer_sizes)
 
     def _mean_norm(self):
-        """Return the declared norm bound on rows; None without one."""
+        """Return the norm bound on rows for their private mean; None without a bound."""
         return self.data_norm
 
     def _is_short(self, facts):
         """Return whether rows have norm 1 at most by default: too few for a network."""
-        return (self._mean_norm() is None and self.precondition == "auto"
+        return (self.data_norm in ("auto", None) and self.precondition == "auto"
                 and carries_no_network(facts))
 
     def _fit_network(self, rows, loss, n_outputs=None, *, data_norm=None, free_weights=False,
@@ -106,8 +106,9 @@ class NetworkFit(DPEstimator):
 
     def _whitens_rows(self, problem):
         """Return whether the rows of this fit are whitened, from public facts."""
-        # The private moment needs a delta; with delta=0 the solvers raise their own error.
-        if not (problem.is_private and problem.delta > 0):
+        # The private moment needs a delta; with delta=0 the solvers raise their own error. Saddle
+        # solvers do worse on whitened rows, without a linear path.
+        if not (problem.is_private and problem.delta > 0) or problem.loss.minimax:
             return False
         if self.precondition == "auto":
             return network_whitening_pays(problem)

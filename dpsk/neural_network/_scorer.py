@@ -54,13 +54,17 @@ class NetworkScorer(NetworkFit, LinearEstimator):
             raise ValueError("hidden_layer_sizes: a network takes dense rows and no sparse ones; "
                              "pass a dense X, or use hidden_layer_sizes=().")
         facts = Budget(rows.n_units, rows.n_features + 1, *self._budget(rows.n_units))
-        norm = self.data_norm_ = SHORT_NORM if self._is_short(facts) else self._mean_norm()
+        norm = None if self.data_norm in ("auto", None) else float(self.data_norm)
+        # Saddle solvers get no whitened rows, whose length would be known.
+        if norm is None and (self._is_short(facts) or (loss.minimax and facts.is_private)):
+            norm = SHORT_NORM
+        self.data_norm_ = norm
         rest = super()._fit_network(rows.mapped(_ball(rows.n_features, norm)), loss, **settings)
         self.preconditioner_scales_ = self._row_map = None
         return rest
 
     def _mean_norm(self):
-        return None if self.data_norm in ("auto", None) else float(self.data_norm)
+        return self.data_norm_
 
     def _norm_bounds(self, more=""):
         if self.data_norm_ is not None:

@@ -73,9 +73,11 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         network.
     %(precondition_scores)s
         For a network, True centers rows by a noisy mean, for 3 % of ``mu**2``, and "auto" is that
-        of `DPMLPClassifier`. With ``loss="auc"`` there is no linear path.
+        of `DPMLPClassifier`. With ``loss="auc"`` "auto" is True if the noise on the mean is small
+        relative to the norm bound.
     %(max_iter)s %(data_norm)s
-        For a network, "auto" and None mean no bound, or 1 if rows are too few for a network.
+        For a network, "auto" and None mean no bound, but 1 for ``loss="auc"`` at a finite epsilon,
+        which then needs features of similar scale, and 1 if rows are too few for a network.
     %(data_norm_inf)s %(fit_intercept)s
         For a linear score; a network always has biases.
     %(class_weight)s %(classes)s
