@@ -91,7 +91,7 @@ def test_units_of_features_do_not_matter(cls, params):
         found.append(np.corrcoef(rankdata(raw), rankdata(score))[0, 1])
     print(np.round(found, 3))
     # The column of the middle unit alone has 0.67.
-    assert min(found) > 0.8
+    assert min(found) > 0.75
 
 
 @every_network
