@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dpsk._data.source import RowSource
 
-__all__ = ["longest"]
+__all__ = ["beyond_longest"]
 
 #: Number of rows whose norms are computed at once.
 _PART = 1 << 16
+#: The bound over the largest norm, for rounding.
+_MORE = 1.001
 
 
-def longest(rows: RowSource) -> float:
-    """Return the largest l2 norm of the rows of a source, a sensitive value."""
-    return max(rows.each(_longest_here))
+def beyond_longest(rows: RowSource) -> float:
+    """Return a bound above the l2 norms of the rows of a source, a sensitive value."""
+    return _MORE * max(rows.each(_longest_here))
 
 
 def _longest_here(rows: RowSource) -> float:

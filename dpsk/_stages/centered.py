@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpsk._data.longest import longest
+from dpsk._data.longest import beyond_longest
 from dpsk._data.source import RowSource
 from dpsk._defaults.budgets import (
     CENTER_SHARES,
@@ -146,7 +146,7 @@ class Centered(Composite):
 def learnt_norm(budget: Budget, rule: Any) -> Priced:
     """Return the mechanism that learns a norm bound by `rule`; exact without a budget."""
     if not budget.is_private:
-        return Priced(Composed(()), lambda rows, session: 1.001 * longest(rows) or 1.0)
+        return Priced(Composed(()), lambda rows, session: beyond_longest(rows) or 1.0)
     # The noise on a mean grows with the bound, so zero rows count as short.
     event, tail = rule(budget)
     return Priced(event, lambda rows, session: released_norm(rows, (event, tail), session, SHORT))

@@ -1,4 +1,4 @@
-"""Standardization of the rows of a network, in a fit without noise."""
+"""Standardization of rows, in a fit without noise."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsk._data.blocks import block_length
+from dpsk._data.longest import beyond_longest
 from dpsk._defaults.budgets import are_many
 from dpsk._defaults.networks import whitened_length
 from dpsk._privacy.events import Composed
@@ -33,7 +34,8 @@ class Standardizing(Stage):
     """Subtract the exact means of features and divide by their deviations, without a budget.
 
     No single learning rate suits features of very different scales. The map becomes part of the
-    layers, which therefore predict for the original rows. Constant features are left out.
+    layers or coefficients, which therefore predict for the original rows. Constant features are
+    left out.
     """
 
     attribute = "center_"
@@ -51,25 +53,29 @@ class Standardizing(Stage):
 
     def release(self, problem: Problem, rows: RowSource, session: Session) -> Any:
         """Return the problem, whose rows need no bound any more, and the standardized rows."""
-        network, center = problem.model, np.zeros(rows.n_features)
-        mean = rows.added(_powers, network, center)[0] / len(rows)
+        model, center = problem.model, np.zeros(rows.n_features)
+        mean = rows.added(_powers, model, center)[0] / len(rows)
         center = mean.astype(np.float32)
-        deviations = np.sqrt(rows.added(_powers, network, center)[1] / len(rows))
+        deviations = np.sqrt(rows.added(_powers, model, center)[1] / len(rows))
         varied = deviations > _CONSTANT * np.abs(mean)
         factors = np.divide(whitened_length(len(mean)) / np.sqrt(len(mean)), deviations,
                             out=np.zeros(len(mean)), where=varied)
         self.value, self._matrix = center, np.diag(factors).astype(np.float32)
-        rows = rows.mapped(WhitenedRows(network, center, self._matrix))
-        return replace(problem, model=replace(network, data_norm=None)), rows
+        rows = rows.mapped(WhitenedRows(model, center, self._matrix))
+        norm = beyond_longest(rows) if model.is_linear else None
+        return replace(problem, model=replace(model, data_norm=norm)), rows
 
     def undo(self, model: Any, theta: FloatArray) -> FloatArray:
-        return model.before_map(theta, self.value, self._matrix)
+        if not model.is_linear:
+            return model.before_map(theta, self.value, self._matrix)
+        coef = self._matrix @ theta[:-1]
+        return np.append(coef, theta[-1] - self.value @ coef)
 
 
-def _powers(rows: RowSource, network: Any, center: FloatArray) -> FloatArray:
+def _powers(rows: RowSource, model: Any, center: FloatArray) -> FloatArray:
     """Return the sums of bounded features less a center, and of their squares, shape (2, d)."""
     sums = np.zeros((2, rows.n_features))
     for part in rows.blocks(block_length(rows.n_features)):
-        block = network.bounded(rows.take(part).X).astype(np.float64) - center
+        block = model.bounded(rows.take(part).X).astype(np.float64) - center
         sums += block.sum(axis=0), np.square(block).sum(axis=0)
     return sums

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.errors import quietly
-from dpsk._data.longest import longest
+from dpsk._data.longest import beyond_longest
 from dpsk._data.source import Rows
 from dpsk._data.validation import FLOATS, check_prediction_rows, check_public_rows, check_rows
 from dpsk._defaults.auto import auto_solver
@@ -29,7 +29,7 @@ from dpsk._parameters import (
 )
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Problem
-from dpsk._stages import ROW_STAGES, NoFeatures, Shrinkage, Whitening
+from dpsk._stages import ROW_STAGES, NoFeatures, Shrinkage, Standardizing, Whitening
 from dpsk._stages.bounds import can_learn, norm_rule
 from dpsk._warnings import warn
 from dpsk.exceptions import PrivacyWarning
@@ -251,6 +251,13 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         return (self.data_norm not in ("auto", None) or self.data_norm_inf is not None
                 or not problem.is_private)
 
+    def _standardizes(self, problem, rows):
+        """Return whether a saddle solver without noise gets standardized rows by default."""
+        return (bool(self.fit_intercept) and self.precondition == "auto" and not rows.is_sparse
+                and self.data_norm in ("auto", None) and self.data_norm_inf is None
+                and problem.loss.minimax and not is_penalized(problem)
+                and Standardizing.pays(problem))
+
     def _needs_length(self, rows):
         """Return whether to fit only a constant if no bound can be learned.
 
@@ -334,7 +341,7 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
             # With epsilon=inf no bound is needed, so the bound exceeds every row's norm.
             norm = _PLAIN_NORM if bound is None else math.sqrt(rows.n_features) * bound
             if self.epsilon == np.inf:
-                norm = max(norm, 1.001 * longest(rows))
+                norm = max(norm, beyond_longest(rows))
         return LinearModel(rows.n_features, n_outputs, bool(self.fit_intercept), float(norm),
                            bound, homogeneous=self._homogeneous, whole=self._whole)
 

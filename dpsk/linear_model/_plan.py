@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpsk._models import ShortRows, about_center
 from dpsk._objective.penalties import ConstraintSet
-from dpsk._stages import ColumnScaling, NoFeatures, NormBound, RowCentering
+from dpsk._stages import ColumnScaling, NoFeatures, NormBound, RowCentering, Standardizing
 from dpsk._stages.weight_bound import weighed
 
 if TYPE_CHECKING:
@@ -84,10 +84,12 @@ class LinearPlan:
         # Only a stage that maps the rows keeps a penalty on the coefficients of the original ones.
         apart = confined or isinstance(facts.penalty, ConstraintSet) or (
             is_penalized(facts) and (stage is None or not solver.takes_unit))
-        center = RowCentering.stages(problem, rows) if maps and fit.fit_intercept else []
+        rounds = RowCentering.stages(problem, rows) if maps and fit.fit_intercept else []
+        exact = [Standardizing()] if fit._standardizes(problem, rows) else []
         return cls(facts, problem, name, solver, stage, weighing, lowered,
                    ColumnScaling.stages(problem, rows, stage) if maps and not apart else [],
-                   center, [NormBound(model, stage, *(each.warn_if_far for each in center))]
+                   [*rounds, *exact],
+                   [NormBound(model, stage, *(each.warn_if_far for each in rounds))]
                    if learns else [], unknown)
 
     @property

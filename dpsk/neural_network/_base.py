@@ -10,22 +10,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.errors import quietly
 from dpsk._data.validation import check_prediction_rows, check_rows
-from dpsk._defaults.networks import carries_no_network, few_rows_factor
+from dpsk._defaults.networks import few_rows_factor
 from dpsk._objective.penalties import PENALTIES
 from dpsk._parameters import check_auto_flag, number, optional
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk._stages import UsualTemperature
-from dpsk._warnings import is_charged, is_part
-from dpsk.neural_network._fit import NetworkFit
 
 if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["NetworkEstimator"]
 
-#: Bound on row norms if rows are too few for a network.
-_SHORT = 1.0
 _WORDS = ("l2 norm of one row of features; longer rows are scaled down, in training and in "
           "prediction")
 
@@ -35,7 +31,6 @@ class NetworkEstimator(NetworkFit):
 
     # Per-sample gradients are clipped, so rows need no norm bound.
     _default_norm = None
-    _whitens = True
     _constraints: ClassVar[dict] = {
         **NetworkFit._constraints,
         "data_norm": optional(number("None, or a number in [1e-10, 1e10], a bound on row norms",
@@ -76,8 +71,8 @@ class NetworkEstimator(NetworkFit):
             # Only if the user sets neither data_norm nor precondition.
             facts = Budget(rows.n_units, rows.n_features + 1, *self._budget(rows.n_units))
             factor *= few_rows_factor(facts, loss.is_likelihood)
-            if carries_no_network(facts) or not settings.get("maps_rows", True):
-                norm = _SHORT
+            if self._is_short(facts) or not settings.get("maps_rows", True):
+                norm = SHORT_NORM
                 enforced = [*enforced, Enforced("data_norm", norm, "default", _WORDS)]
         if factor < 1.0:
             stages = [*stages, UsualTemperature(factor)]

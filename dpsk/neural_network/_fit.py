@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpsk._data.blocks import row_blocks
+from dpsk._defaults.networks import carries_no_network
 from dpsk._estimator import DPEstimator
 from dpsk._models import MLP
 from dpsk._models.mlp import ACTIVATIONS
@@ -16,7 +17,10 @@ from dpsk._stages import Centering, NetworkWhitening, Standardizing
 from dpsk._stages.network_whitening import network_whitening_pays
 from dpsk._stages.weight_bound import weighed
 
-__all__ = ["NetworkFit"]
+__all__ = ["SHORT_NORM", "NetworkFit"]
+
+#: Bound on row norms if rows are too few for a network.
+SHORT_NORM = 1.0
 
 
 class NetworkFit(DPEstimator):
@@ -25,8 +29,6 @@ class NetworkFit(DPEstimator):
     Subclasses implement `_auto_solver` and `_penalty`, as linear estimators do.
     """
 
-    #: Whether "auto" and "whitening" may whiten rows and add a linear path.
-    _whitens: ClassVar[bool] = False
     _constraints: ClassVar[dict] = {**DPEstimator._constraints,
                                     "activation": choice(*ACTIVATIONS)}
 
@@ -37,6 +39,11 @@ class NetworkFit(DPEstimator):
     def _mean_norm(self):
         """Return the norm bound on rows for their private mean; None without a bound."""
         return self.data_norm
+
+    def _is_short(self, facts):
+        """Return whether rows have norm 1 at most by default: too few for a network."""
+        return (self.data_norm in ("auto", None) and self.precondition == "auto"
+                and carries_no_network(facts))
 
     def _fit_network(self, rows, loss, n_outputs=None, *, data_norm=None, free_weights=False,
                      first=(), maps_rows=True, stages=(), enforced=(), public=(),
@@ -63,9 +70,9 @@ class NetworkFit(DPEstimator):
             maps = []
         elif whitens:
             problem = NetworkWhitening.prepared(problem)
-            maps = NetworkWhitening.stages(problem, self.data_norm, rows)
+            maps = NetworkWhitening.stages(problem, self._mean_norm(), rows)
             released = [*released, "center_", "linear_coef_"]
-        elif self._whitens and self.precondition == "auto" and Standardizing.pays(problem):
+        elif self.precondition == "auto" and Standardizing.pays(problem):
             maps = [Standardizing()]
         else:
             maps = Centering.wanted(self.precondition, problem, self._mean_norm())
@@ -83,11 +90,10 @@ class NetworkFit(DPEstimator):
             self._undo_scales([one.value for one in maps if one.attribute == "feature_scales_"])
         elif not maps:
             self.center_ = None
-        if self._whitens:
-            linear = problem.model.linear(theta)
-            self.linear_coef_ = None if linear is None else linear.astype(np.float32)
-            if not whitens:
-                self.preconditioner_ = self.feature_scales_ = None
+        linear = problem.model.linear(theta)
+        self.linear_coef_ = None if linear is None else linear.astype(np.float32)
+        if not whitens:
+            self.preconditioner_ = self.feature_scales_ = None
         self.coefs_, self.intercepts_ = problem.model.unpacked(theta)
         return rest
 
@@ -100,8 +106,9 @@ class NetworkFit(DPEstimator):
 
     def _whitens_rows(self, problem):
         """Return whether the rows of this fit are whitened, from public facts."""
-        # The private moment needs a delta; with delta=0 the solvers raise their own error.
-        if not (self._whitens and problem.is_private and problem.delta > 0):
+        # The private moment needs a delta; with delta=0 the solvers raise their own error. Saddle
+        # solvers do worse on whitened rows, without a linear path.
+        if not (problem.is_private and problem.delta > 0) or problem.loss.minimax:
             return False
         if self.precondition == "auto":
             return network_whitening_pays(problem)

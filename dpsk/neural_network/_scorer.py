@@ -12,13 +12,17 @@ from dpsk._models.ball import RowsInBall
 from dpsk._objective.penalties import CONSTRAINTS
 from dpsk._parameters import norm_origin
 from dpsk._privacy.certificate import Enforced
+from dpsk._problem import Budget
 from dpsk.linear_model._base import LinearEstimator
-from dpsk.neural_network._fit import NetworkFit
+from dpsk.neural_network._fit import SHORT_NORM, NetworkFit
 
 if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["NetworkScorer"]
+
+#: Bound on rows without a bound, as squares of longer rows could overflow in single precision.
+_LONGEST = 2.0**60
 
 
 class NetworkScorer(NetworkFit, LinearEstimator):
@@ -49,20 +53,24 @@ class NetworkScorer(NetworkFit, LinearEstimator):
         if rows.is_sparse:
             raise ValueError("hidden_layer_sizes: a network takes dense rows and no sparse ones; "
                              "pass a dense X, or use hidden_layer_sizes=().")
-        norm = self._mean_norm()
-        rest = super()._fit_network(rows.mapped(_ball(rows.n_features, norm)), loss, **settings)
-        self.preconditioner_ = self.preconditioner_scales_ = self._row_map = None
+        facts = Budget(rows.n_units, rows.n_features + 1, *self._budget(rows.n_units))
+        norm = None if self.data_norm in ("auto", None) else float(self.data_norm)
+        # Saddle solvers get no whitened rows, whose length would be known.
+        if norm is None and (self._is_short(facts) or (loss.minimax and facts.is_private)):
+            norm = SHORT_NORM
         self.data_norm_ = norm
+        rest = super()._fit_network(rows.mapped(_ball(rows.n_features, norm)), loss, **settings)
+        self.preconditioner_scales_ = self._row_map = None
         return rest
 
     def _mean_norm(self):
-        # The bound is not learnt for a network.
-        return 1.0 if self.data_norm in ("auto", None) else float(self.data_norm)
+        return self.data_norm_
 
     def _norm_bounds(self, more=""):
-        norm = self._mean_norm()
-        yield Enforced("data_norm", norm, norm_origin(self), "l2 norm of one row of features; "
-                       "longer rows are scaled down, in training and in prediction" + more)
+        if self.data_norm_ is not None:
+            yield Enforced("data_norm", self.data_norm_, norm_origin(self), "l2 norm of one row "
+                           "of features; longer rows are scaled down, in training and in "
+                           "prediction" + more)
 
     def _predict_network(self, X):
         """Return raw predictions, shape (n,), dtype of X."""
@@ -72,4 +80,4 @@ class NetworkScorer(NetworkFit, LinearEstimator):
 
 def _ball(n_features, data_norm):
     """Return the map that scales rows down to the norm bound, in single precision."""
-    return RowsInBall(LinearModel(n_features, None, False, data_norm))
+    return RowsInBall(LinearModel(n_features, None, False, data_norm or _LONGEST))

@@ -72,10 +72,12 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
         "auto" takes "sgda" for ``loss="auc"``; for ``loss="logistic"`` "gd", and "sgd" for a
         network.
     %(precondition_scores)s
-        For a network, whether 3 % of ``mu**2`` go to a noisy mean of the rows, which is then
-        subtracted from them. "auto": if its noise is small relative to the norm bound.
+        For a network, True centers rows by a noisy mean, for 3 % of ``mu**2``, and "auto" is that
+        of `DPMLPClassifier`. With ``loss="auc"`` "auto" is True if the noise on the mean is small
+        relative to the norm bound.
     %(max_iter)s %(data_norm)s
-        For a network, "auto" and None mean 1.
+        For a network, "auto" and None mean no bound, but 1 for ``loss="auc"`` at a finite epsilon,
+        which then needs features of similar scale, and 1 if rows are too few for a network.
     %(data_norm_inf)s %(fit_intercept)s
         For a linear score; a network always has biases.
     %(class_weight)s %(classes)s
@@ -85,14 +87,15 @@ class DPAUCMaximizer(NetworkScorer, LinearScorer):
     ----------
     %(coef__classes)s %(intercept__classes)s
         Both only for a linear score.
-    %(coefs_)s %(intercepts_)s
-        Both only for a network.
+    %(coefs_)s %(intercepts_)s %(linear_coef_)s
+        All three only for a network.
     center_ : ndarray of shape (n_features,) or None
         The released mean of rows, already part of the intercepts. None where rows were not
         centered.
     %(feature_scales_)s
     %(data_norm_)s
     %(preconditioner_)s
+        For a network, that of `DPMLPClassifier`.
     %(preconditioner_scales_)s
     offset_ : float
         Offset subtracted from scores: midway between the noisy mean scores of the classes, and 0

@@ -90,7 +90,7 @@ def test_the_noise_in_the_weights_of_a_network_that_ranks(solver, options, facto
     def make_ranking():
         return DPAUCMaximizer(EPSILON, delta=DELTA, hidden_layer_sizes=(6, 5), loss="auc",
                               solver=solver, max_iter=STEPS, clip_norm=CLIP, learning_rate=1.0,
-                              positive_ratio=0.5, batch_size=N,
+                              positive_ratio=0.5, batch_size=N, precondition=False,
                               solver_options={"iterate": "last", **options})
 
     # Steps that fall to zero.

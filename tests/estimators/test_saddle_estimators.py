@@ -51,6 +51,21 @@ def test_scores_rank_positive_rows_higher(solver, ratio):
     assert {"clip_norm", "dual_clip_norm"} <= {bound.name for bound in certificate.enforced}
 
 
+@pytest.mark.filterwarnings("ignore:epsilon=inf")
+@pytest.mark.parametrize("cls, params", [(DPAUCMaximizer, {"loss": "auc"}),
+                                         (DPGroupDROClassifier, {})])
+def test_without_noise_units_of_features_do_not_matter(cls, params):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 4))
+    score, units = X @ np.array([1.0, -1.0, 0.5, 0.0]), 10.0 ** np.array([0.0, 3.0, -2.0, 4.0])
+    rows = (X + 1.0) * units
+    model = cls(np.inf, **params).fit(rows, score > 0)
+    found = model.decision_function(rows)
+    np.testing.assert_allclose(found, rows @ model.coef_[0] + model.intercept_
+                               - getattr(model, "offset_", 0.0), atol=1e-5)
+    assert np.corrcoef(found, score)[0, 1] > 0.97
+
+
 @SOLVERS
 def test_weights_decide_which_rows_are_ranked(solver):
     """Half of the rows rank by one feature, half by another; the weights say which half counts."""
