@@ -16,6 +16,8 @@ from dpsk._parameters import check_auto_flag, number, optional
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk._stages import UsualTemperature
+from dpsk._warnings import is_charged, is_part
+from dpsk.neural_network._fit import SHORT_NORM, NetworkFit
 
 if TYPE_CHECKING:
     from typing import Any
