@@ -27,7 +27,7 @@ from dpsk.metrics._html import ShowsMetrics
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["APART", "DISJOINT", "TableEvaluation", "checked_budget", "normal_draws",
+__all__ = ["APART", "DISJOINT", "KNOWN", "TableEvaluation", "checked_budget", "normal_draws",
            "of_known_sum", "public_facts", "simulated", "simulated_ratio", "table_method",
            "table_release"]
 
@@ -48,7 +48,7 @@ HIDDEN = ("noise hides what the metric is a share of, so it is not known, and Na
 _DRAWS, _LEAST_DRAWS, _MOST_NORMALS = 800, 20, 1 << 23
 #: Least size of a ratio's denominator, in deviations of its noise: to report the ratio, and to
 #: add errors of ratios as if they were normal.
-_KNOWN, _SURE = 3.0, 5.0
+KNOWN, _SURE = 3.0, 5.0
 
 
 def checked_budget(n_samples, n_columns, epsilon, delta, random_state, groups=None):
@@ -231,7 +231,7 @@ class TableEvaluation(ShowsMetrics):
         """
         (part, whole), (draws, wholes) = parts(counts), parts(
             self._draws() + (counts - self.counts))
-        if not whole > _KNOWN * np.std(wholes):
+        if not whole > KNOWN * np.std(wholes):
             return Estimate(math.nan, math.inf, (0.0, 1.0), note=HIDDEN)
         value, drawn = part / whole, np.clip(draws / np.maximum(wholes, 1.0), -0.5, 1.5)
         shift = drawn.mean() - value
@@ -320,7 +320,7 @@ def _ratio_ends(part, whole, off_part, off_whole, bounds, hidden):
     a = whole**2 - square * noise
     b = part * whole - square * np.mean(off_part * off_whole, axis=0)
     c = part**2 - square * np.mean(off_part**2, axis=0) - (REACH * hidden * whole)**2
-    known = (a > 0.0) & (whole > _KNOWN * np.sqrt(noise))
+    known = (a > 0.0) & (whole > KNOWN * np.sqrt(noise))
     a = np.where(known, a, 1.0)
     half = np.sqrt(np.maximum(b**2 - a * c, 0.0)) / a
     return tuple(np.where(known, np.clip(b / a + side * half, *ends), end)
