@@ -217,6 +217,9 @@ class PrivacyPlan:
         lines = [f"suggested: epsilon={found:g}" if found is not None else
                  f"no epsilon has an excess risk of {self.largest_excess_risk:.3g} or less: more "
                  "rows or fewer features would help"]
+        if self.evaluation_errors:
+            lines.append(f"AUC error: if all {self.n_samples} rows are evaluated; of a held-out "
+                         "part it is larger, see plan_evaluation")
         if self.parts:
             lines.append(f"delta={rounded_down(self.part_delta, 6)} in every part")
         if self.parts and self.finds_categories is not None:
