@@ -61,8 +61,9 @@ class PrivacyBudget:
         For "gaussian", the part of delta for chances to tell all. Of it, a fit that finds
         categories (`DPTableVectorizer`, additive models, pipelines) takes a tenth of the fit's own
         delta; a search, and any other fit that is not Gaussian, takes a sixteenth of `disclosure`,
-        whatever its delta (a search of such fits up to 5/64), so that at most 16 of these find
-        room. None: a tenth of delta.
+        whatever its delta, so that at most 16 of these find room. A search of such fits, or of
+        fits that may find categories, takes up to 5/64, a tuned threshold of these at most 1/64.
+        None: a tenth of delta.
     unit : {"row", "group"}, default="row"
         What is protected; "group" admits fits with groups of rows only, taken to be the same
         people in all fits. In the eyes of "row" a row that is replaced stays in its group.

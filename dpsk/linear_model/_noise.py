@@ -123,7 +123,7 @@ def why_unknown(model: Any) -> str | None:
         return "which rows are in which group was not released."
     if facts.is_grouped:
         # The clip of a group cuts the average of many rows far less than one row.
-        return "how many rows each group has was not released."
+        return "with groups=, how many rows each person has was not released."
     if model.penalty in ("l1", "elasticnet"):
         return f"penalty={model.penalty!r} hides how far from 0 a coefficient would be without it."
     if not is_of(type(model), "dpsk"):

@@ -191,8 +191,11 @@ class CurveTable(TableEvaluation):
                        found.note)
 
     def _band(self, level, curve):
+        def curves(tables):
+            return np.array([curve(each) for each in tables.reshape(-1, *self.counts.shape)])
+
         value = curve(self.counts)
-        error = np.std([curve(counts) for counts in self._draws()], axis=0)
+        error = np.hypot(np.std(curves(self._draws()), axis=0), self._sampling_errors(curves))
         low, high = Estimate(value, error, (0.0, 1.0)).interval(level)
         return value, low, high
 

@@ -15,17 +15,21 @@ from dpsk.metrics._score_cells import ScoreCells
 from dpsk.metrics._score_release import ScoreRelease
 from dpsk.metrics._score_table import ScoreTable
 from dpsk.metrics._scores import ScoreBins
-from dpsk.metrics._table import checked_budget
+from dpsk.metrics._table import KNOWN, checked_budget
 
 __all__ = ["plan_evaluation"]
 
 #: Metrics whose errors do not depend on how many rows will be predicted positive.
 _METRICS = ("roc_auc", "average_precision", "brier_score", "accuracy", "balanced_accuracy",
             "recall", "prevalence")
-#: Metrics that noise may hide; and the error of an average precision from order within bins.
-_HIDDEN, _LUCK = ("roc_auc", "average_precision", "balanced_accuracy", "recall"), "luck"
+#: Metrics that noise may hide; the error of an average precision from order within bins; and the
+#: noise on the number of positives, relative to that number.
+_HIDDEN = ("roc_auc", "average_precision", "balanced_accuracy", "recall")
+_LUCK, _NOISE = "luck", "noise"
+#: Noise relative to the positives from which it hides metrics in over a tenth of evaluations.
+_TOO_NOISY = 1.0 / (KNOWN + float(ndtri(0.9)))
 #: Number of neighbors with less signal over which the least error is taken.
-_BACK = dict.fromkeys(_METRICS, 1) | {"average_precision": 4, "luck": 4}
+_BACK = dict.fromkeys((*_METRICS, _NOISE), 1) | {"average_precision": 4, "luck": 4}
 #: Error where nothing is known; number of rows for which one row is negligible; and the largest
 #: signal, beyond which noise is negligible.
 _MOST, _MANY, _MOST_SIGNAL = 0.3, 10**9, 1e9
@@ -52,7 +56,8 @@ def plan_evaluation(n_samples: int, *, cases: int | None = None, epsilon: float 
     Returns
     -------
     errors : dict of float
-        Errors by name of a metric of `BinaryEvaluation`; infinite if noise will hide the metric.
+        Errors by name of a metric of `BinaryEvaluation`; infinite if noise will hide the metric,
+        which is then NaN, in more than one of ten evaluations.
 
     Raises
     ------
@@ -104,7 +109,7 @@ def _planned(name, signal, share, roc_auc):
     computes errors at powers of the root of 2, takes the least over neighbors with less signal or
     fewer cases, and interpolates linearly on a logarithmic scale.
     """
-    if name in _HIDDEN and not math.isfinite(_errors(signal, share, roc_auc)[name]):
+    if name in _HIDDEN and _planned(_NOISE, signal, share, roc_auc) > _TOO_NOISY:
         return math.inf
     at, cases = (2.0 * math.log2(each) for each in (signal, 2.0 * share))
     table = [[math.log(_least(name, one, other, roc_auc)) for other in (
@@ -136,7 +141,10 @@ def _errors(signal, share, roc_auc):
                        float(release.losses(bins, noise)[2][0]))
     found = {name: float(getattr(table, name)().standard_error) for name in _METRICS}
     luck = table._luck(table._tied + table._crowded)
-    return found | {_LUCK: math.sqrt(_MANY) * luck / counts[1].sum()}
+    # Noisy counts sum to the number of rows, so half of the variance on positives is left.
+    noise *= math.sqrt(len(bins) / 2.0)
+    positives = counts[1].sum()
+    return found | {_LUCK: math.sqrt(_MANY) * luck / positives, _NOISE: noise / positives}
 
 
 def _expected(cells, n, cases, roc_auc):

@@ -20,13 +20,14 @@ from dpsk._privacy.noise.public import public_normals
 from dpsk._problem import Budget
 from dpsk._statistics.scores import counts_noise, loss_noise, noisy_counts_and_losses
 from dpsk._statistics.tables import noisy_tables, table_noise
+from dpsk.metrics._curves import projected, ratio
 from dpsk.metrics._estimate import REACH, Estimate, between
 from dpsk.metrics._html import ShowsMetrics
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["APART", "DISJOINT", "TableEvaluation", "checked_budget", "normal_draws",
+__all__ = ["APART", "DISJOINT", "KNOWN", "TableEvaluation", "checked_budget", "normal_draws",
            "of_known_sum", "public_facts", "simulated", "simulated_ratio", "table_method",
            "table_release"]
 
@@ -47,7 +48,7 @@ HIDDEN = ("noise hides what the metric is a share of, so it is not known, and Na
 _DRAWS, _LEAST_DRAWS, _MOST_NORMALS = 800, 20, 1 << 23
 #: Least size of a ratio's denominator, in deviations of its noise: to report the ratio, and to
 #: add errors of ratios as if they were normal.
-_KNOWN, _SURE = 3.0, 5.0
+KNOWN, _SURE = 3.0, 5.0
 
 
 def checked_budget(n_samples, n_columns, epsilon, delta, random_state, groups=None):
@@ -177,21 +178,50 @@ class TableEvaluation(ShowsMetrics):
 
     def _draws(self):
         """Return draws of the noise around this table, shape (draws, *counts.shape)."""
-        tables = self.counts + self.noise_scale * _centered(self.counts.shape, "noise")
-        if self.of_population:
-            likely = np.maximum(self.counts, 0.0)
-            moved = np.sqrt(likely) * normal_draws(self.counts.shape, "rows")
-            total = moved.sum(axis=(1, 2), keepdims=True)
-            tables = tables + moved - likely * (total / max(likely.sum(), 1.0))
-        return tables
+        return self.counts + self.noise_scale * _centered(self.counts.shape, "noise")
+
+    def _sampling_errors(self, metric):
+        """Return the sampling errors of a metric, 0 unless they are included.
+
+        They are those of a multinomial sample of the nearest counts that are not negative.
+        """
+        if not self.of_population:
+            return 0.0
+        likely = projected(self.counts)
+        moved = np.sqrt(likely) * normal_draws(self.counts.shape, "rows")
+        total = moved.sum(axis=(1, 2), keepdims=True)
+        samples = likely + moved - likely * (total / max(likely.sum(), 1.0))
+        return _doubt(samples) * np.sqrt(np.mean((metric(samples) - metric(likely))**2, axis=0))
+
+    def _sampled_ratio(self, found, parts):
+        """Return the Estimate of a ratio with its sampling error, if that is included.
+
+        Noise alone decides whether the ratio is known. Distances from the value to the ends of
+        the interval add in squares.
+        """
+        if not self.of_population:
+            return found
+        part, whole = parts(projected(self.counts))
+        whole = np.maximum(whole, 1.0)
+
+        def linear(counts):
+            part_of, whole_of = parts(counts)
+            return (part_of - part / whole * whole_of) / whole
+
+        error = REACH * self._sampling_errors(linear)
+        low, high = found.interval()
+        return between(found.value, found.value - np.hypot(found.value - low, error),
+                       found.value + np.hypot(high - found.value, error), found.bounds, found.note)
 
     def _estimate(self, metric, bounds=(0.0, 1.0), hidden=0.0):
         """Return a metric with its error from draws; `hidden` is the error from binning."""
-        return simulated(metric(self.counts), metric(self._draws()), bounds, hidden)
+        return simulated(metric(self.counts), metric(self._draws()), bounds,
+                         np.hypot(hidden, self._sampling_errors(metric)))
 
     def _share(self, parts, bounds=(0.0, 1.0), hidden=0.0):
         """Return a ratio; `parts` maps tables to numerators and denominators."""
-        return simulated_ratio(parts(self.counts), parts(self._draws()), bounds, hidden)
+        found = simulated_ratio(parts(self.counts), parts(self._draws()), bounds, hidden)
+        return self._sampled_ratio(found, parts)
 
     def _curved_share(self, counts, parts, hidden=0.0):
         """Return a ratio in [0, 1] whose numerator is not linear in counts.
@@ -201,13 +231,14 @@ class TableEvaluation(ShowsMetrics):
         """
         (part, whole), (draws, wholes) = parts(counts), parts(
             self._draws() + (counts - self.counts))
-        if not whole > _KNOWN * np.std(wholes):
+        if not whole > KNOWN * np.std(wholes):
             return Estimate(math.nan, math.inf, (0.0, 1.0), note=HIDDEN)
         value, drawn = part / whole, np.clip(draws / np.maximum(wholes, 1.0), -0.5, 1.5)
         shift = drawn.mean() - value
         part, whole = parts(self.counts)
         off = part / max(whole, 1.0) - shift - value
-        return simulated(value, drawn - shift, (0.0, 1.0), math.hypot(hidden, off))
+        return self._sampled_ratio(
+            simulated(value, drawn - shift, (0.0, 1.0), math.hypot(hidden, off)), parts)
 
     def _mean_share(self, parts):
         """Return the mean of ratios that each use separate cells.
@@ -221,16 +252,18 @@ class TableEvaluation(ShowsMetrics):
         noise = np.mean(off_whole**2, axis=0)
         sure = whole > _SURE * np.sqrt(noise)
         safe = np.where(sure, whole, 1.0)
-        ratio, second = part / safe, noise / safe**2
+        share, second = part / safe, noise / safe**2
         value = _centered_ratio(part, safe, off_part, off_whole)
-        square = np.mean((off_part - ratio * off_whole)**2, axis=0) / safe**2
+        square = np.mean((off_part - share * off_whole)**2, axis=0) / safe**2
         square *= 1.0 + 3.0 * second
         value = np.where(sure, value, 0.5).mean()
+        sampling = self._sampling_errors(lambda counts: np.mean(np.where(
+            sure, ratio(*parts(counts)), 0.0), axis=-1))
         error = (_doubt(off_part) * math.sqrt(square[sure].sum())
                  + 0.5 * (~sure).sum() / REACH) / len(whole)
         if sure.mean() <= 0.5:
             return Estimate(math.nan, math.inf, (0.0, 1.0), note=HIDDEN)
-        return Estimate(float(np.clip(value, 0.0, 1.0)), error, (0.0, 1.0))
+        return Estimate(float(np.clip(value, 0.0, 1.0)), math.hypot(error, sampling), (0.0, 1.0))
 
 
 def simulated(value, draws, bounds, hidden=0.0):
@@ -287,7 +320,7 @@ def _ratio_ends(part, whole, off_part, off_whole, bounds, hidden):
     a = whole**2 - square * noise
     b = part * whole - square * np.mean(off_part * off_whole, axis=0)
     c = part**2 - square * np.mean(off_part**2, axis=0) - (REACH * hidden * whole)**2
-    known = (a > 0.0) & (whole > _KNOWN * np.sqrt(noise))
+    known = (a > 0.0) & (whole > KNOWN * np.sqrt(noise))
     a = np.where(known, a, 1.0)
     half = np.sqrt(np.maximum(b**2 - a * c, 0.0)) / a
     return tuple(np.where(known, np.clip(b / a + side * half, *ends), end)

@@ -217,12 +217,15 @@ class PrivacyPlan:
         lines = [f"suggested: epsilon={found:g}" if found is not None else
                  f"no epsilon has an excess risk of {self.largest_excess_risk:.3g} or less: more "
                  "rows or fewer features would help"]
+        if self.evaluation_errors:
+            lines.append(f"AUC error: if all {self.n_samples} rows are evaluated; of a held-out "
+                         "part it is larger, see plan_evaluation")
         if self.parts:
             lines.append(f"delta={rounded_down(self.part_delta, 6)} in every part")
         if self.parts and self.finds_categories is not None:
-            lines[-1] += ("; fits that find categories count a tenth of it as disclosure"
+            lines[-1] += ("; fits that find categories count up to a tenth as disclosure"
                           if self.finds_categories else
-                          "; categories are declared, so additive models count no disclosure")
+                          "; categories are declared: additive models alone count no disclosure")
         return lines
 
 
@@ -268,8 +271,8 @@ def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
         training alone. A part "evaluation" evaluates the scores of two classes; the plan predicts
         its errors. A part "search" is a `DPRandomizedSearchCV` or `DPGridSearchCV` of `n_iter`
         candidates; the plan gives their epsilon. All parts have the same delta, of which fits that
-        find categories take a tenth. `PrivacyPlan.arguments` returns the epsilon and delta of
-        each part.
+        find categories take up to a tenth. `PrivacyPlan.arguments` returns the epsilon and delta
+        of each part.
     cases : int or None, default=None
         Publicly known, approximate number of rows of the second class, for the errors of an
         evaluation and the acceptable excess risk. None: half.
@@ -326,7 +329,7 @@ def plan_privacy(n_samples: int, n_features: int | dict[Any, Any], *,
        epsilon        mu      noise  excess risk     low    high features training search candidate
              3     0.648   0.000154      0.00563  0.0028   0.011       94     2.89  0.439     0.292
       suggested: epsilon=3
-      delta=9.2e-07 in every part; fits that find categories count a tenth of it as disclosure
+      delta=9.2e-07 in every part; fits that find categories count up to a tenth as disclosure
     """
     n_samples = check_integer("n_samples", n_samples, low=2, remedy="an int >= 2")
     table = n_features if isinstance(n_features, dict) else None

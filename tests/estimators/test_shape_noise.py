@@ -158,7 +158,7 @@ def test_sizes_of_groups_that_are_not_known_leave_no_noise_that_is(cls):
     X, score = people()
     y = score > 0.0 if is_classifier(cls()) else np.clip(score, -4.0, 5.0)
     model = cls(8.0, columns=COLUMNS, interactions=0).fit(X, y, groups=np.arange(len(X)) // 2)
-    assert "how many rows each group has" in model.terms_[0].unknown
+    assert "with groups=, how many rows each person has" in model.terms_[0].unknown
     assert all(np.isnan(term.std).all() and term.n_draws == 0 for term in model.terms_)
 
 

@@ -249,7 +249,7 @@ def test_intervals_widen_with_confidence():
     (lambda X, y: DPLogisticRegression(alpha=0.01, penalty="l1", data_norm=3.0, solver="gd",
                                        precondition=True).fit(X, y), "penalty='l1'"),
     (lambda X, y: DPLogisticRegression().fit(X, y, groups=np.arange(len(X)) // 2),
-     "how many rows each group has"),
+     "with groups=, how many rows each person has"),
     (lambda X, y: DPGroupDROClassifier(epsilon=5.0, group_labels=["a", "b"]).fit(
         X, y, groups=np.where(X[:, 2] > 0.0, "a", "b")), "which group")])
 def test_unknown_noise_has_a_reason(fit, words):

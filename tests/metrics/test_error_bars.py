@@ -119,3 +119,30 @@ def test_roots_of_squares_that_noise_may_have_made_are_0():
     value, stated = np.mean([tuple(each) for each in found], axis=0)
     assert value < 0.5 * stated and np.median([each.value for each in found]) == 0.0
     assert all(each.interval()[0] == 0.0 for each in found if each.value == 0.0)
+
+
+def test_a_metric_is_known_for_the_population_where_it_is_for_the_sample():
+    """With 28 positives of 2,250, noise is nearly as large as their number."""
+    y, p = scored(28, 2250)
+    p += np.random.default_rng(1).normal(scale=0.15, size=len(p))
+    known = 0
+    for seed in range(12):
+        found = BinaryEvaluation.from_predictions(y, p, epsilon=1.5635, delta=1e-6,
+                                                  random_state=NoiseSeed(seed))
+        for name in ("roc_auc", "average_precision", "recall", "balanced_accuracy", "lift"):
+            one, other = (getattr(each, name)() for each in (found, found.for_population()))
+            assert np.isnan(other.value) == np.isnan(one.value) and other.note == one.note
+            if np.isfinite(one.value):
+                known += 1
+                assert other.value == pytest.approx(one.value, abs=0.02)
+                (low, high), (lower, higher) = one.interval(), other.interval()
+                assert (lower < low or low == 0.0) and higher >= high
+    assert 10 < known < 60
+
+
+def test_a_mean_recall_for_the_population_has_the_error_of_a_sample():
+    y, hits = np.arange(600) % 3, np.arange(600) % 4 > 0
+    found = MulticlassEvaluation.from_predictions(
+        y, np.where(hits, y, (y + 1) % 3), epsilon=np.inf).for_population()
+    value, error = found.balanced_accuracy()
+    assert error == pytest.approx(np.sqrt(value * (1.0 - value) / 600), rel=0.1)

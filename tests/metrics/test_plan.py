@@ -38,6 +38,21 @@ def test_plans_follow_the_budget_and_say_what_noise_hides():
     assert max(exact.values()) < 0.01
 
 
+@pytest.mark.parametrize("cases, hidden", [(28, True), (45, False)])
+def test_a_metric_that_noise_hides_in_over_a_tenth_of_evaluations_is_planned_as_hidden(
+        cases, hidden):
+    """Noise has fixed seeds."""
+    rng, given = np.random.default_rng(0), {"epsilon": 1.56, "delta": 1e-6}
+    y = (np.arange(2250) < cases).astype(int)
+    p = 0.02 * np.exp(np.clip(rng.normal(size=2250) + 1.2 * y, None, 3.0))
+    areas = [float(BinaryEvaluation.from_predictions(
+        y, p, random_state=NoiseSeed(seed), **given).roc_auc()) for seed in range(12)]
+    assert (np.isnan(areas).mean() > 0.1) == hidden
+    plan = plan_evaluation(2250, cases=cases, **given)
+    for name in ("roc_auc", "average_precision", "balanced_accuracy", "recall"):
+        assert np.isinf(plan[name]) == hidden
+
+
 def check_order(rows, shares, epsilons, slack=1e-9):
     """Raise an AssertionError if more rows, cases or epsilon have a larger planned error."""
     plans = {each: plan_evaluation(each[0], cases=round(each[0] * each[1]), epsilon=each[2])

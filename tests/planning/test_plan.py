@@ -235,7 +235,9 @@ def test_a_search_and_an_evaluation_are_parts_that_a_budget_holds():
     assert {name: each[0] for name, each in plan.evaluation_errors.items()} == rare
     heads = str(plan).splitlines()[1]
     assert heads.endswith("training evaluation AUC error search candidate")
+    note = "AUC error: if all 400 rows are evaluated"
     alone = plan_privacy(400, 3, epsilon=3.0, n_iter=1, parts={"search": 1.0})
+    assert note in str(plan) and note in plan._repr_html_() and "AUC" not in str(alone)
     assert alone.candidate[0] == pytest.approx(alone.parts["search"][0], rel=1e-6)
     numbers = plan_privacy(400, 3, epsilon=3.0, loss="squared", parts={"evaluation": 1.0})
     assert numbers.evaluation_errors == {} and numbers.candidate is None
