@@ -61,6 +61,11 @@ class LinearSplineBasis:
         return self.width
 
     @property
+    def n_named(self) -> int:
+        """int : number of features before the indicator of missing values."""
+        return len(self.knots)
+
+    @property
     def n_entries(self) -> int:
         """int : number of features that may be nonzero for one number."""
         return min(len(self.knots), 2) + self.has_indicator
@@ -119,15 +124,15 @@ class Indicators:
     others : callable or None
         Returns the index here of the category at every position in training rows, for those not
         in `kept`; sensitive. None: they count as any other category.
-    named : int
-        If not 0, the number of categories at the front that are not buckets of several; products
-        merge all the others into one feature.
+    buckets : int
+        Number of hash buckets at the end of `categories`. Products merge them with any other
+        category into one feature, unless all are buckets.
     """
 
     categories: list
     kept: IntArray | None = None
     others: Callable[[], IntArray] | None = None
-    named: int = 0
+    buckets: int = 0
 
     @property
     def width(self) -> int:
@@ -137,7 +142,12 @@ class Indicators:
     @property
     def narrow(self) -> int:
         """int : number of features that enter products."""
-        return self.named + 1 if self.named else self.width
+        return self.n_named + 1 if self.n_named else self.width
+
+    @property
+    def n_named(self) -> int:
+        """int : number of categories before the buckets."""
+        return len(self.categories) - self.buckets
 
     @property
     def n_entries(self) -> int:

@@ -17,15 +17,10 @@ from scipy.optimize import nnls
 from dpsk._models.monotone import monotone_curves
 from dpsk._models.table_code import LinearSplineBasis
 from dpsk._privacy.noise.public import PublicDraws
-from dpsk.additive._terms import centering, level_shares
-from dpsk.linear_model._noise import (
-    sized_replays,
-    stand_in,
-    why_replays_differ,
-    why_unknown,
-    without_unseen,
-)
+from dpsk.additive._terms import centering
+from dpsk.linear_model._noise import sized_replays, stand_in, why_replays_differ, why_unknown
 from dpsk.linear_model._synthetic import feature_moment
+from dpsk.linear_model._unseen import seen_levels, without_unseen
 
 if TYPE_CHECKING:
     from typing import Any
@@ -95,11 +90,7 @@ def centered_values(model: Any, code: Any,
     In place, the coefficients of unseen categories are shrunk, and then all are projected to the
     monotonic constraints.
     """
-    model.coef_, means = without_unseen(model, code), None
-    if model.preconditioner_ is not None:
-        found = feature_moment(model)[-1]
-        means = [found[where] for where in code.slices]
-    shares = level_shares(code, means)
+    model.coef_, shares = without_unseen(model, code)
     if signs.any():
         model.coef_ = monotone_curves(np.ravel(model.coef_), code, shares, signs).reshape(
             np.shape(model.coef_))
@@ -134,7 +125,7 @@ def _deviations(model, code, signs):
     if differ is not None:
         return differ
     found = np.std(values, axis=0, ddof=1)
-    shares = level_shares(code, [moment[-1, where] for where in code.slices])
+    shares = [share for share, _ in seen_levels(model, code)]
     parts = np.square(centering(code, shares, directions))
     hidden = parts[:, collinear].sum(axis=1) > _MOST_HIDDEN * parts.sum(axis=1)
     found[hidden | (moment[-1, :-1] < _KNOWN * mean_std)] = np.nan

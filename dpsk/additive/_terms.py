@@ -8,7 +8,7 @@ from scipy.special import stdtrit
 
 from dpsk._parameters import check_real
 
-__all__ = ["Axis", "Term", "centering", "importances", "level_shares", "terms"]
+__all__ = ["Axis", "Term", "centering", "importances", "terms"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,8 @@ class Term:
         The same shape functions, each less its mean over rows. The part of a pair that depends on
         one column only is moved to the function of that column. The result does not depend on how
         the fit divided constants among columns. Means use the noisy shares of levels that were
-        released with the second moment, or equal shares where none was.
+        released with the second moment, or equal shares where none was. A hash bucket or missing
+        value counts only as far as its share stands out from the noise.
     std : ndarray, shaped like `values`
         Standard deviation of `centered` due to privacy noise, over fits to the same rows with the
         same knots, categories and pairs. It is computed when first read, from 16 fits to
@@ -131,16 +132,6 @@ class Term:
     @property
     def _outputs(self):
         return self.values.shape[len(self.axes):]
-
-
-def level_shares(code, means):
-    """Return the share of rows at every level of every column; equal shares if `means` is None."""
-    shares = []
-    for place, part in enumerate(code.parts):
-        noisy = np.zeros(part.width) if means is None else np.maximum(means[place], 0.0)
-        total = noisy.sum()
-        shares.append(noisy / total if total > 0.0 else np.full(part.width, 1.0 / part.width))
-    return shares
 
 
 def centering(code, shares, columns):
@@ -208,6 +199,6 @@ def _axis(name, part, width):
     categories = getattr(part, "categories", None)
     if categories is not None:
         categories = categories[:width - 1]
-    named = 0 if categories is None else getattr(part, "named", 0) or len(categories)
+    named = 0 if categories is None else part.n_named or len(categories)
     return Axis(name, getattr(part, "knots", None), categories, named,
                 getattr(part, "scale", None))

@@ -26,7 +26,6 @@ from sklearn.base import clone, is_classifier
 
 from dpsk._charging import Carried, Prepaid
 from dpsk._data.errors import without_warnings
-from dpsk._models.table_code import LinearSplineBasis
 from dpsk._objective.losses import CappedPoisson, Multinomial
 from dpsk._origin import is_of
 from dpsk._privacy.closed_forms import gaussian_epsilon, gaussian_mu
@@ -35,7 +34,6 @@ from dpsk._progress import without_callbacks
 from dpsk.linear_model._synthetic import (
     MOST_HIDDEN,
     center_of,
-    feature_moment,
     partial_categories,
     shown_moment,
     synthetic_rows,
@@ -52,7 +50,7 @@ if TYPE_CHECKING:
     from dpsk._typing import FloatArray
 
 __all__ = ["NoiseFacts", "centered_over_classes", "noise_by_replays", "replays",
-           "sized_replays", "stand_in", "why_replays_differ", "why_unknown", "without_unseen"]
+           "sized_replays", "stand_in", "why_replays_differ", "why_unknown"]
 
 #: Least number of rows of a table that replaces a larger one, in all and for each column.
 _FEWEST_ROWS, _ROWS_A_COLUMN = 5000, 50
@@ -348,23 +346,3 @@ def _paid_beforehand(replay: Any) -> Iterator[None]:
         yield
     finally:
         prepaid.close()
-
-
-def without_unseen(model: Any, code: Any) -> FloatArray:
-    """Return coefficients; those of unseen or missing categories shrink to the mean.
-
-    The mean is that of the other categories of the column. The weight of the shrinkage is
-    ``min(1, noise / share)**2``, as without such rows the coefficient is noise.
-    """
-    coef = np.array(model.coef_)
-    if None in (model.preconditioner_scales_, model._noise_facts.mean_std):
-        return coef
-    means, columns = feature_moment(model)[-1], coef.reshape(-1, code.width)
-    noise = model._noise_facts.mean_std * units_of(model)
-    for part, where in zip(code.parts, code.slices, strict=False):
-        others, named = where.stop - 1, np.maximum(means[where][:-1], 0.0)
-        if not isinstance(part, LinearSplineBasis) and named.any():
-            mean = columns[:, where][:, :-1] @ named / named.sum()
-            lost = min(1.0, noise[others] / max(means[others], np.finfo(float).tiny))**2
-            columns[:, others] += lost * (mean - columns[:, others])
-    return coef

@@ -17,8 +17,8 @@ from dpsk.linear_model._noise import (
     centered_over_classes,
     noise_by_replays,
     why_unknown,
-    without_unseen,
 )
+from dpsk.linear_model._unseen import without_unseen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -186,8 +186,9 @@ class SummarizesCoefficients:
 
     def _behind(self, code):
         # With other penalties, shrinkage would break constraints and exact zeros.
-        if isinstance(code, TableCode) and self.penalty == "l2" and self._row_map is None:
-            self.coef_ = without_unseen(self, code)
+        if (isinstance(code, TableCode) and self.penalty == "l2" and self._row_map is None
+                and self.fit_intercept):
+            self.coef_, _ = without_unseen(self, code)
 
     def summary(self, n_draws: int = _DRAWS) -> CoefficientSummary:
         """Return coefficients with the noise of their fit, at no privacy cost.

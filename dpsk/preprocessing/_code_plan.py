@@ -358,11 +358,14 @@ def _n_levels(kind, levels):
 
 def _indicators(categories, occurring, kept):
     """Return the indicators of categories, of which those at positions `kept` are kept."""
-    if occurring is None or not isinstance(categories, Buckets):
+    if not isinstance(categories, Buckets):
         return Indicators(list(categories), kept)
+    buckets = len(categories) - len(categories.named)
+    if occurring is None:
+        return Indicators(list(categories), kept, buckets=buckets)
     # Computed for features of training rows only.
     others = cache(lambda: np.array(categories.places(occurring), dtype=np.intp))
-    return Indicators(list(categories), kept, others, len(kept))
+    return Indicators(list(categories), kept, others, buckets)
 
 
 def _column(place, rows, part):

@@ -114,7 +114,7 @@ def test_buckets_follow_categories_that_are_named():
 
 def test_categories_that_are_not_kept_are_where_they_are_hashed_to():
     part = Indicators(["a", "bucket 0", "bucket 1"], np.array([1]),
-                      lambda: np.array([2, -9, 1]), 1)
+                      lambda: np.array([2, -9, 1]), buckets=2)
     code = TableCode((part, LinearSplineBasis(np.array([0.0, 1.0]))), ((0, 1),))
     features = code.features(np.array([[0.0, 1], [1, 1], [2, 1], [-1, 1]]))
     np.testing.assert_array_equal(features[:, :4], np.eye(4)[[2, 0, 1, 3]])

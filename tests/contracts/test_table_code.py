@@ -217,7 +217,7 @@ def test_rows_are_sparse_where_most_features_are_zero():
     X[:, 3] = np.arange(len(X)) % 4
     parts = (LinearSplineBasis(np.linspace(-1.0, 1.0, 20), has_indicator=True),
              LinearSplineBasis(np.array([0.25])), LinearSplineBasis(np.linspace(-1.0, 1.0, 18)),
-             Indicators(["a", "b", "bucket"], named=2))
+             Indicators(["a", "b", "bucket"], buckets=1))
     code = TableCode(parts, ((0, 2), (2, 3), (0, 1)))
     found = code.compact(X)
     assert sparse.issparse(found) and found.has_canonical_format

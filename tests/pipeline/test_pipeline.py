@@ -20,6 +20,7 @@ from dpsk import (
     DPLinearRegression,
     DPLogisticRegression,
     DPMLPClassifier,
+    DPOneHotEncoder,
     DPPipeline,
     DPRidge,
     DPTableVectorizer,
@@ -281,3 +282,30 @@ def test_new_categories_have_the_mean_of_the_others_where_none_was_there(last, d
     off = np.median(np.abs(other[:, 0] - known.mean(axis=1)) / np.ptp(known, axis=1))
     # Coefficients that are held in a set stay there.
     assert off < 0.05 if drawn else off > 0.5
+
+
+@pytest.mark.parametrize("last", [DPLogisticRegression(classes=[False, True]),
+                                  DPRidge(target_bounds=(0.0, 1.0))])
+@pytest.mark.parametrize("first, name", [
+    (DPOneHotEncoder(n_buckets=32), "town"),
+    (DPTableVectorizer(columns={"x": (-3.0, 0.0, 3.0)}, missing_indicator=["x"]), "x")])
+def test_buckets_and_missing_values_without_rows_have_the_mean_of_the_column(last, first, name):
+    """Else their coefficients are noise alone; seeds are fixed."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3.0, 3.0, size=4000)
+    X = pd.DataFrame({"town": rng.choice(["a", "b", "c"], 4000)} if name == "town" else {"x": x})
+    y = x + rng.logistic(size=4000) > 0.0
+    off = []
+    for seed in range(6):
+        fit = make_dp_pipeline(first, last, random_state=NoiseSeed(seed), epsilon=1.0).fit(X, y)
+        seen = fit[:-1].transform(X).mean(axis=0)
+        coef = np.ravel(fit[-1].coef_)
+        off.append(np.abs(coef[seen == 0.0] - coef @ seen) / np.std(coef[seen > 0.0]))
+    assert np.median(np.concatenate(off)) < 0.2
+
+
+def test_a_model_without_intercept_fits_behind_a_table():
+    X, y = table()
+    pipeline = make_dp_pipeline(DPTableVectorizer(), DPLogisticRegression(
+        fit_intercept=False), epsilon=4.0).fit(X, y)
+    assert pipeline[-1].intercept_ == 0.0
