@@ -37,7 +37,7 @@ from dpsk._privacy.events import Composed, Repeated
 from dpsk._privacy.plans import choice_event
 from dpsk._stages.base import Stage
 from dpsk._stages.target_place import around, leaves_rest, place_rule, placed_bounds, too_few
-from dpsk._stages.target_spread import apart, away_from, released_spread
+from dpsk._stages.target_spread import DOUBLE, apart, away_from, released_spread
 from dpsk._statistics.cells import noisy_decimal
 from dpsk._statistics.quantiles import (
     UNIT_END,
@@ -62,12 +62,10 @@ if TYPE_CHECKING:
     from dpsk._problem import Budget, Problem
     from dpsk._typing import AnyArray, FloatArray
 
-__all__ = ["DOUBLE", "SHORT", "NormBound", "StateNormBound", "TargetBounds", "can_learn",
-           "norm_rule", "quantile_rule", "released_norm", "row_norm_rule", "target_rule",
+__all__ = ["SHORT", "NormBound", "StateNormBound", "TargetBounds", "can_learn", "norm_rule",
+           "quantile_rule", "released_norm", "row_norm_rule", "target_rule",
            "targets_above", "widened"]
 
-#: The least half width of bounds that are used in double precision only, over their middle.
-DOUBLE = 1e-12
 #: The octave, last or first, for which a number 0 counts, and its weight. A norm bound that is too
 #: large leaves only the constant; other bounds that are too small keep predictions near 0.
 _LONG, SHORT, _NONE, _SAME = (-1, 1.0), (0, 1.0), (0, 0.0), (UNIT_END, 0.5)

@@ -11,7 +11,8 @@ from dpsk._defaults.budgets import RESIDUAL_SHARE, mu_of_share
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.plans import choice_event
 from dpsk._stages.base import Stage
-from dpsk._stages.bounds import DOUBLE, TargetBounds, widened
+from dpsk._stages.bounds import TargetBounds, widened
+from dpsk._stages.target_spread import DOUBLE
 
 if TYPE_CHECKING:
     from typing import Any

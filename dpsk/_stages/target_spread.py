@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from dpsk._privacy.elementary import Elementary
     from dpsk._typing import FloatArray
 
-__all__ = ["SAME", "apart", "away_from", "released_spread"]
+__all__ = ["DOUBLE", "SAME", "apart", "away_from", "released_spread"]
 
+#: The least half width of bounds that are used in double precision only, over their middle.
+DOUBLE = 1e-12
 #: Relative distance within which a target equals the median, which has nine digits.
 SAME = 2e-8
 #: Bounds closer to the median than this share of the spread hold no other target; they are then
