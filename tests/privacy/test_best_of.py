@@ -159,6 +159,15 @@ def test_a_gaussian_covers_it_for_less_than_all_runs_cost(mean, mu):
         assert accountant.delta(event, loss) <= covered * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("event", [BestOf(Gaussian(1 / 16), 1.0), BestOf(Gaussian(0.01), 3.0),
+                                   BestOf(SampledGaussian(0.01, 4.0), 10.0)])
+def test_beyond_the_largest_loss_of_its_law_the_bound_stays(event):
+    """A bound that never falls to the asked tail is what is known of losses beyond the law."""
+    both = Composed((Gaussian(1 / 128), event))
+    for loss in (0.3, 1.0, 3.0, 30.0):
+        assert accountant.delta(both, loss) * (1 + 1e-9) >= accountant.delta(event, loss)
+
+
 @pytest.mark.parametrize("chance", [0.02, 0.3])
 def test_a_chance_that_covers_all_of_it_leaves_no_more_than_rounding(chance):
     """A search at a tiny epsilon within a budget of a huge disclosure."""

@@ -96,7 +96,8 @@ def _bound(laws: Sequence[tuple[LossLaw, int]], releases: int, epsilon: float, t
     reach = sum(loss * count for loss, (_, count) in zip(largest, laws, strict=True))
     if reach <= epsilon:
         # the total exceeds epsilon only if one loss exceeds its own largest value
-        return LossBound(releases * tail, 0.0, 0.0)
+        above = sum(count * law.mass_above(tail) for law, count in laws)
+        return LossBound(min(1.0, _SUMMED * above), 0.0, 0.0)
     sketch = Sketch(laws, tail)
     theta = sketch.tilt(epsilon)
     mean, deviation = sketch.moments(theta)

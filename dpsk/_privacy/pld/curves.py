@@ -105,6 +105,10 @@ class CurveLaw:
         """Largest finite loss; above it there is only an infinite one."""
         return float(_atoms(self.curve, tail)[0][-1])
 
+    def mass_above(self, tail: float) -> float:
+        """Mass of the infinite loss: more than `tail` where the profile does not fall to it."""
+        return max(tail, _atoms(self.curve, tail)[2])
+
     def nodes(self, tail: float) -> tuple[FloatArray, FloatArray]:
         """Masses and losses, without the infinite loss."""
         losses, masses, _ = _atoms(self.curve, tail)

@@ -53,7 +53,10 @@ class LossLaw(Protocol):
         """Total variation distance of the pair (delta at epsilon 0), or a bound on it."""
 
     def largest_loss(self, tail: float) -> float:
-        """Loss above which a mass of at most `tail` lies."""
+        """Largest loss of the law where a mass of at most `tail` may be left out."""
+
+    def mass_above(self, tail: float) -> float:
+        """Bound on the mass of losses above ``largest_loss(tail)``."""
 
     def nodes(self, tail: float) -> tuple[FloatArray, FloatArray]:
         """Masses and losses of a quadrature rule that omits a mass of at most `tail`."""
@@ -62,8 +65,16 @@ class LossLaw(Protocol):
         """Discretize on multiples of `step`."""
 
 
+class Resolved:
+    """A law that has at most the asked mass above its largest loss."""
+
+    def mass_above(self, tail: float) -> float:
+        """Bound on the mass of losses above ``largest_loss(tail)``."""
+        return tail
+
+
 @dataclass(frozen=True)
-class NormalMixture:
+class NormalMixture(Resolved):
     """The pair ``(1-q) N(0, z^2) + q N(1, z^2)`` against its mirror image.
 
     The weight q is in (0, 1]; at 1 the pair is 2/z-GDP.
@@ -189,7 +200,7 @@ class NormalMixture:
 
 
 @dataclass(frozen=True)
-class TwoPoint:
+class TwoPoint(Resolved):
     """Randomized response: losses ``+-epsilon``, > 0, with odds ``exp(epsilon)``."""
 
     epsilon: float
@@ -226,7 +237,7 @@ class TwoPoint:
 
 
 @dataclass(frozen=True)
-class RayleighBound:
+class RayleighBound(Resolved):
     """The loss ``offset + slope Rho``, where Rho has density ``r exp(-r^2 / 2)``.
 
     It bounds the loss under P in either direction. Let Q have density ``exp(-loss)`` relative to
