@@ -166,6 +166,7 @@ def test_beyond_the_largest_loss_of_its_law_the_bound_stays(event):
     both = Composed((Gaussian(1 / 128), event))
     for loss in (0.3, 1.0, 3.0, 30.0):
         assert accountant.delta(both, loss) * (1 + 1e-9) >= accountant.delta(event, loss)
+    assert accountant.epsilon(both, 1e-60) == np.inf
 
 
 @pytest.mark.parametrize("chance", [0.02, 0.3])
