@@ -231,13 +231,13 @@ def _solve_epsilon(releases: Releases, delta: float) -> float:
     if excess(0.0) <= 0:
         return 0.0
     most = releases.pure_epsilon
-    if excess(_MOST) > 0:
-        # The bound of a search may never fall to a tiny delta.
-        return most
     guess, slope = min(most, 1.0), -5.0
     if len(releases.parts) > 1 or releases.parts[0][0].closed_form(1, guess) is None:
         guess, slope = smallest_passing(lambda e: excess(e, 8.0), guess, slope=slope,
                                         rtol=1e-3, low=1e-9, high=_MOST)
+        if guess == math.inf:
+            # The bound of a search may never fall to a tiny delta.
+            return most
     result, _ = smallest_passing(excess, guess, slope=slope, rtol=1e-6, low=1e-9,
                                  high=_MOST)
     return min(result, most)
