@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["seen_levels", "without_unseen"]
 
 #: Most named levels of a column for which their sum tells whether other levels have rows: its
-#: noise grows with their number. Chosen on bank, judged on adult and credit.
+#: noise grows with their number. Chosen on bank and adult, tried on credit.
 _FEW_NAMED = 4
 
 
