@@ -33,8 +33,13 @@ __all__ = ["Account", "Releases", "account", "delta", "epsilon",
 _LEAST = math.ulp(0.0)
 #: Upper end of the search for epsilon.
 _MOST = 1e30
-# (tail mass of one evaluation, smallest delta accepted from it); tried in turn
-_TAILS = ((1e-15, 1e-13), (1e-40, 1e-38), (1e-120, 1e-118), (1e-290, 0.0))
+#: Tail masses of evaluations, tried in turn; the least of their bounds counts.
+_TAILS = (1e-15, 1e-20, 1e-25, 1e-30, 1e-40, 1e-55, 1e-75, 1e-100, 1e-140, 1e-200, 1e-290)
+#: A bound is final at this multiple of its tail ...
+_ABOVE_TAIL = 100.0
+#: ... if it is not tiny, or if at most this share of it covers the transform's error.
+_TINY = 1e-13
+_SMALL_SHARE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -156,12 +161,17 @@ def account_merged(releases: Releases, epsilon: float, coarsen: float = 1.0) -> 
 
 
 def _account_loss(releases: Releases, epsilon: float, coarsen: float) -> Account:
-    for tail, smallest in _TAILS:
+    bounds = []
+    for tail in _TAILS:
         bound = loss_bound(releases.parts, epsilon, tail=tail, coarsen=coarsen)
-        if bound.delta >= smallest:
+        bounds.append(bound)
+        resolved = bound.delta >= _TINY or bound.fft <= _SMALL_SHARE * bound.delta
+        if resolved and bound.delta >= _ABOVE_TAIL * tail:
             break
-    share = bound.fft / bound.delta if bound.delta > 0 else 0.0
-    return Account(epsilon, bound.delta, "loss distribution", share, bound.step)
+    # Rare large losses beside many small ones are resolved only where the tail lies between them.
+    least = min(bounds, key=lambda bound: bound.delta)
+    share = least.fft / least.delta if least.delta > 0 else 0.0
+    return Account(epsilon, least.delta, "loss distribution", share, least.step)
 
 
 def delta(event: Event, epsilon: float) -> float:

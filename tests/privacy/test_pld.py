@@ -64,6 +64,18 @@ def test_one_step_is_an_upper_bound_within_a_fraction(q, z, epsilon):
     assert exact * (1 - 1e-9) <= bound <= exact * 1.002
 
 
+#: One row in a billion makes the large losses, beside which the transform's rounding is large.
+FAR = [(1e-9, 0.625, 0.5), (1e-9, 0.625, 2.0), (1e-9, 0.625, 6.0), (1e-6, 1.0, 1.0),
+       (1e-4, 2.0, 1.5)]
+
+
+@pytest.mark.parametrize("q, z, epsilon", FAR)
+def test_one_step_is_resolved_in_the_far_tail(q, z, epsilon):
+    exact = exact_one_step(q, z, epsilon)
+    bound = accountant.delta(SampledGaussian(q, z), epsilon)
+    assert exact < 1e-25 and exact * (1 - 1e-9) <= bound <= exact * 1.01
+
+
 @pytest.mark.parametrize("q, z, epsilon", CASES[:5])
 def test_two_steps_are_an_upper_bound_within_a_fraction(q, z, epsilon):
     exact = exact_two_steps(q, z, epsilon)

@@ -20,6 +20,16 @@ GRID = 1 + 5e-3
 epsilons = st.floats(0.0, 6.0)
 
 
+def resolved(event):
+    """Return a delta below which bounds of an event are valid, but may be far above the truth.
+
+    Beside many releases, the few large losses of a tiny sampling rate are not resolved in the
+    rounding of a transform.
+    """
+    sampled = any(isinstance(part, SampledGaussian) for part in tally(event))
+    return 1e-20 if sampled else 1e-280
+
+
 def test_every_kind_is_drawn():
     assert ELEMENTS.keys() == set(ELEMENTARY)
 
@@ -50,24 +60,23 @@ def test_counts_multiply_and_add(event, count):
 @given(events, epsilons, epsilons)
 def test_delta_falls_with_epsilon(event, one, other):
     low, high = sorted((one, other))
-    # Below this, tails are bounded rather than resolved.
-    least = accountant.delta(event, low) * GRID + 1e-280
-    assert 0 <= accountant.delta(event, high) <= least <= GRID + 1e-280
+    least = accountant.delta(event, low) * GRID + resolved(event)
+    assert 0 <= accountant.delta(event, high) <= least <= GRID + resolved(event)
 
 
 @settings(quick, max_examples=20)
 @given(events, epsilons, st.integers(0, 4), st.integers(0, 4))
 def test_delta_grows_with_the_count(event, epsilon, count, more):
-    # Below this, tails are bounded rather than resolved.
     fewer = accountant.delta(Repeated(event, count), epsilon)
-    assert fewer <= accountant.delta(Repeated(event, count + more), epsilon) * GRID + 1e-280
+    least = accountant.delta(Repeated(event, count + more), epsilon) * GRID + resolved(event)
+    assert fewer <= least
 
 
 @settings(quick, max_examples=20)
 @given(events, elementary, epsilons)
 def test_delta_grows_with_what_is_released_beside(event, other, epsilon):
-    # Below this, tails are bounded rather than resolved.
-    both = accountant.delta(Composed((event, other)), epsilon) * GRID + 1e-280
+    composed = Composed((event, other))
+    both = accountant.delta(composed, epsilon) * GRID + resolved(composed)
     assert accountant.delta(event, epsilon) <= both
     assert accountant.delta(other, epsilon) <= both
 
@@ -80,9 +89,7 @@ def test_delta_grows_with_what_makes_an_event_stronger(mu, times, rate, noise, e
              (SampledGaussian(rate, noise), SampledGaussian(times * rate, noise)),
              (SampledGaussian(rate, times * noise), SampledGaussian(rate, noise))]
     for weak, strong in pairs:
-        # Below this, tails are bounded rather than resolved.
-        floor = 1e-25 if isinstance(weak, SampledGaussian) else 1e-280
-        least = accountant.delta(strong, epsilon) * GRID + floor
+        least = accountant.delta(strong, epsilon) * GRID + 1e-280
         assert accountant.delta(weak, epsilon) <= least
 
 

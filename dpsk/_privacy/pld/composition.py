@@ -108,9 +108,20 @@ def _bound(laws: Sequence[tuple[LossLaw, int]], releases: int, epsilon: float, t
         return _NOTHING_SHOWN
     step = max(sketch.step(epsilon, theta, deviation), max(largest) / _MOST_CELLS) * coarsen
     step = _aligned(step, epsilon)
-    total = _Total(step, releases, tuple((law.grid(step, tail), n) for law, n in laws))
+    grids = tuple((law.grid(step, tail), n) for law, n in laws)
+    if releases == 1:
+        return LossBound(_delta_of_one(grids[0][0], epsilon), 0.0, step)
+    total = _Total(step, releases, grids)
     delta, fft = total.delta(epsilon, theta, *sketch.window(theta, deviation))
     return LossBound(delta, fft, step)
+
+
+def _delta_of_one(grid: LossGrid, epsilon: float) -> float:
+    # all terms are positive, so that no tail is too small to be resolved
+    size = len(grid.masses) // 2
+    excess = grid.step * np.arange(-size, size + 1) - epsilon
+    inside = float(grid.masses @ -np.expm1(-np.maximum(excess, 0.0)))
+    return (inside + grid.infinite) * _SUMMED
 
 
 def _aligned(step: float, epsilon: float) -> float:
