@@ -72,13 +72,13 @@ class DPGradientBoostingClassifier(Probabilities, ScoreClassifier, BoostedTrees)
 
     Examples
     --------
-    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.datasets import make_friedman1
     >>> from dpsk import DPGradientBoostingClassifier
-    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    >>> X = X[["mean radius", "mean texture"]]
-    >>> model = DPGradientBoostingClassifier(epsilon=8.0, classes=[0, 1]).fit(X, y)
-    >>> model.predict_proba(X).shape
-    (569, 2)
+    >>> X, y = make_friedman1(5000, random_state=0)
+    >>> model = DPGradientBoostingClassifier(epsilon=8.0, classes=[False, True])
+    >>> model = model.fit(X, y > 14)
+    >>> model.n_iter_, model.predict_proba(X).shape
+    (48, (5000, 2))
     """
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None,

@@ -72,12 +72,12 @@ class DPGradientBoostingRegressor(BoundedRegressor, BoostedTrees):
 
     Examples
     --------
-    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.datasets import make_friedman1
     >>> from dpsk import DPGradientBoostingRegressor
-    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
-    >>> model = DPGradientBoostingRegressor(epsilon=8.0, target_bounds=(25, 350))
-    >>> model.fit(X[["bmi", "bp"]], y).predict(X[["bmi", "bp"]]).shape
-    (442,)
+    >>> X, y = make_friedman1(5000, random_state=0)
+    >>> model = DPGradientBoostingRegressor(epsilon=8.0, target_bounds=(0, 30)).fit(X, y)
+    >>> model.n_iter_, model.predict(X).shape
+    (48, (5000,))
     """
 
     _constraints: ClassVar[dict] = {
