@@ -9,7 +9,7 @@ import numpy as np
 from dpsk._data.source import Rows
 from dpsk._parameters import check_flag, number
 from dpsk._stages.class_shares import shrunk_shares
-from dpsk._warnings import is_charged, is_part
+from dpsk._warnings import follows_private_step
 from dpsk.naive_bayes._base import CHECK_PRIORS, JointScores
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def check_not_negative(rows, name):
     Rows that a private step of a pipeline has mapped are not checked, and their negative numbers
     count as 0: a refusal would compare a row exactly with what that step has learned.
     """
-    if not (is_part() or is_charged()) and any(rows.each(_any_negative)):
+    if not follows_private_step() and any(rows.each(_any_negative)):
         raise ValueError(f"Negative values in data passed to {name} (input X): counts are none; "
                          "shift or leave out such columns.")
 

@@ -16,7 +16,7 @@ from dpsk._parameters import check_auto_flag, number, optional
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk._stages import UsualTemperature
-from dpsk._warnings import is_charged, is_part
+from dpsk._warnings import follows_private_step
 from dpsk.neural_network._fit import SHORT_NORM, NetworkFit
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class NetworkEstimator(NetworkFit):
         A fit by itself refuses numbers beyond it before the charge. Rows behind a step of a
         pipeline are only known after the charge, when nothing may be refused.
         """
-        return {"dtype": np.float32, "order": "C", "cuts": is_part() or is_charged()}
+        return {"dtype": np.float32, "order": "C", "cuts": follows_private_step()}
 
     def _check_rows(self, X, y):
         """Validate training rows, in single precision, and targets."""
