@@ -14,7 +14,7 @@ from dpsk._data.blocks import row_blocks
 from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
 from dpsk._data.labels import encode_labels, encoded_rows, labels_fact
-from dpsk._data.validation import FLOATS, check_prediction_rows, check_rows
+from dpsk._data.validation import FLOATS, check_prediction_rows
 from dpsk._defaults.budgets import DIAGONAL_SIGNAL
 from dpsk._docs import documented
 from dpsk._estimator import DPEstimator
@@ -132,10 +132,6 @@ class ClassModel(Probabilities, ScoreClassifier, DPEstimator):
         """Return the probabilities of classes, as given or from private class shares."""
         given = getattr(self, self._prior_name)
         return smoothed(shares, noise) if given is None else np.array(given, dtype=np.float64)
-
-    def _check_rows(self, X, y):
-        """Validate training rows and labels; no message carries a data value."""
-        return check_rows(self, X, y, **self._row_checks, **self._target_checks)
 
     def _check_fit(self, n_samples, y):
         """Raise the ValueErrors of a fit that depend only on row count and labels."""

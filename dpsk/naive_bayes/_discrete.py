@@ -46,6 +46,8 @@ class DiscreteNB(JointScores):
         **{name: check for name, check in JointScores._constraints.items() if name != "priors"},
         "alpha": number("a finite number >= 0", low=0), "fit_prior": check_flag,
         "class_prior": CHECK_PRIORS}
+    #: Whether negative features are refused.
+    _takes_counts: ClassVar[bool] = True
     #: The attributes that hold private outputs.
     _shown: ClassVar[tuple] = ("class_log_prior_", "class_count_", "feature_log_prob_",
                               "temperature_")
@@ -56,12 +58,13 @@ class DiscreteNB(JointScores):
 
     def _check_table(self, X, y):
         X, y = self._check_rows(X, y)
-        if self.__sklearn_tags__().input_tags.positive_only:
+        if self._takes_counts:
             check_not_negative(Rows(X, y), type(self).__name__)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = "accept_sparse" in self._row_checks
+        tags.input_tags.positive_only = self._takes_counts
         return tags
 
     def _keep_counts(self, rows, counts, noise):

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.errors import quietly
-from dpsk._data.validation import check_prediction_rows, check_rows
+from dpsk._data.validation import check_prediction_rows
 from dpsk._defaults.networks import few_rows_factor
 from dpsk._objective.penalties import PENALTIES
 from dpsk._parameters import check_auto_flag, number, optional
@@ -57,10 +57,6 @@ class NetworkEstimator(NetworkFit):
         pipeline are only known after the charge, when nothing may be refused.
         """
         return {"dtype": np.float32, "order": "C", "cuts": follows_private_step()}
-
-    def _check_rows(self, X, y):
-        """Validate training rows, in single precision, and targets."""
-        return check_rows(self, X, y, **self._row_checks, **self._target_checks)
 
     def _fit_layers(self, rows, loss, n_outputs, *, factor=1.0, stages=(), enforced=(),
                     **settings):
