@@ -22,7 +22,6 @@ from dpsk._fit import run_private
 from dpsk._mixins import Probabilities, ScoreClassifier
 from dpsk._models.clipping import shortened
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, optional
-from dpsk._problem import Budget
 from dpsk._ranged import RANGED_CONSTRAINTS, Ranged
 from dpsk._stages.class_models import smoothed
 from dpsk._stages.weight_bound import with_weight_bound
@@ -227,8 +226,3 @@ class GaussianClasses(Ranged, ClassModel):
         """Scale centered rows down to the bounds of training, in place, and return them."""
         rows = shortened(rows, self.data_norm_)
         return with_short_squares(rows, self.data_norm_) if self._of_columns else rows
-
-    def _check_fit(self, n_samples, y):
-        super()._check_fit(n_samples, y)
-        self._bounds(Budget(n_samples, 1, *self._budget(n_samples)),
-                     self.feature_range is not None)
