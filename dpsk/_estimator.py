@@ -16,7 +16,7 @@ from dpsk._data.dask import opened_dask
 from dpsk._data.groups import groups_of
 from dpsk._data.opening import opened
 from dpsk._data.source import Rows
-from dpsk._data.validation import is_dask, is_source
+from dpsk._data.validation import check_rows, is_dask, is_source
 from dpsk._data.weights import check_weights
 from dpsk._fit import Method, fit_private
 from dpsk._parameters import PARAMETER_CONSTRAINTS, check_choice, norm_origin
@@ -150,8 +150,8 @@ class DPEstimator(Budgeted, TakesCallbacks, Carries, BaseEstimator):
         return None if unnamed else self._build_solver(self.solver)
 
     def _check_rows(self, X, y):
-        """Return validated rows in memory, and their targets."""
-        raise NotImplementedError
+        """Return validated rows in memory, and their targets; no message carries a data value."""
+        return check_rows(self, X, y, **self._row_checks, **self._target_checks)
 
     def _read_rows(self, X, y, sample_weight, groups=None):
         """Return validated training rows with unencoded targets, as a RowSource."""

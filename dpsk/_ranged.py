@@ -12,6 +12,7 @@ import numpy as np
 from dpsk._models.ranges import RangedRows
 from dpsk._parameters import PARAMETER_CONSTRAINTS, check_learnt
 from dpsk._privacy.certificate import Enforced
+from dpsk._problem import Budget
 from dpsk._stages.bounds import can_learn
 from dpsk._stages.centered import can_learn_spread, row_rule, spread_rule
 from dpsk._stages.class_plan import FEW_COLUMNS, GaussianPlan, range_rule
@@ -100,6 +101,12 @@ class Ranged:
         learns = not budget.is_private or can_learn("data_norm", self.data_norm, plain, rules)
         usual = plain * _USUAL_LENGTH if ranged and self._divides else plain
         return plain if ranged or not learns else None, None if learns else usual
+
+    def _check_fit(self, n_samples, y):
+        """Raise the ValueErrors of a fit that depend only on the number of rows and on labels."""
+        super()._check_fit(n_samples, y)
+        self._bounds(Budget(n_samples, 1, *self._budget(n_samples)),
+                     self.feature_range is not None)
 
     def _enforced(self, plan):
         """Return the enforced bounds on rows, other than learned ones."""

@@ -28,7 +28,8 @@ from dpsk._context import holding
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["apart", "heard", "is_part", "muted", "note_charge", "noted", "warn", "whole_fit"]
+__all__ = ["apart", "follows_private_step", "heard", "is_part", "muted", "note_charge", "noted",
+           "warn", "whole_fit"]
 
 
 @dataclass(eq=False)
@@ -100,12 +101,6 @@ def note_charge() -> None:
         fit.is_charged, fit = True, fit.outer
 
 
-def is_charged() -> bool:
-    """Return whether the current fit, or one that it is part of, has been charged."""
-    fit = _CURRENT.get()
-    return fit is not None and fit.is_charged
-
-
 def is_part() -> bool:
     """Return whether the fit under way is a part of another fit."""
     fit, count = _CURRENT.get(), 0
@@ -113,6 +108,12 @@ def is_part() -> bool:
         count += fit.is_fit
         fit = fit.outer
     return count > 1
+
+
+def follows_private_step() -> bool:
+    """Return whether a private step may have mapped the rows of a fit, so none may be refused."""
+    fit = _CURRENT.get()
+    return is_part() or (fit is not None and fit.is_charged)
 
 
 def whole_fit(function: Callable[..., Any], is_fit: bool = True) -> Callable[..., Any]:
@@ -173,7 +174,8 @@ def _not_fitted(estimator: Any) -> dict[str, Any]:
 @contextmanager
 def muted() -> Iterator[None]:
     """Suppress all warnings inside, in all threads, as work inside may start threads."""
-    fit = _Fit(_CURRENT.get(), is_muted=True, is_charged=is_charged(), is_fit=False)
+    outer = _CURRENT.get()
+    fit = _Fit(outer, True, outer is not None and outer.is_charged, is_fit=False)
     others = _MUTED.setdefault(os.getpid(), set())
     _stand_first()
     with holding(_CURRENT, fit):

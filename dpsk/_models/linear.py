@@ -95,6 +95,20 @@ class LinearModel:
         """Return parameters that predict `factor` times what `theta` predicts."""
         return theta * factor
 
+    def before_map(self, theta: FloatArray, center: FloatArray, matrix: Any = None) -> FloatArray:
+        """Return parameters that do for x what `theta` does for ``(x - center) matrix``.
+
+        A `matrix` of None is the identity, a vector is a diagonal. `theta` may be a preconditioner
+        of `center`'s columns, and the model one of rows that a later stage has mapped.
+        """
+        theta = theta.copy()
+        weights = theta[:len(center)]
+        if matrix is not None:
+            weights[:] = matrix @ weights if matrix.ndim == 2 else (matrix * weights.T).T
+        if len(theta) > len(center):
+            theta[-1] -= center @ weights
+        return theta
+
     @property
     def clips_entries(self) -> bool:
         """bool : whether entries are clipped in addition to norms."""

@@ -188,16 +188,8 @@ class MLP:
         return ([part.astype(np.float32) for part in weights],
                 [biases.astype(np.float32) for _, biases in layers])
 
-    def shifted(self, theta: FloatArray, center: FloatArray) -> FloatArray:
-        """Return parameters that do for a row x what `theta` does for ``x - center``."""
-        return self.before_map(theta, center, None)
-
-    def before_map(self, theta: FloatArray, center: FloatArray,
-                   matrix: FloatArray | None) -> FloatArray:
-        """Return parameters that do for x what `theta` does for ``(x - center) matrix``.
-
-        A `matrix` of None is the identity.
-        """
+    def before_map(self, theta: FloatArray, center: FloatArray, matrix: Any = None) -> FloatArray:
+        """Return parameters as `LinearModel.before_map` does."""
         theta = theta.copy()
         layers = self.layers(theta[:self.dimension])
         entering = [layers[0]]
@@ -205,7 +197,7 @@ class MLP:
             entering.append((self.linear(theta), layers[-1][1]))
         for weights, biases in entering:
             if matrix is not None:
-                weights[:] = matrix @ weights
+                weights[:] = matrix @ weights if matrix.ndim == 2 else (matrix * weights.T).T
             biases -= center @ weights
         return theta
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from dpsk._privacy import accountant
 from dpsk._privacy.assumptions import facts_of_charges, of_budget
 from dpsk._privacy.budget_fields import BUDGET_RULES, check_same, read_charge
 from dpsk._privacy.budget_page import UNKNOWN_DAY, page, shares
@@ -20,9 +19,7 @@ from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.certificate_fields import (
     GROUP_RELATION,
     RELATION,
-    ReadsJson,
-    html_table,
-    printable,
+    CertificateBase,
     require,
     rounded_up,
     same_keys,
@@ -47,7 +44,7 @@ _UNITS = {"row": RELATION, "group": GROUP_RELATION}
 
 
 @dataclass(frozen=True)
-class BudgetCertificate(ReadsJson):
+class BudgetCertificate(CertificateBase):
     """The certificate of a budget, made by `dpsk.PrivacyBudget.certificate`.
 
     All of it is public: nothing here depends on the rows.
@@ -140,36 +137,6 @@ class BudgetCertificate(ReadsJson):
         It holds only if earlier releases did not decide which fits were made.
         """
         return min(self.epsilon, self.epsilon_at(self.delta))
-
-    def epsilon_at(self, delta: float) -> float:
-        """Return the epsilon of all charges so far, composed, at another `delta`.
-
-        Parameters
-        ----------
-        delta : float in [0, 1]
-            The delta of (epsilon, delta)-differential privacy.
-
-        Returns
-        -------
-        epsilon : float
-            An upper bound.
-        """
-        return accountant.epsilon(self.event, delta)
-
-    def delta_at(self, epsilon: float) -> float:
-        """Return the delta of all charges so far, composed, at another `epsilon`.
-
-        Parameters
-        ----------
-        epsilon : float
-            Finite and >= 0.
-
-        Returns
-        -------
-        delta : float
-            In [0, 1], an upper bound.
-        """
-        return accountant.delta(self.event, epsilon)
 
     @cached_property
     def prices(self) -> tuple[dict[str, float], ...]:
@@ -317,15 +284,6 @@ class BudgetCertificate(ReadsJson):
             check the page, and the JSON.
         """
         return page(self, ledger)
-
-    def __str__(self) -> str:
-        lines = list(self._lines())
-        width = 2 + max(len(name) for name, _ in lines)
-        return "\n".join([printable(self._title()), *(
-            f"  {name + ':':<{width}}{printable(text)}" for name, text in lines)])
-
-    def _repr_html_(self) -> str:
-        return html_table(self._title(), self._lines())
 
     def _title(self) -> str:
         return f"Privacy certificate of a budget{f' of {self.name}' if self.name else ''}"

@@ -18,11 +18,9 @@ from dpsk._privacy.certificate_fields import (
     FIELD_RULES,
     GROUP_RELATION,
     RELATION,
+    CertificateBase,
     Enforced,
-    ReadsJson,
     check_accounting,
-    html_table,
-    printable,
     read_epsilon,
     rebuilt_bounds,
     require,
@@ -47,7 +45,7 @@ _OTHER_MACHINES = 1 + 1e-8
 
 
 @dataclass(frozen=True)
-class Certificate(ReadsJson):
+class Certificate(CertificateBase):
     """The privacy certificate of one fit, found as ``privacy_`` on a fitted estimator.
 
     All of it is public: nothing here depends on the rows, except bounds from private releases.
@@ -113,36 +111,6 @@ class Certificate(ReadsJson):
     arithmetic: str = "float"
     relation: str = RELATION
     versions: tuple[tuple[str, str], ...] = ()
-
-    def epsilon_at(self, delta: float) -> float:
-        """Return an upper bound on the epsilon of this fit at another `delta`.
-
-        Parameters
-        ----------
-        delta : float in [0, 1)
-            The delta of (epsilon, delta)-differential privacy.
-
-        Returns
-        -------
-        epsilon : float
-            Infinite at delta 0, unless the privacy loss is bounded.
-        """
-        return accountant.epsilon(self.event, delta)
-
-    def delta_at(self, epsilon: float) -> float:
-        """Return an upper bound on the delta of this fit at another `epsilon`.
-
-        Parameters
-        ----------
-        epsilon : float
-            Finite and >= 0.
-
-        Returns
-        -------
-        delta : float
-            In [0, 1].
-        """
-        return accountant.delta(self.event, epsilon)
 
     @property
     def is_private(self) -> bool:
@@ -292,15 +260,6 @@ class Certificate(ReadsJson):
             raise ValueError(f"delta={self.delta!r} at epsilon={self.epsilon!r}: the events give "
                              f"delta={follows:.4g} there; use the certificate of the fit.")
         return self
-
-    def __str__(self) -> str:
-        width = 2 + max(len(name) for name, _ in self._lines())
-        title = self._title()
-        body = (f"  {name + ':':<{width}}{printable(text)}" for name, text in self._lines())
-        return "\n".join([printable(title), *body])
-
-    def _repr_html_(self) -> str:
-        return html_table(self._title(), self._lines())
 
     def _title(self) -> str:
         first = "Privacy certificate" if self.is_private else "Not private"

@@ -10,6 +10,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from numbers import Real
 from typing import TYPE_CHECKING
 
+from dpsk._privacy import accountant
+from dpsk._privacy.elementary import require
 from dpsk._privacy.events import Event
 
 if TYPE_CHECKING:
@@ -27,8 +29,8 @@ __all__ = [
     "RELATION",
     "SAME_GROUPS",
     "AsJson",
+    "CertificateBase",
     "Enforced",
-    "ReadsJson",
     "check_accounting",
     "escaped",
     "facts_of_wholes",
@@ -120,12 +122,58 @@ class AsJson:
         return json.dumps(self.to_dict(), **kwargs)
 
 
-class ReadsJson(AsJson):
-    """Mixin of certificates, which `from_dict` also reads from JSON and verifies."""
+class CertificateBase(AsJson):
+    """Base of certificates: `event` gives the privacy curve, `_title` and `_lines` the text."""
 
     if TYPE_CHECKING:
+        @property
+        def event(self) -> Event: ...
+
+        def _title(self) -> str: ...
+
+        def _lines(self) -> Iterable[tuple[str, str]]: ...
+
         @classmethod
         def from_dict(cls, data: dict[str, Any]) -> Self: ...
+
+    def epsilon_at(self, delta: float) -> float:
+        """Return an upper bound on the epsilon of all releases so far at another `delta`.
+
+        Parameters
+        ----------
+        delta : float in [0, 1]
+            The delta of (epsilon, delta)-differential privacy.
+
+        Returns
+        -------
+        epsilon : float
+            Infinite at delta 0, unless the privacy loss is bounded.
+        """
+        return accountant.epsilon(self.event, delta)
+
+    def delta_at(self, epsilon: float) -> float:
+        """Return an upper bound on the delta of all releases so far at another `epsilon`.
+
+        Parameters
+        ----------
+        epsilon : float
+            Finite and >= 0.
+
+        Returns
+        -------
+        delta : float
+            In [0, 1].
+        """
+        return accountant.delta(self.event, epsilon)
+
+    def __str__(self) -> str:
+        lines = list(self._lines())
+        width = 2 + max(len(name) for name, _ in lines)
+        return "\n".join([printable(self._title()), *(
+            f"  {name + ':':<{width}}{printable(text)}" for name, text in lines)])
+
+    def _repr_html_(self) -> str:
+        return html_table(self._title(), self._lines())
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -233,11 +281,6 @@ def read_epsilon(epsilon: object) -> Any:
 
 def tupled(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
-
-
-def require(ok: bool, name: str, value: object, rule: str) -> None:
-    if not ok:
-        raise ValueError(f"{name}={value!r}: must be {rule}.")
 
 
 def from_text(text: str) -> Any:

@@ -63,7 +63,7 @@ class Centering(Stage):
         return replace(problem, model=replace(model, data_norm=None)), rows
 
     def undo(self, model: Any, theta: FloatArray) -> FloatArray:
-        return model.shifted(theta, self.value)
+        return model.before_map(theta, self.value)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from dpsk._defaults.budgets import (
     COLUMN_TAILS,
     mu_of_share,
 )
-from dpsk._models import MLP, ScaledColumns
+from dpsk._models import ScaledColumns
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.closed_forms import bounded_range_epsilon
 from dpsk._privacy.events import Repeated
@@ -94,11 +94,7 @@ class ColumnScaling(Stage):
 
     def undo(self, model: Any, theta: FloatArray) -> FloatArray:
         """Return parameters, or a preconditioner, for the original rows; an intercept stays."""
-        if isinstance(model, MLP):
-            return model.before_map(theta, np.zeros(self._n_features), np.diag(1.0 / self.value))
-        result = theta.copy()
-        result[:self._n_features] = (result[:self._n_features].T / self.value).T
-        return result
+        return model.before_map(theta, np.zeros(self._n_features), 1.0 / self.value)
 
     def _choice(self, problem: Problem) -> tuple[Elementary, float]:
         """Return the event of one choice, and the share of pairs in an octave or above."""

@@ -16,14 +16,14 @@ from dpsk._defaults.budgets import (
     mu_of_share,
 )
 from dpsk._defaults.networks import hidden_scale, whitened_length
-from dpsk._models import MLP, LinearModel
+from dpsk._models import LinearModel
 from dpsk._models.products import product_by_row
 from dpsk._privacy.certificate import Enforced
 from dpsk._privacy.events import Gaussian
 from dpsk._problem import Geometry
 from dpsk._stages.base import Stage
 from dpsk._stages.bounds import NormBound, norm_rule
-from dpsk._stages.centering import center_norm
+from dpsk._stages.centering import CenteredRows, center_norm
 from dpsk._stages.column_scaling import ColumnScaling
 from dpsk._stages.row_centering import RowCentering
 from dpsk._stages.thresholding import thresholded
@@ -153,18 +153,10 @@ _WORDS = ("l2 norm of one row of features as it enters the noisy second moment; 
 
 
 @dataclass(frozen=True, eq=False)
-class WhitenedRows:
+class WhitenedRows(CenteredRows):
     """Map of bounded rows of a network: less the released mean, times a released matrix."""
 
-    model: MLP
-    center: np.ndarray
     matrix: np.ndarray
-    dtype = np.float32
-
-    @property
-    def width(self) -> int:
-        """int : number of columns."""
-        return self.model.n_features
 
     def dense(self, X: Features, out: FloatArray) -> None:
         """Write the rows of a block to `out`; mapped rows that are too long become 0."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 import numpy as np
 
 from dpsk._defaults.budgets import FAR_CENTER, FAR_NOISE
-from dpsk._models import MLP, LessCenter
+from dpsk._models import LessCenter
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk._stages.base import Stage
@@ -79,11 +79,7 @@ class RowCentering(Stage):
                  "or put DPStandardScaler before the model.", PrivacyWarning)
 
     def undo(self, model: Any, theta: FloatArray) -> FloatArray:
-        if isinstance(model, MLP):
-            return model.shifted(theta, self.value)
-        result = theta.copy()
-        result[-1] -= self.value @ result[:-1]
-        return result
+        return model.before_map(theta, self.value)
 
     def _centered(self, rows):
         return rows.viewed(LessCenter(self.value.copy()))

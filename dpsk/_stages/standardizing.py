@@ -66,10 +66,7 @@ class Standardizing(Stage):
         return replace(problem, model=replace(model, data_norm=norm)), rows
 
     def undo(self, model: Any, theta: FloatArray) -> FloatArray:
-        if not model.is_linear:
-            return model.before_map(theta, self.value, self._matrix)
-        coef = self._matrix @ theta[:-1]
-        return np.append(coef, theta[-1] - self.value @ coef)
+        return model.before_map(theta, self.value, self._matrix)
 
 
 def _powers(rows: RowSource, model: Any, center: FloatArray) -> FloatArray:

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from dpsk.auditing._entries import most_apart
 from dpsk.auditing._layout import Layout
 from dpsk.auditing._power import measured_power
 from dpsk.auditing._tests import chosen_tests
@@ -12,6 +11,8 @@ __all__ = ["FEWEST", "ROUNDS", "Rounds"]
 #: Of each round: its fraction of the runs, of the error probability, and the number of pairs.
 ROUNDS = ((0.1, 0.1, 3), (0.3, 0.2, 2), (1.0, 0.7, 1))
 FEWEST = 40
+#: Number of entries that are read of a long array.
+_CHOSEN = 256
 #: Number of fits on either table that detect values without any noise.
 _GLANCE = 8
 
@@ -76,7 +77,7 @@ class Rounds:
         """Return whether a value is constant on each table but differs between them."""
         self._add(pair, _GLANCE)
         first, second = self._samples[pair]
-        self._places[pair] = most_apart(first, second)
+        self._places[pair] = _most_apart(first, second)
         for fit in first + second:
             fit.choose(self._places[pair])
             self.partial |= fit.partial
@@ -133,3 +134,42 @@ class Rounds:
 def _ended(tables):
     """Return which fits on either table ended with an error."""
     return [np.array([bool(fit.error) for fit in table]) for table in tables]
+
+
+def _most_apart(first, second):
+    """Return the places where entries of long arrays differ most between tables.
+
+    Parameters
+    ----------
+    first, second : list of Published
+        Fits on either table that still hold their long arrays.
+
+    Returns
+    -------
+    places : dict of str to ndarray of int
+        Indices of the chosen entries, by the name of the array.
+    """
+    names = dict.fromkeys(name for fit in first + second for name in fit.whole)
+    places = {}
+    for name in names:
+        tables = [[fit.whole[name] for fit in fits if name in fit.whole]
+                  for fits in (first, second)]
+        if not all(tables):
+            continue
+        length = min(len(entries) for table in tables for entries in table)
+        a, b = (np.array([entries[:length] for entries in table]) for table in tables)
+        apart = _apart(a, b)
+        if a.dtype.kind in "iu" and b.dtype.kind in "iu":
+            apart = np.maximum(apart, _apart(a % 2, b % 2))
+        places[name] = np.sort(np.argsort(-apart, kind="stable")[:_CHOSEN])
+    return places
+
+
+def _apart(first, second):
+    """Return the distance of means in standard deviations; huge without noise."""
+    with np.errstate(all="ignore"):
+        a, b = (np.nan_to_num(table.astype(np.float64), nan=-1e100, posinf=1e100, neginf=-1e100)
+                for table in (first, second))
+        size = np.maximum(np.abs(a).max(axis=0), np.abs(b).max(axis=0))
+        noise = a.std(axis=0) + b.std(axis=0) + 1e-12 * size + 1e-300
+        return np.nan_to_num(np.abs(a.mean(axis=0) - b.mean(axis=0)) / noise)

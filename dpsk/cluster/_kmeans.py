@@ -296,11 +296,6 @@ class DPKMeans(Ranged, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DPEsti
         budget = Budget(n_samples, n_columns, *self._budget(n_samples))
         return np.zeros((n_samples, self._known_count or most_clusters(budget)))
 
-    def _check_fit(self, n_samples, y):
-        """Raise the ValueErrors of a fit that depend only on the number of rows."""
-        self._bounds(Budget(n_samples, 1, *self._budget(n_samples)),
-                     self.feature_range is not None)
-
 
 def _is_auto(value):
     return isinstance(value, str) and value == "auto"

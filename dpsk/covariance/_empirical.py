@@ -171,11 +171,6 @@ class DPEmpiricalCovariance(Ranged, DPEstimator, EmpiricalCovariance):
     def _check_table(self, X, y):
         check_unlabeled_rows(self, X, dtype=FLOATS)
 
-    def _check_fit(self, n_samples, y):
-        """Raise the ValueErrors of a fit that depend only on the number of rows."""
-        self._bounds(Budget(n_samples, 1, *self._budget(n_samples)),
-                     self.feature_range is not None)
-
 
 def _inverse(covariance):
     """Return the inverse of a covariance; without noise, the pseudo-inverse if it is singular."""

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from dpsk._data.errors import quietly
 from dpsk._data.longest import beyond_longest
 from dpsk._data.source import Rows
-from dpsk._data.validation import FLOATS, check_prediction_rows, check_public_rows, check_rows
+from dpsk._data.validation import FLOATS, check_prediction_rows, check_public_rows
 from dpsk._defaults.auto import auto_solver
 from dpsk._defaults.losses import loss_defaults
 from dpsk._estimator import DPEstimator
@@ -93,10 +93,6 @@ class LinearEstimator(SummarizesCoefficients, DPEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    def _check_rows(self, X, y):
-        """Validate training rows and targets; no message carries a data value."""
-        return check_rows(self, X, y, **self._row_checks, **self._target_checks)
 
     def _read_public_rows(self, X, y, like):
         """Return validated public rows in the dtype of `like`, or None."""

@@ -154,7 +154,7 @@ class TemperedClassifier(ClassifierMixin, BaseEstimator):
             Fitted.
         """
         fitted = clone(self.estimator).fit(X, y, **params)
-        self.__dict__.update(estimator_=fitted, privacy_=fitted.privacy_)
+        self.estimator_, self.privacy_ = fitted, fitted.privacy_
         return self
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,15 +12,16 @@ from dpsk._data.errors import without_warnings
 from dpsk._data.passes import InPasses
 from dpsk._mechanism.sensitivity import Sensitivity
 from dpsk._privacy.certificate import Enforced
+from dpsk._warnings import warn
+from dpsk.exceptions import PrivacyWarning
 from dpsk.model_selection._holdout import trained
 from dpsk.model_selection._scoring import RowScore, Scorer
-from dpsk.model_selection._told import told_score
 
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["enforced_bounds", "noises_of", "scored", "shares_of", "told", "trained_run",
-           "trusted_facts"]
+__all__ = ["enforced_bounds", "noises_of", "scored", "shares_of", "told", "told_score",
+           "trained_run", "trusted_facts"]
 
 
 @without_threads()
@@ -118,3 +120,30 @@ def trusted_facts(scorers):
     """Return the unverified assumptions about scores."""
     return [f"scoring={name!r}: that it scores a row by what that row holds and by nothing of "
             "rows before" for name, each in scorers.items() if isinstance(each, RowScore)]
+
+
+def told_score(name: str, score: float, noise: float, low: float, high: float) -> float:
+    """Return a noisy score clipped to its range; NaN, with a warning, if too noisy.
+
+    It is too noisy if its standard error exceeds the score or a quarter of the range.
+
+    Parameters
+    ----------
+    name : str
+        Name of the score.
+    score : float
+        The released score.
+    noise : float
+        Its standard error.
+    low, high : float
+        Range of the score.
+    """
+    inside = min(max(score, low), high)
+    if noise <= min(abs(inside), (high - low) / 4.0):
+        return inside
+    warn(
+        f"best_score_ is NaN: the noise on scoring={name!r} has a standard error of {noise:.2g}, "
+        "larger than the score itself or a quarter of its range; use a larger epsilon, more rows, "
+        "or a larger test_size.",
+        PrivacyWarning, stacklevel=4)
+    return math.nan

@@ -24,7 +24,7 @@ from dpsk.model_selection._confusion import THRESHOLD_SCORES, ThresholdScore
 from dpsk.model_selection._holdout import HoldoutModel, trained
 from dpsk.model_selection._part import Part
 from dpsk.model_selection._plan import search_plan
-from dpsk.model_selection._told import told_score
+from dpsk.model_selection._runs import told_score
 
 if TYPE_CHECKING:
     from typing import Any

@@ -14,7 +14,7 @@ from dpsk._data.blocks import row_blocks
 from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
 from dpsk._data.labels import encode_labels, encoded_rows, labels_fact
-from dpsk._data.validation import FLOATS, check_prediction_rows, check_rows
+from dpsk._data.validation import FLOATS, check_prediction_rows
 from dpsk._defaults.budgets import DIAGONAL_SIGNAL
 from dpsk._docs import documented
 from dpsk._estimator import DPEstimator
@@ -22,7 +22,6 @@ from dpsk._fit import run_private
 from dpsk._mixins import Probabilities, ScoreClassifier
 from dpsk._models.clipping import shortened
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, optional
-from dpsk._problem import Budget
 from dpsk._ranged import RANGED_CONSTRAINTS, Ranged
 from dpsk._stages.class_models import smoothed
 from dpsk._stages.weight_bound import with_weight_bound
@@ -133,10 +132,6 @@ class ClassModel(Probabilities, ScoreClassifier, DPEstimator):
         given = getattr(self, self._prior_name)
         return smoothed(shares, noise) if given is None else np.array(given, dtype=np.float64)
 
-    def _check_rows(self, X, y):
-        """Validate training rows and labels; no message carries a data value."""
-        return check_rows(self, X, y, **self._row_checks, **self._target_checks)
-
     def _check_fit(self, n_samples, y):
         """Raise the ValueErrors of a fit that depend only on row count and labels."""
         classes, _ = encode_labels(y, self.classes, type(self).__name__)
@@ -231,8 +226,3 @@ class GaussianClasses(Ranged, ClassModel):
         """Scale centered rows down to the bounds of training, in place, and return them."""
         rows = shortened(rows, self.data_norm_)
         return with_short_squares(rows, self.data_norm_) if self._of_columns else rows
-
-    def _check_fit(self, n_samples, y):
-        super()._check_fit(n_samples, y)
-        self._bounds(Budget(n_samples, 1, *self._budget(n_samples)),
-                     self.feature_range is not None)

@@ -75,6 +75,7 @@ class DPBernoulliNB(DiscreteNB):
     """
 
     _row_checks: ClassVar[dict] = {"dtype": FLOATS, "accept_sparse": "csr"}
+    _takes_counts: ClassVar[bool] = False
     _constraints: ClassVar[dict] = {
         **DiscreteNB._constraints, "binarize": optional(number("None, or a finite number"))}
 

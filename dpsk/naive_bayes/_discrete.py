@@ -9,7 +9,7 @@ import numpy as np
 from dpsk._data.source import Rows
 from dpsk._parameters import check_flag, number
 from dpsk._stages.class_shares import shrunk_shares
-from dpsk._warnings import is_charged, is_part
+from dpsk._warnings import follows_private_step
 from dpsk.naive_bayes._base import CHECK_PRIORS, JointScores
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def check_not_negative(rows, name):
     Rows that a private step of a pipeline has mapped are not checked, and their negative numbers
     count as 0: a refusal would compare a row exactly with what that step has learned.
     """
-    if not (is_part() or is_charged()) and any(rows.each(_any_negative)):
+    if not follows_private_step() and any(rows.each(_any_negative)):
         raise ValueError(f"Negative values in data passed to {name} (input X): counts are none; "
                          "shift or leave out such columns.")
 
@@ -46,6 +46,8 @@ class DiscreteNB(JointScores):
         **{name: check for name, check in JointScores._constraints.items() if name != "priors"},
         "alpha": number("a finite number >= 0", low=0), "fit_prior": check_flag,
         "class_prior": CHECK_PRIORS}
+    #: Whether negative features are refused.
+    _takes_counts: ClassVar[bool] = True
     #: The attributes that hold private outputs.
     _shown: ClassVar[tuple] = ("class_log_prior_", "class_count_", "feature_log_prob_",
                               "temperature_")
@@ -56,12 +58,13 @@ class DiscreteNB(JointScores):
 
     def _check_table(self, X, y):
         X, y = self._check_rows(X, y)
-        if self.__sklearn_tags__().input_tags.positive_only:
+        if self._takes_counts:
             check_not_negative(Rows(X, y), type(self).__name__)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = "accept_sparse" in self._row_checks
+        tags.input_tags.positive_only = self._takes_counts
         return tags
 
     def _keep_counts(self, rows, counts, noise):

@@ -9,14 +9,14 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.errors import quietly
-from dpsk._data.validation import check_prediction_rows, check_rows
+from dpsk._data.validation import check_prediction_rows
 from dpsk._defaults.networks import few_rows_factor
 from dpsk._objective.penalties import PENALTIES
 from dpsk._parameters import check_auto_flag, number, optional
 from dpsk._privacy.certificate import Enforced
 from dpsk._problem import Budget
 from dpsk._stages import UsualTemperature
-from dpsk._warnings import is_charged, is_part
+from dpsk._warnings import follows_private_step
 from dpsk.neural_network._fit import SHORT_NORM, NetworkFit
 
 if TYPE_CHECKING:
@@ -56,11 +56,7 @@ class NetworkEstimator(NetworkFit):
         A fit by itself refuses numbers beyond it before the charge. Rows behind a step of a
         pipeline are only known after the charge, when nothing may be refused.
         """
-        return {"dtype": np.float32, "order": "C", "cuts": is_part() or is_charged()}
-
-    def _check_rows(self, X, y):
-        """Validate training rows, in single precision, and targets."""
-        return check_rows(self, X, y, **self._row_checks, **self._target_checks)
+        return {"dtype": np.float32, "order": "C", "cuts": follows_private_step()}
 
     def _fit_layers(self, rows, loss, n_outputs, *, factor=1.0, stages=(), enforced=(),
                     **settings):

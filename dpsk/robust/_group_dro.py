@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from dpsk._callbacks import private_fit
+from dpsk._data.errors import discreetly
 from dpsk._data.labels import encoded_rows, labels_fact
 from dpsk._data.source import Rows
+from dpsk._data.structure import refuse_masked
 from dpsk._data.validation import is_dask
 from dpsk._defaults.saddle import group_bounds
 from dpsk._docs import documented
 from dpsk._objective.losses import Logistic
 from dpsk._objective.saddle import GroupRisk
+from dpsk._parameters import check_real
 from dpsk._problem import Budget
 from dpsk._solvers import SADDLE_SOLVERS
 from dpsk._stages import Counting
 from dpsk.linear_model._scorer import LinearScorer
-from dpsk.robust._groups import check_groups, public_shares
 
 if TYPE_CHECKING:
     from typing import Any
@@ -173,7 +175,7 @@ class DPGroupDROClassifier(LinearScorer):
         self._check_params()
         rows, classes, settings = self._labeled(X, y, sample_weight)
         rows, labels, fact = self._grouped(rows, X, groups, classes)
-        shares = public_shares(self.group_shares, labels)
+        shares = _public_shares(self.group_shares, labels)
         budget = Budget(len(rows), rows.n_features + self.fit_intercept,
                         *self._budget(len(rows)))
         heaviest, measured = group_bounds(budget)
@@ -213,7 +215,7 @@ class DPGroupDROClassifier(LinearScorer):
         elif is_dask(X):
             members = self._read_rows(X, groups, None)
         else:
-            members = Rows(np.empty((len(rows), 0)), check_groups(groups, len(rows)))
+            members = Rows(np.empty((len(rows), 0)), _check_groups(groups, len(rows)))
         labels, members = encoded_rows(members, self.group_labels, type(self).__name__, "groups",
                                        "group_labels")
         fact = labels_fact(labels, self.group_labels, "group", "groups")
@@ -227,3 +229,37 @@ def _twice(codes):
 def _even(n_groups):
     """Return equal shares, as placeholders for shares that are not yet released."""
     return (1.0 / n_groups,) * n_groups
+
+
+def _check_groups(groups, n_samples):
+    """Return the group of every row as an array; raise a ValueError for a wrong shape."""
+    refuse_masked("groups", groups)
+    groups = discreetly("groups", np.asarray, groups)
+    if groups.ndim == 2 and groups.shape[1] == 1:
+        groups = groups[:, 0]
+    if groups.ndim != 1:
+        raise ValueError(f"groups of shape {groups.shape}: must be one label for each row, in one "
+                         "dimension.")
+    if groups.dtype.kind == "f" and not np.isfinite(groups).all():
+        raise ValueError("groups contains NaN or infinity; give those rows a label of their own, "
+                         "such as -1.")
+    if len(groups) != n_samples:
+        raise ValueError(f"groups of length {len(groups)}: must be one label for each of the "
+                         f"{n_samples} rows.")
+    return groups
+
+
+def _public_shares(group_shares, labels):
+    """Return declared group shares in the order of `labels`, of sum 1, or None."""
+    if group_shares is None:
+        return None
+    if not isinstance(group_shares, dict):
+        raise ValueError(f"group_shares={group_shares!r}: must be None, to count the groups "
+                         "under noise, or a dict of public shares by group.")
+    known = labels.tolist()
+    if set(group_shares) != set(known):
+        raise ValueError(f"group_shares={group_shares!r}: must hold one share for every group; "
+                         "declare the groups in group_labels=.")
+    shares = [check_real("group_shares", group_shares[label], low=1e-6, high=1.0,
+                         remedy="a dict of numbers in [1e-6, 1]") for label in known]
+    return tuple(share / sum(shares) for share in shares)

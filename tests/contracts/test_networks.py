@@ -75,7 +75,7 @@ def test_shifted_parameters_do_for_rows_what_theta_does_for_centered_ones(activa
     model, theta, X, *_ = make(activation)
     center = np.array([1.0, -2.0, 0.5], np.float32)
     before = theta.copy()
-    np.testing.assert_allclose(model.forward(model.shifted(theta, center), X, np.float64).raw,
+    np.testing.assert_allclose(model.forward(model.before_map(theta, center), X, np.float64).raw,
                                model.forward(theta, X - center, np.float64).raw, atol=1e-5)
     np.testing.assert_array_equal(theta, before)
 

@@ -26,8 +26,7 @@ from dpsk._parameters import check_flag, check_real
 from dpsk._privacy.batches import batch_plan
 from dpsk._privacy.plans import NoisySums
 from dpsk._queries import Gradients, Queries
-from dpsk._solvers.first_order.descent import descend
-from dpsk._solvers.first_order.grouped import GroupClipped
+from dpsk._solvers.first_order.descent import GroupClipped, descend
 from dpsk._solvers.steps import check_iterate, train
 
 if TYPE_CHECKING:
