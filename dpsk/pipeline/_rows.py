@@ -1,10 +1,12 @@
 """Transformation of rows by the steps of a pipeline."""
 
+from functools import partial
+
 import numpy as np
-from scipy import sparse
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples
 
+from dpsk._data.entries import with_entries
 from dpsk._data.errors import discreetly
 from dpsk._warnings import is_charged
 from dpsk.pipeline._known import NOTHING, is_private, seed_draws
@@ -52,19 +54,7 @@ def settled(steps, place, X):
     if not before or step in NOTHING or get_tags(step).no_validation or not (
             is_charged() or any(map(_has_private, before))):
         return X
-    made = not is_private(before[-1])
-    if sparse.issparse(X):
-        X = X.copy()
-        X.data = _taken(X.data, step, made)
-        return X
-    values = np.asarray(X)
-    if values.dtype.kind not in "fi":
-        return X
-    values = _taken(values, step, made)
-    if hasattr(X, "iloc"):
-        return type(X)(values, X.index, X.columns)
-    # Frames of Polars have no index.
-    return type(X)(values, schema=list(X.columns)) if hasattr(X, "columns") else values
+    return with_entries(X, partial(_taken, step, not is_private(before[-1])))
 
 
 def _has_private(step):
@@ -72,7 +62,7 @@ def _has_private(step):
     return any(map(is_private, dict(named_parts(step)).values() if has_parts(step) else [step]))
 
 
-def _taken(values, step, made):
+def _taken(step, made, values):
     """Return numbers, with those that a step refuses replaced by some that it takes."""
     is_float, taken = values.dtype.kind == "f", get_tags(step).input_tags
     if is_float and made:
