@@ -16,8 +16,7 @@ from dpsk._parameters import check_real
 from dpsk._privacy.certificate_fields import facts_of_wholes
 from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk._rehearsal import rehearse
-from dpsk.pipeline._composition import NOTHING
-from dpsk.pipeline._known import is_private, takes
+from dpsk.pipeline._known import NOTHING, is_private, takes
 from dpsk.pipeline._parts import every_part, trusted_facts
 
 __all__ = ["check_fit", "check_parameters", "check_prices", "check_shares", "is_seeded",

@@ -15,6 +15,8 @@ from dpsk._charging import Carries
 from dpsk._data.errors import discreetly
 from dpsk._delegation import Delegates
 from dpsk._privacy.noise.seeds import NoiseSeed
+from dpsk.pipeline._known import NOTHING
+from dpsk.pipeline._rows import settled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,10 +27,7 @@ if TYPE_CHECKING:
 
     from dpsk._typing import AnyArray, Table
 
-__all__ = ["NOTHING", "Composition"]
-
-#: Values that mean that there is no step.
-NOTHING = ("passthrough", None)
+__all__ = ["Composition"]
 
 
 def _last_has(name):
@@ -153,9 +152,9 @@ class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition
     def _before_last(self, X):
         """Return rows after all steps but the last."""
         check_is_fitted(self)
-        for _, step in self.steps_[:-1]:
-            X = _mapped(step, X)
-        return X
+        for place, (_, step) in enumerate(self.steps_[:-1]):
+            X = _mapped(step, settled(self.steps_, place, X))
+        return settled(self.steps_, len(self.steps_) - 1, X)
 
     def _delegated(self, method, X, *args, **params):
         X = self._before_last(X)

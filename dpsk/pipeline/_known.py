@@ -11,9 +11,12 @@ from dpsk._kinds import NOTHING as LEARNS_NOTHING
 from dpsk._kinds import kind_of
 from dpsk._parameters import with_implied_norm
 from dpsk._privacy.noise.public import PublicDraws
-from dpsk.pipeline._composition import NOTHING
 
-__all__ = ["configured", "is_private", "learns_nothing", "seed_draws", "stand_in", "takes"]
+__all__ = ["NOTHING", "configured", "is_private", "learns_nothing", "seed_draws", "stand_in",
+           "takes"]
+
+#: Values that mean that there is no step.
+NOTHING = ("passthrough", None)
 
 
 def is_private(step):

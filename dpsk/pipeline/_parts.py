@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_array
 from dpsk._budgeted import facts_on_trust
 from dpsk._data.errors import discreetly
 from dpsk._data.validation import check_in_memory
-from dpsk.pipeline._composition import NOTHING
-from dpsk.pipeline._known import is_private, seed_draws
+from dpsk.pipeline._known import NOTHING, is_private, seed_draws
 
 __all__ = ["every_part", "fit_parts", "has_parts", "named_parts",
            "rows_of_parts", "trusted_facts"]

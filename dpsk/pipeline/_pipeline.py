@@ -28,10 +28,10 @@ from dpsk.pipeline._checks import (
     public_facts,
     routed,
 )
-from dpsk.pipeline._composition import NOTHING, Composition
-from dpsk.pipeline._known import configured, is_private, learns_nothing, stand_in
+from dpsk.pipeline._composition import Composition
+from dpsk.pipeline._known import NOTHING, configured, is_private, learns_nothing, stand_in
 from dpsk.pipeline._parts import every_part, fit_parts, has_parts, rows_of_parts, trusted_facts
-from dpsk.pipeline._rows import mapped, transformed
+from dpsk.pipeline._rows import mapped, settled, transformed
 from dpsk.pipeline._tables import check_tables
 
 if TYPE_CHECKING:
@@ -97,8 +97,8 @@ class DPPipeline(Composition):
     ValueError
         For a parameter out of range, a step that learns from rows without a guarantee, a private
         step whose share is unknown, or targets or missing values that a step would refuse; always
-        before any noise is drawn. The output of a function after a private step is checked later:
-        let the function return finite numbers for any input.
+        before any noise is drawn. After a private step, numbers are cut to what the next step
+        takes instead, and missing ones that a function makes count as 0.
 
     See Also
     --------
@@ -245,6 +245,7 @@ class DPPipeline(Composition):
             return fitted[name]
 
         for place, (name, step) in enumerate(steps[first:], first):
+            X = settled(steps, place, X)
             if has_parts(step) or name in private:
                 step = fit_parts(name, step, X, y, fit) if has_parts(step) else fit(name, step, X)
                 steps[place] = name, step

@@ -14,8 +14,7 @@ from sklearn.utils.validation import _num_samples, check_array
 from dpsk._budgeted import asked
 from dpsk._data.columns import is_frame
 from dpsk._data.errors import discreetly, without_warnings
-from dpsk.pipeline._composition import NOTHING
-from dpsk.pipeline._known import is_private
+from dpsk.pipeline._known import NOTHING, is_private
 from dpsk.pipeline._parts import every_part, has_parts, named_parts, rows_of_parts
 from dpsk.pipeline._rows import mapped
 

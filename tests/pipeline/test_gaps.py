@@ -7,8 +7,9 @@ from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
+from sklearn.kernel_approximation import AdditiveChi2Sampler, SkewedChi2Sampler
 from sklearn.pipeline import FeatureUnion
-from sklearn.preprocessing import FunctionTransformer, Normalizer
+from sklearn.preprocessing import FunctionTransformer, Normalizer, PolynomialFeatures
 
 from dpsk import (
     DPPCA,
@@ -27,6 +28,7 @@ from dpsk import (
     DPTunedThresholdClassifier,
     PrivacyBudget,
     make_dp_pipeline,
+    metrics,
     model_selection,
 )
 from dpsk.testing import NoiseSeed
@@ -185,6 +187,31 @@ def test_no_last_step_refuses_a_number_after_the_charge(name):
                 behind_a_function(clone(last), delta=1e-5).fit(X, y)
             except ValueError:
                 assert not budget.charges
+
+
+REFUSING = {
+    "infinite": (DPSimpleImputer(), PolynomialFeatures(2)),
+    "missing": (DPStandardScaler(), FunctionTransformer(np.log)),
+    "negative": (DPStandardScaler(), AdditiveChi2Sampler()),
+    "too small": (DPStandardScaler(), SkewedChi2Sampler(skewedness=0.5)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", REFUSING)
+def test_no_step_refuses_numbers_that_follow_from_a_private_step(name):
+    """The refusal would compare a row exactly with what the private step has learned."""
+    X, y = rows(gap=False)
+    # A search trains on some of these rows and predicts others.
+    X[::40, 0] = -1e200
+    model = make_dp_pipeline(*REFUSING[name], LAST, delta=1e-5)
+    frames = clone(model).set_output(transform="pandas")
+    for whole in (model, frames, make_dp_pipeline(DPMinMaxScaler(), clone(model), delta=1e-5),
+                  DPGridSearchCV(model, {}, n_iter=2, delta=1e-5)):
+        with PrivacyBudget(9.0, 1e-2) as budget:
+            assert np.isfinite(clone(whole).fit(X, y).decision_function(X)).all()
+        assert len(budget.charges) == 1
+    metrics.dp_cross_validate(model, X, y, cv=2)
 
 
 @pytest.mark.covering(most=4)
