@@ -8,7 +8,7 @@ from sklearn.utils.validation import _num_samples
 
 from dpsk._data.entries import with_entries
 from dpsk._data.errors import discreetly
-from dpsk._warnings import is_charged
+from dpsk._warnings import follows_private_step
 from dpsk.pipeline._known import NOTHING, is_private, seed_draws
 from dpsk.pipeline._parts import fit_parts, has_parts, named_parts
 
@@ -52,7 +52,7 @@ def settled(steps, place, X):
     step = steps[place][1]
     before = [each for _, each in steps[:place] if each not in NOTHING]
     if not before or step in NOTHING or get_tags(step).no_validation or not (
-            is_charged() or any(map(_has_private, before))):
+            follows_private_step() or any(map(_has_private, before))):
         return X
     return with_entries(X, partial(_taken, step, not is_private(before[-1])))
 
