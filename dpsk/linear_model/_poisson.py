@@ -134,7 +134,7 @@ class DPPoissonRegressor(LinearRegressor):
 
     @quietly
     def score(self, X: Table, y: Table, sample_weight: ArrayLike | None = None) -> float:
-        """Return D^2, the fraction of the Poisson deviance explained, as scikit-learn does.
+        """Return D^2, the fraction of the Poisson deviance explained.
 
         It is exact for the given rows, and has no privacy guarantee for them.
 
