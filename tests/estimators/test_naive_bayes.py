@@ -5,11 +5,12 @@ import math
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
-from sklearn.naive_bayes import BernoulliNB, CategoricalNB, MultinomialNB
+from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB
 
 from dpsk import (
     DPBernoulliNB,
     DPCategoricalNB,
+    DPGaussianNB,
     DPGridSearchCV,
     DPMultinomialNB,
     DPPipeline,
@@ -120,3 +121,16 @@ def test_pseudo_counts_are_in_the_unit_of_weights(make, counterpart, unit):
     expected = counterpart.fit(X, y, sample_weight=weights)
     model = make(math.inf).fit(X, y, sample_weight=unit * weights)
     np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=2e-3)
+
+
+def test_one_heavy_row_leaves_variances():
+    """Counts in parts of the largest weight were below the floor of a row: variances of .04."""
+    rng = np.random.default_rng(0)
+    y = rng.choice(3, 3000, p=[0.8, 0.15, 0.05])
+    X = rng.normal(size=(3000, 3)) + y[:, None]
+    weights = np.ones(3000)
+    weights[0] = 1e4
+    model = DPGaussianNB(math.inf, var_smoothing=1e-9).fit(X, y, sample_weight=weights)
+    expected = GaussianNB().fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(model.var_, expected.var_, atol=0.02)
+    np.testing.assert_allclose(model.class_prior_, expected.class_prior_, atol=1e-3)
