@@ -28,7 +28,7 @@ _NAMED_COLUMNS = 5
 _GAPS = ("Input X contains NaN", " For missing values, put DPTableVectorizer or DPSimpleImputer "
          "before this step in a DPPipeline.")
 #: Remedies for words in rows of numbers.
-_ENCODE = ("encode public categories by OneHotEncoder(categories=...), or let "
+_ENCODE = ("encode public categories by DPOneHotEncoder(columns=...), or let "
            "make_dp_pipeline(DPTableVectorizer(), ...) find categories within the budget; convert "
            "other columns, or leave them out.")
 

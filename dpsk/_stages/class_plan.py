@@ -1,7 +1,7 @@
 """Plan of the releases of Gaussian class models: their privacy cost, order and rows."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from dpsk._stages.centered import Centered
 from dpsk._stages.class_models import class_models, column_models, principal, shared_model
 from dpsk._stages.column_bounds import REACH, bounds_rule, learnt_bounds
 from dpsk._statistics.class_moments import (
+    ClassMoments,
     noisy_class_moments,
     noisy_class_squares,
     noisy_shared_moments,
@@ -192,7 +193,7 @@ class GaussianPlan(RangedComposite):
             released = classes.run((mapped, self.n_classes, basis, radius), *given)
         else:
             released = classes.run((mapped, self.n_classes, radius), *given)
-        total = _total(rows, released)
+        released, total = _in_rows(released, rows), rows.n_units
         laws = (class_models(released, values, value_noise, total, self.divides)
                 if self.of == "classes" else _MODELS[self.of](released, total))
         return GaussianFit(row_map, basis, rest, laws, released.count_noise / total, radius,
@@ -209,9 +210,10 @@ def range_rule(budget):
                        (least / max(1.0, budget.signal_to_noise / AMPLE_SIGNAL), most))
 
 
-def _total(rows, released):
-    """Return the total weight of rows: their number, or the sum of noisy counts with weights."""
+def _in_rows(released, rows):
+    """Return moments in the unit of the mean weight, not of the largest, if rows have weights."""
     if not rows.is_weighted:
-        return rows.n_units
-    counts = released.counts
-    return max(float(counts.sum()), math.sqrt(len(counts)) * released.count_noise, 1.0)
+        return released
+    counts, noise = released.counts, released.count_noise
+    factor = rows.n_units / max(float(counts.sum()), math.sqrt(len(counts)) * noise)
+    return ClassMoments(*(factor * getattr(released, each.name) for each in fields(released)))

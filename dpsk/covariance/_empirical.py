@@ -49,15 +49,15 @@ class DPEmpiricalCovariance(Ranged, DPEstimator, EmpiricalCovariance):
     store_precision : bool, default=True
         Whether to keep the inverse as well.
     assume_centered : bool, default=False
-        If True, no mean is released, and moments are taken about the midpoint of the ranges, or
-        about 0 without ranges.
+        If True, no mean is released, and moments are taken about 0, or about the midpoint of
+        declared ranges.
     %(feature_range)s %(data_norm_ranged)s
     %(random_state)s %(verbose)s
 
     Attributes
     ----------
     location_ : ndarray of shape (n_features_in_,)
-        The private mean; with `assume_centered` the midpoint of the ranges, or zeros.
+        The private mean; with `assume_centered` zeros, or the midpoint of declared ranges.
     covariance_ : ndarray of shape (n_features_in_, n_features_in_)
         The covariance of clipped rows, with divisor n; positive definite.
     precision_ : ndarray of shape (n_features_in_, n_features_in_)
@@ -203,3 +203,9 @@ class _Moments(RangedComposite):
         moment = squares.run((model, mapped), session, noise_multiplier)
         mu = mu_of(squares.own(noise_multiplier))
         return row_map, moment, second_moment_noise(model, len(data[0]), mu), radius
+
+    def _ranges(self, ends, names, session):
+        if not self.centers:
+            # Rows are assumed to lie about 0, whatever the midpoint of released ends.
+            ends = np.abs(ends).max(axis=1)[:, None] * [-1.0, 1.0]
+        return super()._ranges(ends, names, session)

@@ -47,7 +47,8 @@ class DPLinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerM
     ----------
     %(epsilon)s %(delta_gaussian)s
     shrinkage : float or None, default=None
-        Weight of the mean variance in the covariance, in [0, 1], as in scikit-learn. None: 0.
+        Weight of the mean variance in the covariance, in [0, 1]; columns are measured in half
+        ranges if there are ranges, and in their own unit in scikit-learn. None: 0.
         Variances below three fifths of the size of the noise are always raised to it.
     priors : array-like of shape (n_classes,) or None, default=None
         Public probabilities of the classes, in their sorted order. None: from noisy counts.

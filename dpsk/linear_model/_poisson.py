@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from sklearn.metrics import d2_tweedie_score
 
 from dpsk._data.blockwise import blockwise
 from dpsk._data.errors import quietly
@@ -16,6 +17,8 @@ from dpsk._parameters import check_learnt
 from dpsk.linear_model._regressor import LinearRegressor
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from dpsk._typing import AnyArray, Table
 
 __all__ = ["DPPoissonRegressor"]
@@ -128,3 +131,27 @@ class DPPoissonRegressor(LinearRegressor):
             On the scale of the targets, within `target_bounds_`.
         """
         return self._within_bounds(np.exp(self._predict_raw(X)))
+
+    @quietly
+    def score(self, X: Table, y: Table, sample_weight: ArrayLike | None = None) -> float:
+        """Return D^2, the fraction of the Poisson deviance explained.
+
+        It is exact for the given rows, and has no privacy guarantee for them.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, n_features)
+            Rows as in `fit`.
+        y : array-like of shape (n,)
+            Targets, at least 0.
+        sample_weight : array-like of shape (n,) or None, default=None
+            Weights of the rows in the deviance.
+
+        Returns
+        -------
+        score : float
+            At most 1; the best constant has 0.
+        """
+        # The deviance is undefined where a mean underflows to 0.
+        means = np.maximum(self.predict(X), np.finfo(np.float32).tiny)
+        return float(d2_tweedie_score(y, means, sample_weight=sample_weight, power=1))

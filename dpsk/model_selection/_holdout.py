@@ -261,6 +261,10 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
 
     @property
     def _inner(self):
+        if hasattr(self, "privacy_") and not hasattr(self, self._chosen):
+            # The given estimator may hold a fit to other rows.
+            raise AttributeError("refit=False: no model is kept; leave refit=True, or fit a model "
+                                 "with best_params_.")
         return getattr(self, self._chosen, self.estimator)
 
     def _delegated(self, method, X):

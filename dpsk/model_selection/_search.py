@@ -378,7 +378,7 @@ class BaseSearch(HoldoutModel):
         check_is_fitted(self)
         targets, _ = self._checked_targets(y, _num_samples(X))
         scorer = self.scorer_[self.refit] if self.multimetric_ else self.scorer_
-        return scorer.exact(self.best_estimator_, X, targets)
+        return scorer.exact(self._inner, X, targets)
 
 
 def checked_mean(name, value):

@@ -33,7 +33,8 @@ class DPBernoulliNB(DiscreteNB):
     ----------
     %(epsilon)s %(delta_gaussian)s
     alpha : float, default=1.0
-        Pseudo-count of each of the two values, in addition to smoothing for the noise.
+        Pseudo-count of each of the two values, in addition to smoothing for the noise. With
+        `sample_weight`, one counts as much as the mean row.
     binarize : float or None, default=0.0
         Threshold: greater numbers count as 1. None: all numbers but 0 count as 1.
     %(fit_prior)s %(class_prior)s
@@ -100,9 +101,8 @@ class DPBernoulliNB(DiscreteNB):
         found = self._run(
             "noisy counts of classes", rows, budget, Statistic(noisy_flag_counts),
             (rows, len(classes), self.binarize), enforced=[], public=public, released=self._shown)
-        counts = self._keep_counts(rows, found.counts, found.count_noise)
-        shares, self.temperature_ = flag_shares(counts, found.sums, found.sum_noise,
-                                                float(self.alpha))
+        counts, alpha = self._keep_counts(rows, found.counts, found.count_noise)
+        shares, self.temperature_ = flag_shares(counts, found.sums, found.sum_noise, alpha)
         self.feature_log_prob_ = np.log(shares)
 
     def _log_laws(self, X):

@@ -53,7 +53,8 @@ class DPCategoricalNB(DiscreteNB):
     ----------
     %(epsilon)s %(delta_gaussian)s
     alpha : float, default=1.0
-        Pseudo-count of every category, in addition to smoothing for the noise.
+        Pseudo-count of every category, in addition to smoothing for the noise. With
+        `sample_weight`, one counts as much as the mean row.
     %(fit_prior)s %(class_prior)s
     min_categories : "auto", None, int or array-like of shape (n_features,), default="auto"
         Public number of categories of the columns; larger codes count as the last one. None: at
@@ -131,10 +132,10 @@ class DPCategoricalNB(DiscreteNB):
         weights = 1.0 / np.array(sizes)
         counts = np.sum([weight * table.sum(axis=1) for weight, table in
                          zip(weights, tables, strict=True)], axis=0) / weights.sum()
-        counts = self._keep_counts(rows, counts, noise / np.sqrt(weights.sum()))
+        counts, alpha = self._keep_counts(rows, counts, noise / np.sqrt(weights.sum()))
         self.n_categories_ = np.array(sizes)
         self.feature_log_prob_, self.temperature_ = log_distributions(
-            tables, counts, noise, float(self.alpha))
+            tables, counts, noise, alpha)
 
     def _sizes(self, budget):
         """Return the numbers of categories; None if they are learnt."""

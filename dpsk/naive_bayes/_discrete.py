@@ -68,9 +68,13 @@ class DiscreteNB(JointScores):
         return tags
 
     def _keep_counts(self, rows, counts, noise):
-        """Set class counts and priors; return the counts, raised to at least 1 and noise."""
+        """Set class counts and priors; return the counts, raised to a row and noise, and alpha.
+
+        Weights have any unit, so a row and a pseudo-count weigh as much as the mean of all rows.
+        """
         self.class_count_ = np.maximum(counts, 0.0)
-        kept = np.maximum(counts, max(1.0, noise))
+        row = min(1.0, max(counts.sum(), noise) / rows.n_units) if rows.is_weighted else 1.0
+        kept = np.maximum(counts, max(row, noise))
         noise = noise / float(kept.sum())
         shares = shrunk_shares(kept / kept.sum(), 1.0 / len(kept), noise)
         shares /= shares.sum()
@@ -78,4 +82,4 @@ class DiscreteNB(JointScores):
             shares, noise = np.full(len(counts), 1.0 / len(counts)), 0.0
         with np.errstate(divide="ignore"):
             self.class_log_prior_ = np.log(self._priors(shares, noise))
-        return kept
+        return kept, row * float(self.alpha)

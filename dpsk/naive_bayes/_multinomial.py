@@ -43,7 +43,8 @@ class DPMultinomialNB(DiscreteNB):
     ----------
     %(epsilon)s %(delta_gaussian)s
     alpha : float, default=1.0
-        Pseudo-count of every feature, in addition to smoothing for the noise.
+        Pseudo-count of every feature, in addition to smoothing for the noise. With
+        `sample_weight`, one counts as much as the mean row.
     %(fit_prior)s %(class_prior)s
     data_norm : "auto", None or float, default="auto"
         Rows of greater l2 norm are scaled down to it in training, which keeps the proportions
@@ -116,10 +117,10 @@ class DPMultinomialNB(DiscreteNB):
             "noisy sums of classes", rows, budget, _Sums(budget, len(classes), norm), (rows,),
             enforced=[Enforced("data_norm", norm, origin, _WORDS)] * (norm is not None),
             public=[*public, *self._shown_facts(rows, norm is None)], released=self._shown)
-        counts = self._keep_counts(rows, found.counts, found.count_noise)
+        counts, alpha = self._keep_counts(rows, found.counts, found.count_noise)
         self.data_norm_ = float(radius)
         (self.feature_log_prob_,), self.temperature_ = log_distributions(
-            [found.sums], counts, found.sum_noise, float(self.alpha))
+            [found.sums], counts, found.sum_noise, alpha)
 
     def _norm(self, budget):
         """Return the bound on row norms; None if it is learnt."""

@@ -66,7 +66,7 @@ def test_the_column_and_its_kind_are_named_in_fits_and_predictions(cls, kind):
     model = cls().fit(pd.DataFrame({"income": _column("float"), "word": _column("integer")}),
                       _y(cls))
     expected = (rf"^X is not numeric in column 'word' \({_OTHER[kind]}\); encode public "
-                r"categories by OneHotEncoder\(categories=...\), or let "
+                r"categories by DPOneHotEncoder\(columns=...\), or let "
                 r"make_dp_pipeline\(DPTableVectorizer\(\), ...\) find categories within the "
                 r"budget")
     for call in (lambda: cls().fit(X, _y(cls)), lambda: model.predict(X)):

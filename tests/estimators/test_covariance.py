@@ -102,6 +102,15 @@ def test_centered_rows_need_no_mean():
     assert model.covariance_[3, 3] == pytest.approx(moment, rel=0.1)
 
 
+@pytest.mark.parametrize("epsilon", [10.0, math.inf])
+def test_centered_rows_that_are_skewed_lie_about_0(epsilon):
+    """Moments were about the middle of learned ranges: variances 1.4 and 11, correlations .4."""
+    X = np.random.default_rng(0).exponential(size=(3000, 4)) - 1.0
+    model = DPEmpiricalCovariance(epsilon, assume_centered=True, random_state=NoiseSeed(0)).fit(X)
+    assert not model.location_.any()
+    np.testing.assert_allclose(model.covariance_, np.eye(4), atol=0.3)
+
+
 def test_a_fit_costs_its_budget_and_the_certificate_says_so():
     with taped() as tape:
         model = fitted(delta=1e-5)

@@ -5,10 +5,12 @@ import math
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
+from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB
 
 from dpsk import (
     DPBernoulliNB,
     DPCategoricalNB,
+    DPGaussianNB,
     DPGridSearchCV,
     DPMultinomialNB,
     DPPipeline,
@@ -104,3 +106,31 @@ def test_a_column_near_0_is_fitted():
     X, y = np.random.default_rng(0).uniform(0.0, 1e-6, size=(300, 1)), np.arange(300) % 2
     for seed in range(20):
         DPMultinomialNB(0.1, data_norm=1.0, random_state=NoiseSeed(seed)).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:epsilon=inf")
+@pytest.mark.parametrize("unit", [1.0, 1e-3, 1e3])
+@pytest.mark.parametrize(("make", "counterpart"), list(zip(MODELS, [
+    BernoulliNB(), MultinomialNB(), CategoricalNB(min_categories=2)], strict=True)))
+def test_pseudo_counts_are_in_the_unit_of_weights(make, counterpart, unit):
+    """Rows counted in parts of the largest weight, so one heavy row left the pseudo-counts."""
+    X, y = flags(0.2, n=300, d=5)
+    weights = np.random.default_rng(0).exponential(size=len(y))
+    weights[0] = 1000.0
+    weights /= weights.mean()
+    expected = counterpart.fit(X, y, sample_weight=weights)
+    model = make(math.inf).fit(X, y, sample_weight=unit * weights)
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=2e-3)
+
+
+def test_one_heavy_row_leaves_variances():
+    """Counts in parts of the largest weight were below the floor of a row: variances of .04."""
+    rng = np.random.default_rng(0)
+    y = rng.choice(3, 3000, p=[0.8, 0.15, 0.05])
+    X = rng.normal(size=(3000, 3)) + y[:, None]
+    weights = np.ones(3000)
+    weights[0] = 1e4
+    model = DPGaussianNB(math.inf, var_smoothing=1e-9).fit(X, y, sample_weight=weights)
+    expected = GaussianNB().fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(model.var_, expected.var_, atol=0.02)
+    np.testing.assert_allclose(model.class_prior_, expected.class_prior_, atol=1e-3)

@@ -247,9 +247,9 @@ def test_poisson_regression(strength, fit_intercept, weighted):
     total = 1.0 if weights is None else weights.mean()
     reference = PoissonRegressor(alpha=strength * high / total, tol=1e-12, max_iter=10**5,
                                  solver="newton-cholesky", fit_intercept=fit_intercept)
-    reference.fit(X, y, sample_weight=weights)
-    check(model, reference)
+    check(model, reference.fit(X, y, sample_weight=weights))
     np.testing.assert_allclose(model.predict(X), reference.predict(X), rtol=1e-4)
+    assert model.score(X, y, weights) == pytest.approx(reference.score(X, y, weights), rel=1e-3)
 
 
 def test_ranking_by_the_logistic_loss():

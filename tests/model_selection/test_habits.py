@@ -60,6 +60,15 @@ def test_a_model_of_an_earlier_search_is_not_kept_beside_what_is_told_of_the_nex
     assert "best_estimator_" not in search.privacy_.released
 
 
+def test_a_search_that_keeps_no_model_does_not_predict_by_the_given_one():
+    X, y = rows()
+    given = DPLogisticRegression(solver="gd", max_iter=2).fit(X, 1 - y)
+    search = grid(given, n_iter=2, epsilon=20.0, refit=False).fit(X, y)
+    assert not hasattr(search, "predict") and not hasattr(search, "predict_proba")
+    with pytest.raises(AttributeError, match="refit=False: no model is kept"):
+        search.score(X, y)
+
+
 @pytest.mark.parametrize("outer", [
     lambda: DPTunedThresholdClassifier(short(), scoring="f1"), *(
         pytest.param(each, marks=pytest.mark.thorough) for each in (
