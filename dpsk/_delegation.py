@@ -62,6 +62,22 @@ class Delegates:
         """
         return self._delegated("predict_proba", X)
 
+    @available_if(_inner_has("score_samples"))
+    def score_samples(self, X: Table) -> AnyArray:
+        """Return the score of every row by the last step, or the best estimator.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n, n_features)
+            As the first step, or the best estimator, takes it.
+
+        Returns
+        -------
+        scores : ndarray of shape (n,)
+            As that estimator returns them, such as log-likelihoods.
+        """
+        return self._delegated("score_samples", X)
+
     @available_if(_inner_has("predict_log_proba"))
     def predict_log_proba(self, X: Table) -> AnyArray:
         """Return log-probabilities by the last step, or the best estimator.

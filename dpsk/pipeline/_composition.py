@@ -219,6 +219,26 @@ class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition
         """
         return self.fit(X, y, **params).transform(X)
 
+    @available_if(_last_has("fit_predict"))
+    def fit_predict(self, X: Table, y: Table | None = None, **params: Any) -> AnyArray:
+        """Fit all steps, and return the predictions of rows, such as their clusters.
+
+        Parameters
+        ----------
+        X : array-like or table of shape (n, n_features)
+            As the first step takes it.
+        y : array-like of shape (n,) or None, default=None
+            Labels or targets.
+        **params : dict
+            As for `fit`.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n,)
+            As the last step returns them.
+        """
+        return self.fit(X, y, **params).predict(X)
+
     @available_if(_goes_back)
     def inverse_transform(self, X: Table) -> AnyArray:
         """Map rows back through all steps, from the last to the first.

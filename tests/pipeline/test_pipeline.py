@@ -15,13 +15,16 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dpsk import (
+    DPPCA,
     DPAdditiveClassifier,
     DPGroupDROClassifier,
+    DPKMeans,
     DPLinearRegression,
     DPLogisticRegression,
     DPMLPClassifier,
     DPPipeline,
     DPRidge,
+    DPStandardScaler,
     DPTableVectorizer,
     make_dp_pipeline,
     privacy_report,
@@ -304,3 +307,14 @@ def test_a_model_without_intercept_fits_behind_a_table():
     pipeline = make_dp_pipeline(DPTableVectorizer(), DPLogisticRegression(
         fit_intercept=False), epsilon=4.0).fit(X, y)
     assert pipeline[-1].intercept_ == 0.0
+
+
+def test_clusters_and_scores_of_rows_are_those_of_the_last_step():
+    X = np.random.default_rng(0).normal(size=(600, 3))
+    clusters = DPPipeline([("scale", DPStandardScaler()), ("last", DPKMeans(3))], epsilon=4.0)
+    np.testing.assert_array_equal(clusters.fit_predict(X), clusters.predict(X))
+    components = DPPipeline([("scale", DPStandardScaler()), ("last", DPPCA(2))], epsilon=4.0)
+    scaled = components.fit(X)[:-1].transform(X)
+    np.testing.assert_array_equal(components.score_samples(X),
+                                  components[-1].score_samples(scaled))
+    assert not hasattr(components, "fit_predict") and not hasattr(clusters, "score_samples")
