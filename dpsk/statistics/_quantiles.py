@@ -10,7 +10,7 @@ from dpsk._data.errors import quietly
 from dpsk._privacy.certificate import Enforced
 from dpsk._statistics.decimals import decimal_points
 from dpsk.statistics._plan import CountedPoints, Points
-from dpsk.statistics._reading import BY, HIDDEN, Columns, check_options, estimated
+from dpsk.statistics._reading import BY, HIDDEN, Columns, estimated
 
 if TYPE_CHECKING:
     from typing import Any
@@ -61,7 +61,11 @@ def dp_quantile(X: Any, q: Any, **options: Any) -> Estimate:
         q = np.array(np.nan)
     if q.ndim > 1 or not q.size or not ((q >= 0.0) & (q <= 1.0)).all():
         raise ValueError("q: must be a number in [0, 1], or a list of some.")
-    columns = Columns.of("dp_quantile", X, options, *_ALSO)
+    return _at_levels("dp_quantile", X, q, options)
+
+
+def _at_levels(name, X, q, options):
+    columns = Columns.of(name, X, options, *_ALSO)
     points = Points(columns.names, tuple(np.atleast_1d(q).tolist()),
                     options.get("population", False), columns.n_parts)
     (found, few, counts), certificate = columns.released(
@@ -70,6 +74,7 @@ def dp_quantile(X: Any, q: Any, **options: Any) -> Estimate:
     return from_points(columns, found, few, counts, certificate, one=not q.ndim)
 
 
+@quietly
 def dp_median(X: Any, **options: Any) -> Estimate:
     """Return the median of numbers, with error and certificate.
 
@@ -86,8 +91,7 @@ def dp_median(X: Any, **options: Any) -> Estimate:
     median : Estimate
         The middle of a 95 % interval of the median; the certificate is in `privacy_`.
     """
-    check_options("dp_median", options, *_ALSO)
-    return dp_quantile(X, 0.5, **options)
+    return _at_levels("dp_median", X, np.array(0.5), options)
 
 
 def rank_bound():

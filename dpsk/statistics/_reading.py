@@ -19,7 +19,7 @@ from dpsk.metrics._estimate import between
 from dpsk.metrics._table import checked_budget
 from dpsk.preprocessing._numeric import check_bounds, check_pair, truths
 
-__all__ = ["BY", "CATEGORIES", "HIDDEN", "Columns", "as_declared", "check_options", "estimated"]
+__all__ = ["BY", "CATEGORIES", "HIDDEN", "Columns", "as_declared", "estimated"]
 
 #: Keyword options of every function.
 _OPTIONS = ("epsilon", "delta", "groups", "random_state")
@@ -97,7 +97,7 @@ class Columns:
         `columns` describes columns as in transformers; `categories` are those of every column.
         `one` requires a single column, and `whole` forbids missing values.
         """
-        check_options(name, options, *more)
+        _check_options(name, options, *more)
         epsilon, delta, groups, random_state = map({"epsilon": 1.0, **options}.get, _OPTIONS)
         bounds = options.get("bounds")
         check_flag("population", options.get("population", False))
@@ -179,7 +179,7 @@ def as_declared(name, given, kind, remedy):
     return found
 
 
-def check_options(name, options, *more):
+def _check_options(name, options, *more):
     """Raise a TypeError for keyword options that a function does not take."""
     taken = (*_OPTIONS, *more)
     for each in options:

@@ -205,6 +205,7 @@ def test_an_empty_column_is_unknown_and_a_constant_one_is_not():
     (lambda: dp_mean(X, sample_weight=X), TypeError, r"^dp_mean\(\) got .* 'sample_weight'"),
     (lambda: dp_std(X, sample_weight=X), TypeError, r"^dp_std\(\) got .* 'sample_weight'"),
     (lambda: dp_median(X, sample_weight=X), TypeError, r"^dp_median\(\) got .* 'sample_weight'"),
+    (lambda: dp_median(X[:1]), ValueError, "required by dp_median"),
     # What was taken in silence, and had no effect.
     (lambda: dp_sum(X, bounds=BOUNDS, population=True), TypeError, r"^dp_sum\(\).*'population'"),
     (lambda: dp_count(X, bounds=BOUNDS), TypeError, r"^dp_count\(\) .* 'bounds'; it takes eps"),
