@@ -13,11 +13,12 @@ __all__ = ["ATOMS", "ATOM_DEVIATIONS", "ATOM_ROWS", "BUCKETS", "CHOSEN_LEVELS", 
            "CLASS_SHARE", "COUNT_SHARE", "CUT_SIGMA", "CUT_TIMES", "DISCLOSURE_SHARE",
            "END_REACH", "EXTREMES", "FIRST_SHARE", "MOMENTS", "MOST_CATEGORIES",
            "MOST_OF_OTHERS", "MOST_SKEW", "OCCUPIED", "RARE_SCARCITY", "RARE_SIGNALS",
-           "REMAINDER", "SPREADS", "TARGET_PAIRS", "PairRule", "category_share",
+           "REMAINDER", "SPREADS", "SPREAD_MIDDLE", "TARGET_PAIRS", "PairRule", "category_share",
            "class_log_odds", "class_scarcity", "curve_penalty", "end_medians_share",
            "extreme_share", "hashing_pays",
            "knot_levels", "knot_share", "knot_signal", "median_share", "moment_share",
-           "odds_of_rare", "range_points", "range_tail", "skew_error", "spread_share"]
+           "odds_of_rare", "range_points", "range_tail", "skew_error", "spread_share",
+           "spreads_pay"]
 
 #: Least share of mu^2 of all knots, and the largest where all columns are numeric. In between, the
 #: share gives each choice this ``n mu``, so that ranks are off by a share of the rows.
@@ -70,6 +71,11 @@ FIRST_SHARE = 0.1
 #: Least levels of medians that are chosen, as ends follow from them, and the most; the cube of the
 #: number of intervals between knots at a signal of 1.
 CHOSEN_LEVELS, _INTERVALS = (2, 6), 0.7
+#: Tables of more columns of numbers than the first have a spread in the place of a second level of
+#: medians, where the exponent of a median, its score at the end of the rows, is below the second.
+#: Least `knot_signal` at which the median is a knot with it. Chosen on generated tables, adult,
+#: credit and wine.
+SPREAD_COLUMNS, SPREAD_EXPONENT, SPREAD_MIDDLE = 15, 18.0, 14.0
 #: Share of mu^2 of the counts of two classes, and the standard deviations of noise that are added
 #: to the count of the rarer class.
 CLASS_SHARE, _CLASS_DEVIATIONS = 0.01, 2.0
@@ -158,6 +164,19 @@ def knot_share(budget, n_choices, n_numeric, n_columns):
         return least
     wanted = n_choices * (KNOT_SIGNAL / _whole_signal(budget)) ** 2
     return min(max(wanted, least), most * n_numeric / n_columns)
+
+
+def spreads_pay(budget, n_columns, n_choices, share):
+    """Return whether columns have a median and a spread; `n_choices` have a share of mu^2.
+
+    The outer medians of a second level have a quarter of the rows beyond them. With few rows for
+    the budget, the many points far from all rows outvote these. A spread, the median distance
+    from a released median, has half of the rows beyond it.
+    """
+    if n_columns <= SPREAD_COLUMNS or not budget.is_private:
+        return False
+    width = bounded_range_epsilon(mu_of_share(budget, share / n_choices))
+    return 0.25 * width * budget.n_samples < SPREAD_EXPONENT
 
 
 def range_points():

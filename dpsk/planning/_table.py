@@ -13,6 +13,7 @@ from dpsk._defaults.columns import (
     BUCKETS,
     CLASS_PAIRS,
     FIRST_SHARE,
+    SPREAD_MIDDLE,
     TARGET_PAIRS,
     hashing_pays,
 )
@@ -90,8 +91,12 @@ def expansion(given, n_samples, epsilon, delta, loss):
             widths.append(len(kind) + 1)
             directions += len(kind) - 1
         else:
-            widths.append(len(kind) if isinstance(kind, tuple) and len(kind) > 2 else
-                          2**plan.levels + 1 if plan.levels or kind != "numbers" else _FEW_HATS)
+            if kind == "numbers" and plan.has_spreads:
+                widths.append(2 + (plan.signal >= SPREAD_MIDDLE))
+            else:
+                few = kind == "numbers" and not plan.levels
+                widths.append(len(kind) if isinstance(kind, tuple) and len(kind) > 2 else
+                              _FEW_HATS if few else 2**plan.levels + 1)
             directions += 1
     pairs = _PAIRS.get(loss)
     chosen = FIRST_SHARE + pairs.share if pairs and pairs.count(budget) else 0.0

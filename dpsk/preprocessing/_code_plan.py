@@ -20,6 +20,7 @@ from dpsk._defaults.columns import (
     MOST_CATEGORIES,
     OCCUPIED,
     REMAINDER,
+    SPREAD_MIDDLE,
     category_share,
     class_log_odds,
     class_scarcity,
@@ -29,6 +30,7 @@ from dpsk._defaults.columns import (
     knot_signal,
     range_points,
     skew_error,
+    spreads_pay,
 )
 from dpsk._mechanism.core import Choices, Composite, Share, Statistic, mu_of
 from dpsk._models.table_code import Indicators, LinearSplineBasis, TableCode
@@ -41,15 +43,17 @@ from dpsk._parameters import (
 )
 from dpsk._privacy.accountant import mu_beside
 from dpsk._statistics.categories import FrequentCategories, count_noise, noisy_counts
-from dpsk._statistics.cells import noisy_knots, rank_noise
+from dpsk._statistics.cells import noisy_decimal, noisy_knots, rank_noise
 from dpsk._statistics.moments import noisy_counts as noisy_group_counts
 from dpsk.preprocessing._points import (
+    about_median,
     atoms_of,
     edges_of,
     ends_beyond,
     evened,
     without_far,
 )
+from dpsk.preprocessing._statistics_plan import noisy_spread
 
 __all__ = ["TABLE_CONSTRAINTS", "CodePlan", "check_missing_indicator", "indicated"]
 
@@ -118,6 +122,8 @@ class CodePlan(Composite):
         Signal-to-noise ratio that determines the number of knots.
     evens : bool
         Whether skewed numeric columns are put on a shifted logarithmic scale.
+    has_spreads : bool
+        Whether numeric columns without bounds have ends by a spread about a median.
     """
 
     kinds: tuple
@@ -134,6 +140,7 @@ class CodePlan(Composite):
     indicated: tuple = ()
     signal: float = math.inf
     evens: bool = False
+    has_spreads: bool = False
 
     @classmethod
     def of(cls, budget, columns, n_knots=None, max_categories=None, spares=True,
@@ -174,6 +181,8 @@ class CodePlan(Composite):
         share_knots = share_words = delta = 0.0
         if choices:
             share_knots = knot_share(budget, choices, n_numeric, len(kinds))
+        has_spreads = levels == 1 and not n_knots and spreads_pay(
+            budget, kinds.count(_NUMBERS), choices, share_knots)
         if n_words:
             share_words = category_share(budget, n_words)
             delta = DISCLOSURE_SHARE * budget.delta
@@ -188,7 +197,7 @@ class CodePlan(Composite):
         plan = cls(kinds, levels, max_categories or MOST_CATEGORIES,
                    0 if max_categories else BUCKETS,
                    *(share / (whole or 1.0) for share in shares), delta, atoms, spares,
-                   indicated(columns, missing_indicator), signal, evens)
+                   indicated(columns, missing_indicator), signal, evens, has_spreads)
         return Share(plan, whole)
 
     @classmethod
@@ -228,8 +237,7 @@ class CodePlan(Composite):
             log_odds = class_log_odds(counts, noise)
             levels = knot_levels(self.signal, class_scarcity(log_odds))
         if knots.share:
-            bounds = [column.edges for column in table.columns]
-            points, noise = knots.run((rows, self._levels, bounds), *given)
+            points, noise = knots.run((table, rows, self._levels, self.has_spreads), *given)
             error = skew_error(len(rows), noise) if self.evens else math.inf
         bases = {place: self._basis(place, table.columns[place], levels, points.get(place), error)
                  for place, kind in enumerate(self.kinds)
@@ -286,6 +294,8 @@ class CodePlan(Composite):
         bounds = column.edges if kind == _BOUNDED else None
         if points is None:
             return LinearSplineBasis(np.unique(bounds))
+        if bounds is None and self.has_spreads:
+            return about_median(*points, self.signal >= SPREAD_MIDDLE)
         points = points if bounds is not None else without_far(points)
         inner, reach = np.concatenate([np.zeros(0), *points[:levels]]), END_REACH[levels > 1]
         ends = bounds if bounds is not None else ends_beyond(points, reach)
@@ -308,11 +318,19 @@ class CodePlan(Composite):
                 if isinstance(kind, str) and kind in cells}
 
 
-def _points(rows, levels, bounds, price, session):
-    """Return the noisy medians of every level by column, and the noise on a rank."""
-    points = {place: noisy_knots(rows, partial(_column, place), count, bounds[place], price,
-                                 session)
-              for place, count in enumerate(levels) if count}
+def _points(table, rows, levels, has_spreads, price, session):
+    """Return the noisy medians of every level by column, and the noise on a rank.
+
+    With `has_spreads`, columns without bounds have a noisy median and spread.
+    """
+    points = {}
+    for place, count in enumerate(levels):
+        column, given = table.columns[place], (rows, partial(_column, place))
+        if count and has_spreads and column.edges is None:
+            median = noisy_decimal(*given, 0.5, price, session)
+            points[place] = median, noisy_spread(column, rows, place, median, 0.5, price, session)
+        elif count:
+            points[place] = noisy_knots(*given, count, column.edges, price, session)
     return points, rank_noise(price)
 
 

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
-from dpsk._defaults.columns import ATOM_DEVIATIONS, ATOMS, MOST_SKEW, range_points
+from dpsk._defaults.columns import ATOM_DEVIATIONS, ATOMS, END_REACH, MOST_SKEW, range_points
 from dpsk._models.shifted_log import ShiftedLog
 from dpsk._models.table_code import LinearSplineBasis
 
-__all__ = ["atoms_of", "edges_of", "ends_beyond", "evened", "without_far"]
+__all__ = ["about_median", "atoms_of", "edges_of", "ends_beyond", "evened", "without_far"]
 
 #: Level of medians from which far ones are left out, because at most an eighth of the rows lie
 #: beyond the outer ones before; and how many times as far as these a median may be. The outer
@@ -60,6 +60,14 @@ def evened(points, inner, bounds, reach, error):
     # After rounding, knots that lie far closer together than the quartiles may coincide.
     apart = np.isfinite(knots).all() and (np.diff(scale(knots)) > 0.0).all()
     return LinearSplineBasis(knots, scale=scale) if apart else None
+
+
+def about_median(median, spread, has_middle):
+    """Return the basis of a column whose ends are equally far from a median, by its spread."""
+    # Where most numbers are the median, as in flags and counts, the others are 1 away and more.
+    reach = END_REACH[0] * spread or 1.0
+    middle = [median] * bool(has_middle or not spread)
+    return LinearSplineBasis(np.unique([median - reach, *middle, median + reach]))
 
 
 def atoms_of(counts, n_rows, noise):

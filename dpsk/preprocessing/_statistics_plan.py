@@ -18,7 +18,7 @@ from dpsk._statistics.quantiles import bounded_grid, noisy_quantile, positive_gr
 from dpsk._warnings import warn
 from dpsk.exceptions import PrivacyWarning
 
-__all__ = ["Ends", "Moments", "Quantiles", "Spreads"]
+__all__ = ["Ends", "Moments", "Quantiles", "Spreads", "noisy_spread"]
 
 #: Least variance of numbers in [-1, 1] without noise, because sums are rounded.
 _LEAST_VARIANCE = 1e-12
@@ -185,12 +185,10 @@ class Spreads(_RankChoices):
         """Return medians and distances, each of shape (n_columns,)."""
         centers, spreads = np.full((2, len(self.columns)), np.nan)
         for place in np.flatnonzero(self.columns):
-            column = table.columns[place]
             centers[place] = _quantile(table, rows, place, 0.5, price, session)
             if self.level is not None:
-                spreads[place] = noisy_quantile(
-                    rows, partial(_distances, place, column.edges, centers[place]), self.level,
-                    _spread_grid(column), price, session)
+                spreads[place] = noisy_spread(table.columns[place], rows, place, centers[place],
+                                              self.level, price, session)
         return centers, spreads
 
 
@@ -245,6 +243,12 @@ class Moments(Composite):
             if column.edges is not None:
                 ranges[place] = column.edges
         return ranges
+
+
+def noisy_spread(column, rows, place, center, level, event, session):
+    """Return the noisy quantile of the distances of a column's numbers from a released point."""
+    return noisy_quantile(rows, partial(_distances, place, column.edges, center), level,
+                          _spread_grid(column), event, session)
 
 
 def _quantile(table, rows, place, level, event, session):

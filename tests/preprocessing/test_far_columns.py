@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpsk import DPAdditiveRegressor, DPMinMaxScaler, DPQuantileTransformer
+from dpsk import (
+    DPAdditiveRegressor,
+    DPMinMaxScaler,
+    DPQuantileTransformer,
+    DPSplineTransformer,
+)
 from dpsk.testing import NoiseSeed
 
 #: Distances from 0 in standard deviations.
@@ -42,3 +47,25 @@ def test_shape_functions_are_those_of_columns_near_0(offset):
     y = (X - offset) @ [1.0, -1.0, 0.7, 0.0, 0.5, 0.0, 0.0, 0.0]
     model = DPAdditiveRegressor(epsilon=0.7, target_bounds=(-5.0, 5.0), random_state=NoiseSeed(0))
     assert model.fit(X, y).score(X, y) > 0.85
+
+
+def test_ends_of_many_columns_on_few_rows_lie_among_the_rows():
+    """Half of 30 columns had an outer median far from all rows; one has a median or spread."""
+    units = 10.0 ** np.arange(-3, 3).repeat(5)
+    X = rows(0.0, n=2000, width=30)
+    model = DPAdditiveRegressor(epsilon=1.0, target_bounds=(-5.0, 5.0),
+                                random_state=NoiseSeed(0)).fit(units * X, X[:, 0])
+    ends = np.array([term.axes[0].knots[[0, -1]] for term in model.terms_]).T / units
+    assert (np.abs(ends).max(axis=0) > 4.0).sum() <= 8
+    assert (ends[1] - ends[0]).min() > 0.3
+
+
+def test_flags_among_many_columns_keep_both_values():
+    """Their spread is 0, and so would be the distance of the ends."""
+    X = rows(0.0, n=1500, width=30)
+    X[:, :10] = np.abs(X[:, :10]) > 1.5
+    coder = DPSplineTransformer(epsilon=0.4, random_state=NoiseSeed(0)).fit(X)
+    features = coder.transform([[0.0] * 30, [1.0] * 30])
+    widths = [len(knots) for knots in coder.knots_.values()]
+    for column in np.split(features, np.cumsum(widths)[:-1], axis=1)[:10]:
+        assert np.abs(np.diff(column, axis=0)).max() == 1.0
