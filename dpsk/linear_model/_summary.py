@@ -149,8 +149,11 @@ class CoefficientSummary:
     def _title(self):
         if self.unknown is not None:
             return f"Coefficients; their noise is not known: {self.unknown}"
-        return ("Coefficients and the noise of privacy: standard deviation and "
-                f"{_CONFIDENCE:.0%} interval, by {self.n_draws} fits to synthetic rows")
+        title = ("Coefficients and the noise of privacy: standard deviation and "
+                 f"{_CONFIDENCE:.0%} interval, by {self.n_draws} fits to synthetic rows")
+        if np.isnan(self.coef_std).any() or np.isnan(self.intercept_std).any():
+            title += "; nan: not known, as noise hides how features vary together"
+        return title
 
     def __str__(self) -> str:
         lines = [_HEADS, *self._rows()]

@@ -124,6 +124,7 @@ def test_noise_of_collinear_columns_is_not_told():
     summary = DPLogisticRegression(epsilon=2.0).fit(np.column_stack([X, X[:, 2]]), y).summary(10)
     assert np.isfinite(summary.coef_std[0, :2]).all()
     assert np.isnan(summary.coef_std[0, 2:]).all()
+    assert "; nan: not known" in str(summary)
 
 
 def test_rows_keep_their_lengths_where_noise_hides_all_other_directions():
