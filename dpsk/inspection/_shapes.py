@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -98,7 +99,7 @@ class DPShapeDisplay:
         estimator : DPAdditiveClassifier or DPAdditiveRegressor
             A fitted model, or a pipeline, search or threshold classifier around one.
         features : list or None, default=None
-            Names of columns, and tuples of two names for pairs. None: all terms.
+            Names or positions of columns, and tuples of two for pairs. None: all terms.
         order : {"columns", "importance"}, default="columns"
             "importance" is for an overview: the terms that move predictions most come first, on
             one scale. See `term_importances_` of the model.
@@ -232,14 +233,20 @@ def _chosen(terms, features, in_order):
     if features is None:
         return terms
     known = {tuple(axis.column for axis in term.axes): term for term in terms}
+    columns = [key[0] for key in known if len(key) == 1]
+
+    def named(column):
+        is_place = isinstance(column, Integral) and (column,) not in known
+        return columns[column] if is_place and 0 <= column < len(columns) else column
+
     chosen = []
     for feature in features:
-        key = feature if isinstance(feature, tuple) else (feature,)
+        key = tuple(map(named, feature if isinstance(feature, tuple) else (feature,)))
         term = known.get(key) or known.get(key[::-1])
         if term is None:
             raise ValueError(f"features has {feature!r}, which is no column or pair of columns "
-                             "of the model; use names of a DataFrame, positions in an array, or "
-                             "tuples of two for pairs in interactions.")
+                             "of the model; use names of a DataFrame, positions, or tuples of "
+                             "two for pairs in interactions.")
         chosen.append(term)
     return chosen if in_order else [term for term in terms if term in chosen]
 

@@ -170,6 +170,9 @@ def test_pairs_are_maps_of_colors_in_either_order_of_names(pairs):
     assert display.axes_[0, 0].get_xlabel() == "town"
     assert display.axes_[0, 1].get_xlabel() == "count"
     assert len(display.terms) == 2
+    places = [tuple(map(list(table()).index, ("town", "number"))), list(table()).index("count")]
+    again = DPShapeDisplay.from_estimator(pairs, places)
+    assert [ax.get_xlabel() for ax in again.axes_.flat] == ["town", "count"]
     assert DPShapeDisplay.from_estimator(pairs).axes_.shape == (3, 3)
 
 
