@@ -79,9 +79,6 @@ LEFT_OUT = {
         "DPRandomizedSearchCV": ("inverse_transform", "transform")},
     "how many candidates a search fits is secret": {
         "DPGridSearchCV": ("set_callbacks",), "DPRandomizedSearchCV": ("set_callbacks",)},
-    "the last step does it, for rows after the others": {
-        "DPGridSearchCV": ("score_samples",), "DPPipeline": ("fit_predict", "score_samples"),
-        "DPRandomizedSearchCV": ("score_samples",)},
     "a method here takes no such argument": {
         "DPStandardScaler": ("set_inverse_transform_request", "set_transform_request"),
         "DPTunedThresholdClassifier": ("set_score_request",)},
