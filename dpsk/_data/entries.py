@@ -16,21 +16,58 @@ if TYPE_CHECKING:
 __all__ = ["with_entries"]
 
 
-def with_entries(X: Any, function: Callable[[AnyArray], AnyArray]) -> Any:
+def with_entries(X: Any, function: Callable[[AnyArray], AnyArray], places: Any = None,
+                 is_all: bool = False) -> Any:
     """Return a table like X whose numbers are those of ``function``, which keeps 0.
 
-    A table that holds anything but real numbers is returned unchanged.
+    Parameters
+    ----------
+    X : table
+    function : callable, ndarray -> ndarray
+    places : list of int or None
+        The columns that are mapped; None: all.
+    is_all : bool
+        Whether columns of objects, such as nullable booleans, are mapped where they hold numbers.
     """
     if sparse.issparse(X):
-        X = X.copy()
-        X.data = function(X.data)
+        X = X.tocoo(copy=True)
+        there = slice(None) if places is None else np.isin(X.col, places)
+        values = function(X.data[there])
+        X.data = X.data.astype(values.dtype)
+        X.data[there] = values
+        return X.tocsr()
+    if hasattr(X, "iloc"):
+        X = X.copy(deep=False)
+        for place in range(X.shape[1]) if places is None else places:
+            values = _of_column(X.iloc[:, place], is_all)
+            if values is not None:
+                X.isetitem(place, function(values))
         return X
     values = np.asarray(X)
-    if values.dtype.kind not in "fi":
+    if is_all and values.dtype.kind == "O":
+        values = _converted(values.astype)
+    if values is None or values.dtype.kind not in "fi":
         return X
-    values = function(values)
-    kind: Any = type(X)
-    if hasattr(X, "iloc"):
-        return kind(values, X.index, X.columns)
+    if places is None:
+        values = function(values)
+    else:
+        found = function(values[:, places])
+        values = values.astype(found.dtype)
+        values[:, places] = found
     # Frames of Polars have no index.
-    return kind(values, schema=list(X.columns)) if hasattr(X, "columns") else values
+    return type(X)(values, schema=list(X.columns)) if hasattr(X, "columns") else values
+
+
+def _of_column(column, is_all):
+    """Return the numbers of a column of a frame; None if it has other values."""
+    kind = column.dtype.kind
+    if isinstance(column.dtype, np.dtype) and kind != "O":
+        return column.to_numpy() if kind in "fi" else None
+    return _converted(column.to_numpy, na_value=np.nan) if is_all or kind in "fi" else None
+
+
+def _converted(to_dtype, **options):
+    try:
+        return to_dtype(np.float64, **options)
+    except (TypeError, ValueError):
+        return None

@@ -22,6 +22,7 @@ from dpsk._stages.centered import Centered
 from dpsk._stages.class_models import class_models, column_models, principal, shared_model
 from dpsk._stages.column_bounds import REACH, bounds_rule, learnt_bounds
 from dpsk._statistics.class_moments import (
+    COUNT_UNIT,
     ClassMoments,
     noisy_class_moments,
     noisy_class_squares,
@@ -214,6 +215,6 @@ def _in_rows(released, rows):
     """Return moments in the unit of the mean weight, not of the largest, if rows have weights."""
     if not rows.is_weighted:
         return released
-    counts, noise = released.counts, released.count_noise
-    factor = rows.n_units / max(float(counts.sum()), math.sqrt(len(counts)) * noise)
+    noise = math.sqrt(len(released.counts)) * released.count_noise
+    factor = rows.n_units / max(float(released.counts.sum()), noise, COUNT_UNIT)
     return ClassMoments(*(factor * getattr(released, each.name) for each in fields(released)))

@@ -9,6 +9,7 @@ import numpy as np
 from dpsk._data.source import Rows
 from dpsk._parameters import check_flag, number
 from dpsk._stages.class_shares import shrunk_shares
+from dpsk._statistics.class_moments import COUNT_UNIT
 from dpsk._warnings import follows_private_step
 from dpsk.naive_bayes._base import CHECK_PRIORS, JointScores
 
@@ -73,7 +74,9 @@ class DiscreteNB(JointScores):
         Weights have any unit, so a row and a pseudo-count weigh as much as the mean of all rows.
         """
         self.class_count_ = np.maximum(counts, 0.0)
-        row = min(1.0, max(counts.sum(), noise) / rows.n_units) if rows.is_weighted else 1.0
+        row = 1.0
+        if rows.is_weighted:
+            row = min(1.0, max(counts.sum(), noise, COUNT_UNIT) / rows.n_units)
         kept = np.maximum(counts, max(row, noise))
         noise = noise / float(kept.sum())
         shares = shrunk_shares(kept / kept.sum(), 1.0 / len(kept), noise)

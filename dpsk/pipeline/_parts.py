@@ -3,6 +3,7 @@
 import math
 import sys
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion
@@ -15,7 +16,7 @@ from dpsk._data.errors import discreetly
 from dpsk._data.validation import check_in_memory
 from dpsk.pipeline._known import NOTHING, is_private, seed_draws
 
-__all__ = ["every_part", "fit_parts", "has_parts", "named_parts",
+__all__ = ["columns_of_parts", "every_part", "fit_parts", "has_parts", "named_parts",
            "rows_of_parts", "trusted_facts"]
 
 
@@ -80,6 +81,20 @@ def rows_of_parts(name, step, X):
         raise ValueError(f"step {name!r}: no column is left for its remainder; drop it.")
     found[f"{name}__remainder"] = _safe_indexing(X, rest, axis=1)
     return found
+
+
+def columns_of_parts(step, X):
+    """Return every part that is an estimator, and its columns of the rows, or None for all."""
+    if not _takes_columns(step):
+        return [(each, None) for _, each in named_parts(step) if not isinstance(each, str)]
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    found, rest = [], set(range(X.shape[1]))
+    for _, each, columns in step.transformers:
+        places = _get_column_indices(X, columns(X) if callable(columns) else columns)
+        rest -= set(places)
+        found.append((each, places))
+    return [(each, places) for each, places in [*found, (step.remainder, sorted(rest))]
+            if places and not isinstance(each, str)]
 
 
 def fit_parts(name, step, X, y, fit):

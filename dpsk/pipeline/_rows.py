@@ -10,7 +10,7 @@ from dpsk._data.entries import with_entries
 from dpsk._data.errors import discreetly
 from dpsk._warnings import follows_private_step
 from dpsk.pipeline._known import NOTHING, is_private, seed_draws
-from dpsk.pipeline._parts import fit_parts, has_parts, named_parts
+from dpsk.pipeline._parts import columns_of_parts, fit_parts, has_parts, named_parts
 
 __all__ = ["mapped", "settled", "transformed"]
 
@@ -45,16 +45,32 @@ def settled(steps, place, X):
     """Return rows as the step at `place` takes them, where they follow from a private step.
 
     A refusal would compare a row exactly with what the private step has learned. So each number
-    counts as one that is taken: negative ones as the least where these are refused. What a step
-    without a budget returned is cut to numbers whose squares are finite, and missing ones count
-    as 0 unless they are taken.
+    counts as one that is taken: negative ones as the least where these are refused. After a
+    step without a budget, numbers are cut to those with finite squares, and missing ones count as
+    0 unless they are taken. If a step has parts, that holds for the columns of each.
     """
-    step = steps[place][1]
     before = [each for _, each in steps[:place] if each not in NOTHING]
-    if not before or step in NOTHING or get_tags(step).no_validation or not (
-            follows_private_step() or any(map(_has_private, before))):
-        return X
-    return with_entries(X, partial(_taken, step, not is_private(before[-1])))
+    if before and (follows_private_step() or any(map(_has_private, before))):
+        made = not all(map(is_private, before))
+        for step, places in _taking(steps[place][1], X):
+            taken = get_tags(step).input_tags
+            if made or taken.positive_only or hasattr(step, "skewedness"):
+                X = with_entries(X, partial(_taken, step, made), places,
+                                 not (taken.categorical or taken.string))
+    return X
+
+
+def _taking(step, X):
+    """Return the estimators that take rows in a step, and their columns, or None for all."""
+    if step in NOTHING or isinstance(step, str) or get_tags(step).no_validation:
+        return []
+    if has_parts(step):
+        return [(each, places) for part, places in columns_of_parts(step, X)
+                for each, _ in _taking(part, X)]
+    # Of a pipeline or search within the pipeline, it is the first step.
+    inner = getattr(step, "steps", None) or [("", getattr(step, "estimator", None))]
+    first = next((each for _, each in inner if each not in NOTHING), None)
+    return [(step, None)] if first is None else _taking(first, X)
 
 
 def _has_private(step):
@@ -66,9 +82,10 @@ def _taken(step, made, values):
     """Return numbers, with those that a step refuses replaced by some that it takes."""
     is_float, taken = values.dtype.kind == "f", get_tags(step).input_tags
     if is_float and made:
-        most = np.sqrt(np.finfo(values.dtype).max) / _ROOM
+        # Squares of numbers of half precision are computed in single precision.
+        most = np.sqrt(np.finfo(np.result_type(values, np.float32)).max) / _ROOM
         values = np.clip(values, -most, most)
-        if not (taken.allow_nan or has_parts(step)):
+        if not taken.allow_nan:
             values = np.where(np.isnan(values), values.dtype.type(0), values)
     if taken.positive_only:
         values = np.maximum(values, 0)

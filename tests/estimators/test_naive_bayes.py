@@ -134,3 +134,12 @@ def test_one_heavy_row_leaves_variances():
     expected = GaussianNB().fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(model.var_, expected.var_, atol=0.02)
     np.testing.assert_allclose(model.class_prior_, expected.class_prior_, atol=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore:epsilon=inf")
+@pytest.mark.parametrize("make", [*MODELS, DPGaussianNB])
+def test_weights_too_small_to_count_leave_uniform_classes(make):
+    """Without noise, the sum of their counts is 0, and was divided by."""
+    X, y = flags(0.2, n=300, d=5)
+    model = make(math.inf).fit(X, y, sample_weight=np.full(len(y), 1e-37))
+    np.testing.assert_allclose(model.predict_proba(X), 0.5)

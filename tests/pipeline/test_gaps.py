@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from joblib import parallel_config
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
@@ -189,11 +190,31 @@ def test_no_last_step_refuses_a_number_after_the_charge(name):
                 assert not budget.charges
 
 
+def frame(X):
+    return pd.DataFrame(np.asarray(X), columns=[f"c{place}" for place in range(X.shape[1])])
+
+
+def log(change):
+    """Return a function that makes missing values, and a table of another kind of its result."""
+    return FunctionTransformer(lambda X: change(np.log(np.asarray(X))))
+
+
+KERNELS = [("a", AdditiveChi2Sampler(), [0]), ("b", SkewedChi2Sampler(skewedness=0.5), [1])]
 REFUSING = {
     "infinite": (DPSimpleImputer(), PolynomialFeatures(2)),
     "missing": (DPStandardScaler(), FunctionTransformer(np.log)),
     "negative": (DPStandardScaler(), AdditiveChi2Sampler()),
     "too small": (DPStandardScaler(), SkewedChi2Sampler(skewedness=0.5)),
+    "objects": (DPStandardScaler(), log(lambda X: X.astype(object))),
+    "nullable": (DPStandardScaler(), log(lambda X: frame(X).convert_dtypes())),
+    "flags": (DPStandardScaler(), log(lambda X: frame(X).assign(flag=frame(X).c0 > 0).astype(
+        {"flag": "category"}))),
+    "lists": (DPStandardScaler(), FunctionTransformer(lambda X: sparse.lil_matrix(
+        np.exp(1e3 * np.asarray(X))))),
+    "columns": (DPStandardScaler(), ColumnTransformer(KERNELS, remainder=PolynomialFeatures(2))),
+    "columns of a function": (DPStandardScaler(), log(frame), ColumnTransformer(
+        [("a", PolynomialFeatures(2), ["c1"])], remainder="passthrough")),
+    "parts": (DPStandardScaler(), FeatureUnion([each[:2] for each in KERNELS])),
 }
 
 
@@ -212,6 +233,33 @@ def test_no_step_refuses_numbers_that_follow_from_a_private_step(name):
             assert np.isfinite(clone(whole).fit(X, y).decision_function(X)).all()
         assert len(budget.charges) == 1
     metrics.dp_cross_validate(model, X, y, cv=2)
+
+
+def test_no_first_step_of_an_inner_pipeline_refuses_numbers():
+    X, y = rows(gap=False)
+    inner = make_dp_pipeline(KERNELS[1][1], LAST)
+    for last in (inner, DPGridSearchCV(inner, {}, n_iter=2)):
+        make_dp_pipeline(DPStandardScaler(), last, delta=1e-5).fit(X, y).decision_function(X)
+
+
+def test_gaps_of_a_function_that_a_private_step_keeps_are_not_refused():
+    X, y = rows(gap=False)
+    steps = [("a", DPStandardScaler()), ("log", log(np.array)), ("b", DPMinMaxScaler())]
+    model = DPPipeline([*steps, ("c", LAST)], delta=1e-5, shares={"b": 0.2}).fit(X, y)
+    assert np.isnan(model[:-1].transform(X)).any()
+    model.decision_function(X)
+
+
+def test_only_columns_of_parts_that_refuse_numbers_are_changed():
+    X, y = rows(gap=False)
+    kept = []
+    model = make_dp_pipeline(DPStandardScaler(), ColumnTransformer(
+        [("a", AdditiveChi2Sampler(), [0]), ("b", FunctionTransformer(
+            lambda X: kept.append(X) or X), [1])], remainder="passthrough"), LAST).fit(X, y)
+    scaled = model[0].transform(X)
+    np.testing.assert_array_equal(kept[0], scaled[:, [1]])
+    assert (scaled[:, 1] < 0.0).any()
+    np.testing.assert_array_equal(model[:2].transform(X)[:, -1], scaled[:, 2])
 
 
 @pytest.mark.covering(most=4)
