@@ -65,7 +65,7 @@ def evened(points, inner, bounds, reach, error):
 def about_median(median, spread, has_middle):
     """Return the basis of a column whose ends are equally far from a median, by its spread."""
     # Where most numbers are the median, as in flags and counts, the others are 1 away and more.
-    reach = END_REACH[0] * spread or 1.0
+    reach = max(END_REACH[0] * spread or 1.0, 2.0 * float(np.spacing(abs(median))))
     middle = [median] * bool(has_middle or not spread)
     return LinearSplineBasis(np.unique([median - reach, *middle, median + reach]))
 

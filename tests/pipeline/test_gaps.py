@@ -245,7 +245,8 @@ def test_no_first_step_of_an_inner_pipeline_refuses_numbers():
 def test_gaps_of_a_function_that_a_private_step_keeps_are_not_refused():
     X, y = rows(gap=False)
     steps = [("a", DPStandardScaler()), ("log", log(np.array)), ("b", DPMinMaxScaler())]
-    model = DPPipeline([*steps, ("c", LAST)], delta=1e-5, shares={"b": 0.2}).fit(X, y)
+    model = DPPipeline([*steps, ("c", LAST)], epsilon=100.0, delta=1e-5, shares={"b": 0.2},
+                       random_state=NoiseSeed(0)).fit(X, y)
     assert np.isnan(model[:-1].transform(X)).any()
     model.decision_function(X)
 
@@ -255,7 +256,8 @@ def test_only_columns_of_parts_that_refuse_numbers_are_changed():
     kept = []
     model = make_dp_pipeline(DPStandardScaler(), ColumnTransformer(
         [("a", AdditiveChi2Sampler(), [0]), ("b", FunctionTransformer(
-            lambda X: kept.append(X) or X), [1])], remainder="passthrough"), LAST).fit(X, y)
+            lambda X: kept.append(X) or X), [1])], remainder="passthrough"), LAST,
+        epsilon=100.0, random_state=NoiseSeed(0)).fit(X, y)
     scaled = model[0].transform(X)
     np.testing.assert_array_equal(kept[0], scaled[:, [1]])
     assert (scaled[:, 1] < 0.0).any()

@@ -69,3 +69,11 @@ def test_flags_among_many_columns_keep_both_values():
     widths = [len(knots) for knots in coder.knots_.values()]
     for column in np.split(features, np.cumsum(widths)[:-1], axis=1)[:10]:
         assert np.abs(np.diff(column, axis=0)).max() == 1.0
+
+
+def test_ends_about_a_median_far_beyond_its_spread_stay_apart():
+    """After rounding, they were one knot, and a column of the planned width was lost."""
+    for seed in range(30, 34):
+        coder = DPSplineTransformer(epsilon=0.8, random_state=NoiseSeed(seed))
+        knots = coder.fit(np.full((300, 17), np.nan)).knots_.values()
+        assert min(map(len, knots)) >= 2
