@@ -143,7 +143,7 @@ class DPPoissonRegressor(LinearRegressor):
         X : array-like or CSR matrix of shape (n, n_features)
             Rows as in `fit`.
         y : array-like of shape (n,)
-            Targets, at least 0.
+            Targets; negative ones count as 0.
         sample_weight : array-like of shape (n,) or None, default=None
             Weights of the rows in the deviance.
 
@@ -154,4 +154,5 @@ class DPPoissonRegressor(LinearRegressor):
         """
         # The deviance is undefined where a mean underflows to 0.
         means = np.maximum(self.predict(X), np.finfo(np.float32).tiny)
+        y = np.maximum(np.asarray(y), 0)
         return float(d2_tweedie_score(y, means, sample_weight=sample_weight, power=1))
