@@ -10,7 +10,7 @@ from dpsk._data.entries import with_entries
 from dpsk._data.errors import discreetly
 from dpsk._warnings import follows_private_step
 from dpsk.pipeline._known import NOTHING, is_private, seed_draws
-from dpsk.pipeline._parts import columns_of_parts, fit_parts, has_parts, named_parts
+from dpsk.pipeline._parts import columns_of_parts, every_part, fit_parts, has_parts
 
 __all__ = ["mapped", "settled", "transformed"]
 
@@ -50,7 +50,8 @@ def settled(steps, place, X):
     0 unless they are taken. If a step has parts, that holds for the columns of each.
     """
     before = [each for _, each in steps[:place] if each not in NOTHING]
-    if before and (follows_private_step() or any(map(_has_private, before))):
+    if before and (follows_private_step()
+                   or any(is_private(each) for _, each in every_part(steps[:place]))):
         made = not all(map(is_private, before))
         for step, places in _taking(steps[place][1], X):
             taken = get_tags(step).input_tags
@@ -71,11 +72,6 @@ def _taking(step, X):
     inner = getattr(step, "steps", None) or [("", getattr(step, "estimator", None))]
     first = next((each for _, each in inner if each not in NOTHING), None)
     return [(step, None)] if first is None else _taking(first, X)
-
-
-def _has_private(step):
-    """Return whether a step, or one of its parts, is private."""
-    return any(map(is_private, dict(named_parts(step)).values() if has_parts(step) else [step]))
 
 
 def _taken(step, made, values):
