@@ -80,27 +80,25 @@ def expansion(given, n_samples, epsilon, delta, loss):
     columns = [_column(name, Buckets(BUCKETS) if isinstance(kind, Integral) and hashed else kind)
                for name, kind in given.items()]
     code = CodePlan.of(budget, columns, spares=not two, n_classes=2 if two else 1, evens=True)
-    plan, widths, directions = code.mechanism, [], 0
-    for kind in given.values():
-        if isinstance(kind, Integral):
-            most = BUCKETS if hashed else plan.most + BUCKETS
-            found = min(kind, most)
-            widths.append(1 + (found if hashed or kind <= plan.most else most))
-            directions += found - 1
-        elif isinstance(kind, list):
-            widths.append(len(kind) + 1)
-            directions += len(kind) - 1
-        else:
-            if kind == "numbers" and plan.has_spreads:
-                widths.append(2 + (plan.signal >= SPREAD_MIDDLE))
-            else:
-                few = kind == "numbers" and not plan.levels
-                widths.append(len(kind) if isinstance(kind, tuple) and len(kind) > 2 else
-                              _FEW_HATS if few else 2**plan.levels + 1)
-            directions += 1
+    widths, directions = zip(*(_encoded(kind, code.mechanism, hashed) for kind in given.values()))
     pairs = _PAIRS.get(loss)
     chosen = FIRST_SHARE + pairs.share if pairs and pairs.count(budget) else 0.0
-    return Expansion(sum(widths), max(1, directions), code.share + chosen)
+    return Expansion(sum(widths), max(1, sum(directions)), code.share + chosen)
+
+
+def _encoded(kind, plan, hashed):
+    """Return the numbers of nonempty features and of directions of a kind of column."""
+    if isinstance(kind, list):
+        return len(kind) + 1, len(kind) - 1
+    if isinstance(kind, Integral):
+        most = BUCKETS if hashed else plan.most + BUCKETS
+        found = min(kind, most)
+        return 1 + (found if hashed or kind <= plan.most else most), found - 1
+    if isinstance(kind, tuple) and len(kind) > 2:
+        return len(kind), 1
+    if kind == "numbers" and plan.has_spreads:
+        return 2 + (plan.signal >= SPREAD_MIDDLE), 1
+    return _FEW_HATS if kind == "numbers" and not plan.levels else 2**plan.levels + 1, 1
 
 
 def _column(name, kind):
