@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
 from dpsk._defaults.budgets import CLEARANCE, mu_of_share
 from dpsk._defaults.noiseless import PAIR_MU, SAMPLE_MU, SAMPLE_PRECISION
@@ -17,8 +18,8 @@ __all__ = ["ATOMS", "ATOM_DEVIATIONS", "ATOM_ROWS", "BUCKETS", "CHOSEN_LEVELS", 
            "class_log_odds", "class_scarcity", "curve_penalty", "end_medians_share",
            "extreme_share", "hashing_pays",
            "knot_levels", "knot_share", "knot_signal", "median_share", "moment_share",
-           "odds_of_rare", "range_points", "range_tail", "skew_error", "spread_share",
-           "spreads_pay"]
+           "odds_of_rare", "range_points", "range_reach", "range_tail", "skew_error",
+           "spread_share", "spreads_pay"]
 
 #: Least share of mu^2 of all knots, and the largest where all columns are numeric. In between, the
 #: share gives each choice this ``n mu``, so that ranks are off by a share of the rows.
@@ -58,7 +59,10 @@ MOST_CATEGORIES = 24
 END_REACH = (2.0, 3.0)
 #: For intervals of means: the largest sigma of the lognormal distribution that estimates what a
 #: range cuts, its sigma beside a number of many rows, and a factor on this estimate.
-CUT_SIGMA, CUT_TIMES = (1.5, 1.0), 1.5
+CUT_SIGMA, CUT_TIMES = (1.5, 1.0), 2.5
+#: Ratio of the noise of a mean to the sampling error of normal numbers, up to which ranges are
+#: widened for heavy tails.
+_NOISE_OF_ERROR = 0.1
 #: Largest share of the numbers beside a number of many rows that lies beyond an end.
 MOST_OF_OTHERS = 0.9
 #: Largest ratio of the quartiles' distances from the median that scaling corrects; about that of a
@@ -241,6 +245,20 @@ def range_tail(budget, n_choices, share, most):
         return min(most, max(LEAST_TAIL, 1.0 / budget.n_samples))
     width = bounded_range_epsilon(mu_of_share(budget, share / n_choices))
     return min(most, max(LEAST_TAIL, 2.0 * CLEARANCE / (budget.n_samples * width)))
+
+
+def range_reach(tail, n_samples, mu):
+    """Return how far a range ends from a median, over the point with a share of rows beyond it.
+
+    `mu` is that of the sum of one column. With exponential tails, one in ``n mu`` rows lies
+    beyond the end, so the sum loses less than its noise. Where this noise is small beside the
+    sampling error of normal numbers, the range is wider, as tails may be heavier.
+    """
+    signal = n_samples * mu
+    if not 1.0 < signal < math.inf:
+        return END_REACH[1]
+    return max(END_REACH[1], math.log(0.5 * signal) / -math.log(2.0 * tail),
+               _NOISE_OF_ERROR * math.sqrt(n_samples) * mu / -float(ndtri(tail)))
 
 
 def _choice_share(budget, n_choices, rule):

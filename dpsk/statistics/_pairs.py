@@ -70,7 +70,7 @@ class _Pairs:
 
     def __init__(self, name, X, options):
         columns = Columns.of(name, X, options, "bounds", whole=True)
-        plan, data = within(columns, _second_moment)
+        plan, data = within(columns, _second_moment, widened=False)
         (ranges, moment, mu), self._certificate = columns.released(
             "second moment", plan, data, enforced=[entry_bound()])
         low, high = ranges.ends.T

@@ -18,6 +18,7 @@ from dpsk._defaults.columns import (
     END_REACH,
     MOST_OF_OTHERS,
     extreme_share,
+    range_reach,
     range_tail,
 )
 from dpsk._mechanism.core import Choices, Composite, Mechanism, Share, Statistic, mu_of
@@ -101,6 +102,7 @@ class Ranges:
     `ends` has shape (n_columns, 2). `hidden` says in which columns one number hid the ends.
     `medians` and `sides` are released medians and the distances of both ends from them, low and
     high, of which a share `tail` of the rows lies beyond each. Both are NaN if unknown or rough.
+    Ranges end at `reach` times these distances.
     """
 
     ends: np.ndarray
@@ -108,21 +110,26 @@ class Ranges:
     medians: np.ndarray
     sides: np.ndarray
     tail: float
+    reach: float
 
     @classmethod
-    def of(cls, edges, tail, found, hidden, few):
+    def of(cls, edges, tail, reach, found, hidden, few):
         """Return ranges that are declared, or widened from released ends and medians."""
         median, unknown = found[:, 1:2], np.isnan(edges[:, 0])
+        away = np.abs(found[:, ::2] - median)
+        # An end may be the median, although a share `tail` of equal numbers lies beyond it.
+        away = np.maximum(away, 2.0 * tail * away[:, ::-1])
         # Where one number hides the ends, other numbers may be 1 away, as of a flag.
         learnt = np.where(hidden[:, None], found[:, ::2] + (-1.0, 1.0),
-                          median + END_REACH[1] * (found[:, ::2] - median))
+                          median + reach * away * (-1.0, 1.0))
         least = np.maximum(_LEAST_SHARE * np.abs(median), _LEAST_WIDTH)
         learnt = np.hstack([np.minimum(learnt[:, :1], median - least),
                             np.maximum(learnt[:, 1:], median + least)])
         # The skew of ends of few rows is noise.
         known = unknown & ~hidden & (not few)
         sides = np.where(known, np.maximum([1.0, -1.0] * (median - found[:, ::2]), 0.0).T, np.nan)
-        return cls(np.where(np.isnan(edges), learnt, edges), hidden, median[:, 0], sides, tail)
+        return cls(np.where(np.isnan(edges), learnt, edges), hidden, median[:, 0], sides, tail,
+                   reach)
 
     def cut(self, mean, square):
         """Return the means of what ranges cut from high numbers, less those from low ones.
@@ -139,34 +146,35 @@ class Ranges:
         with np.errstate(all="ignore"):
             least = np.maximum(self.sides.max(axis=0) * math.exp(-CUT_SIGMA[0] * z_t), 1e-300)
             ratio = np.maximum(high, least) / np.maximum(low, least)
-            skewed = high * _beyond(ratio, z_t) - low * _beyond(1.0 / ratio, z_t)
+            skewed = high * _beyond(ratio, z_t, self.reach) - low * _beyond(
+                1.0 / ratio, z_t, self.reach)
             away = mean - self.medians
             others = away**2 / (square - mean**2 + away**2)
             others = np.clip(np.nan_to_num(others, nan=3.0 * self.tail),
                              self.tail / MOST_OF_OTHERS, 0.5)
-            heaped = (high - low) * others * _beyond_heap(self.tail / others)
+            heaped = (high - low) * others * _beyond_heap(self.tail / others, self.reach)
         return CUT_TIMES * np.nan_to_num(np.where(heap, heaped, skewed))
 
 
-def _beyond_heap(share):
+def _beyond_heap(share, reach):
     """Return the mean distance of lognormal numbers beyond a range, in units of a side.
 
     A `share` of them lies beyond the side.
     """
     z_u, sigma = -ndtri(share), CUT_SIGMA[1]
-    z = z_u + math.log(END_REACH[1]) / sigma
+    z = z_u + math.log(reach) / sigma
     return np.maximum(np.exp(0.5 * sigma**2 - sigma * z_u) * ndtr(sigma - z)
-                      - END_REACH[1] * ndtr(-z), 0.0)
+                      - reach * ndtr(-z), 0.0)
 
 
-def _beyond(ratio, z_t):
+def _beyond(ratio, z_t, reach):
     """Return the mean distance beyond the end of a range, in units of a side.
 
     A normal quantile z is at the distance ``(ratio^(z / z_t) - 1) / (ratio - 1)``.
     """
     ratio = np.maximum(ratio, 1.0 + 1e-3)
     growth = np.log(ratio) / z_t
-    power = 1.0 + END_REACH[1] * (ratio - 1.0)
+    power = 1.0 + reach * (ratio - 1.0)
     z = np.log(power) / growth
     whole = np.exp(0.5 * growth**2) * ndtr(growth - z) - power * ndtr(-z)
     return np.maximum(whole, 0.0) / (ratio - 1.0)
@@ -176,12 +184,15 @@ def _beyond(ratio, z_t):
 class Within(Composite):
     """Ranges of the columns without public ranges, then a sum within the ranges.
 
-    Ranges cost `share` of mu^2; `summed` maps rows, low, high, mu and a session to a noisy sum.
+    Ranges cost `share` of mu^2; `summed` maps rows, low, high, mu and a session to a noisy sum
+    of each of `n_parts` of the rows. Ranges are `widened` for tails or not.
     """
 
     ranges: Quantiles
     share: float
-    summed: Callable[..., Any] = noisy_column_sums
+    summed: Callable[..., Any]
+    n_parts: int
+    widened: bool
 
     @property
     def parts(self):
@@ -191,21 +202,25 @@ class Within(Composite):
     def run(self, data, session, noise_multiplier):
         """Return `Ranges`, the sum within them, and the mu of the sum."""
         ((table, rows), edges), (chosen, summed) = data, self.parts
-        ranges = Ranges.of(edges, self.ranges.tail,
+        mu, tail = mu_of(summed.own(noise_multiplier)), self.ranges.tail
+        reach = END_REACH[1] if not self.widened else range_reach(
+            tail, len(rows) / self.n_parts, mu / math.sqrt(len(edges)))
+        ranges = Ranges.of(edges, tail, reach,
                            *chosen.run((table, rows), session, noise_multiplier))
-        found = summed.run((rows, *ranges.ends.T), session, noise_multiplier)
-        return ranges, found, mu_of(summed.own(noise_multiplier))
+        return ranges, summed.run((rows, *ranges.ends.T), session, noise_multiplier), mu
 
 
-def within(columns, summed=noisy_column_sums, share=1.0, parameter="bounds"):
+def within(columns, summed=noisy_column_sums, share=1.0, parameter="bounds", widened=True):
     """Return the mechanism of a sum within ranges for a share of mu^2, and its data.
 
-    `parameter` names the parameter for bounds in messages.
+    `parameter` names the parameter for bounds in messages. Ranges are `widened` for tails, which
+    increases the noise of products by more than that of sums.
     """
     ranges, own = _learnt_ranges(replace(columns.budget, n_columns=max(1, len(columns.full))),
                                  columns.edges(), share, parameter,
                                  columns.names)
-    return Within(ranges, own, summed), ((columns.table, columns.rows), columns.edges())
+    plan = Within(ranges, own, summed, columns.n_parts or 1, widened)
+    return plan, ((columns.table, columns.rows), columns.edges())
 
 
 def _learnt_ranges(budget, edges, whole, parameter, names):
