@@ -12,6 +12,16 @@ pos_label|release : label or None
     None: the greater of the two.
 labels|release : array-like or None
     The label set, public; None: taken from `y_true`, which makes it so.
+score_range|scores : (float, float) or None
+    Public bounds on scores; None: scores of any size.
+bins|release : "auto", int or sequence of float
+    "auto": edges follow the scores. Otherwise the number of public bins, or the public
+    edges between bins; intervals then cover every order of rows within a bin.
+residual_bound|release : float or None
+    Public; larger residuals are clipped to it. None: the width of `target_bounds`,
+    which no residual exceeds.
+target_bounds|release : (float, float) or None
+    Public; targets and predictions are clipped to them.
 groups|release : array-like of shape (n,) or None
     Whose row each is, which protects people instead of rows: everybody's rows count for one
     together, by their average.

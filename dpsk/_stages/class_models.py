@@ -12,6 +12,8 @@ __all__ = ["class_models", "class_shares", "column_models", "kept_of", "principa
 
 #: Counts are raised to at least this many standard deviations of their noise.
 _DEVIATIONS = 2.0
+#: Relative errors of sums in double precision are less than this.
+_ROUNDING = 1e-12
 
 
 def principal(moment, noise_std, n_components):
@@ -45,8 +47,9 @@ def class_shares(counts, n_samples):
     shares = counts / n_samples
     ordered = np.sort(shares)[::-1]
     surplus = (np.cumsum(ordered) - 1.0) / np.arange(1, len(shares) + 1)
-    kept = np.flatnonzero(ordered > surplus)[-1]
-    return np.maximum(shares - surplus[kept], 0.0)
+    most = surplus[np.flatnonzero(ordered > surplus)[-1]]
+    # Exact counts sum to 1 up to rounding, which is no share of a class without rows.
+    return np.maximum(shares - (most if abs(most) > _ROUNDING else 0.0), 0.0)
 
 
 def smoothed(shares, noise):

@@ -221,8 +221,10 @@ class DPLinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerM
         coef = apart / halves / values if vectors is None else (
             apart / halves @ vectors / values) @ vectors.T
         coef /= halves
-        intercept = (np.log(np.maximum(self.priors_, 1e-300))
-                     - coef @ self.center_ - 0.5 * np.einsum("ij,ij->i", coef, apart))
+        # The logarithm of a prior of 0 is -inf, so its class is never predicted.
+        with np.errstate(divide="ignore"):
+            priors = np.log(self.priors_)
+        intercept = (priors - coef @ self.center_ - 0.5 * np.einsum("ij,ij->i", coef, apart))
         if len(coef) == 2:
             coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
         self.coef_, self.intercept_ = coef, intercept

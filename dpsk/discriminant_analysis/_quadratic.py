@@ -10,7 +10,7 @@ from dpsk._docs import documented
 from dpsk._parameters import check_flag
 from dpsk._stages.class_plan import FEW_COLUMNS
 from dpsk.discriminant_analysis._base import CHECK_SHARE, diagonal, raised
-from dpsk.naive_bayes._base import GaussianClasses, JointScores
+from dpsk.naive_bayes._base import GaussianClasses, JointScores, log_law
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -142,7 +142,6 @@ class DPQuadraticDiscriminantAnalysis(JointScores, GaussianClasses):
     def _log_laws(self, X):
         X = self._bounded(X)
         return np.column_stack([
-            np.log(max(prior, 1e-300)) - 0.5 * (
-                np.log(values).sum() + (((X - mean) @ axes)**2 / values).sum(axis=1))
+            log_law(prior, values, ((X - mean) @ axes)**2 / values)
             for prior, mean, axes, values in zip(self.priors_, self.means_, self.rotations_,
                                                  self.scalings_, strict=True)])

@@ -15,14 +15,16 @@ from dpsk.metrics._functions import (
     dp_confusion_matrix,
     dp_f1_score,
     dp_log_loss,
-    dp_mean_absolute_error,
-    dp_mean_squared_error,
-    dp_r2_score,
     dp_roc_auc_score,
 )
 from dpsk.metrics._multiclass import MulticlassEvaluation
 from dpsk.metrics._plan import plan_evaluation
 from dpsk.metrics._regression import RegressionEvaluation
+from dpsk.metrics._regression_functions import (
+    dp_mean_absolute_error,
+    dp_mean_squared_error,
+    dp_r2_score,
+)
 from dpsk.metrics._scorers import get_scorer, get_scorer_names
 
 __all__ = ["BinaryEvaluation", "CrossValidation", "DPCalibrationDisplay",

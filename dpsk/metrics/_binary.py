@@ -191,12 +191,7 @@ class BinaryEvaluation(ScoreTable):
         %(epsilon_release)s %(delta_release)s
         labels : array-like of shape (2,) or None, default=None
             The public label set. None: the labels in `y_true`, which become public.
-        %(pos_label_release)s
-        score_range : (float, float) or None, default=(0.0, 1.0)
-            Public bounds on scores; None: scores of any size.
-        bins : "auto", int or sequence of float, default="auto"
-            "auto": edges follow the scores. Otherwise the number of public bins, or the public
-            edges between bins; intervals then cover every order of rows within a bin.
+        %(pos_label_release)s %(score_range_scores)s %(bins_release)s
         threshold : float or None, default=None
             Default threshold of metrics: rows with at least this score are predicted positive.
             It must be public or released before. It becomes an edge, so metrics at it have no

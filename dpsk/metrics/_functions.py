@@ -1,8 +1,7 @@
-"""Single metrics under scikit-learn's names, each a release of its own."""
+"""Single metrics of classifiers under scikit-learn's names, each a release of its own."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,15 +10,16 @@ import numpy as np
 from dpsk._defaults.evaluation import FLOOR
 from dpsk._docs import documented
 from dpsk._parameters import check_choice
+from dpsk.metrics._alone import alone
 from dpsk.metrics._binary import BinaryEvaluation
 from dpsk.metrics._f1 import averaged_f1, check_average
 from dpsk.metrics._inputs import read_labels
 from dpsk.metrics._log_loss import LogLossEvaluation
 from dpsk.metrics._multiclass import MulticlassEvaluation
-from dpsk.metrics._regression import RegressionEvaluation, check_metric
-from dpsk.metrics._scores import NO_THRESHOLD, require_probabilities
+from dpsk.metrics._scores import NO_THRESHOLD
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from numpy.typing import ArrayLike
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from dpsk.metrics._estimate import Estimate
 
 __all__ = ["dp_accuracy_score", "dp_average_precision_score", "dp_brier_score_loss",
-           "dp_confusion_matrix", "dp_f1_score", "dp_log_loss", "dp_mean_absolute_error",
-           "dp_mean_squared_error", "dp_r2_score", "dp_roc_auc_score"]
+           "dp_confusion_matrix", "dp_f1_score", "dp_log_loss", "dp_roc_auc_score"]
 
 #: Axes over which counts are summed, by `normalize` of a confusion matrix.
 _TOTALS = {"true": (-1,), "pred": (-2,), "all": (-2, -1)}
@@ -37,20 +36,21 @@ _TOTALS = {"true": (-1,), "pred": (-2,), "all": (-2, -1)}
 
 @documented
 def dp_roc_auc_score(y_true: ArrayLike, y_score: ArrayLike, *,
+                     labels: ArrayLike | None = None, pos_label: Any = None,
                      score_range: tuple[float, float] | None = None,
-                     epsilon: float = 1.0, delta: float | None = None,
-                     **options: Any) -> Estimate:
+                     bins: str | int | Sequence[float] = "auto", epsilon: float = 1.0,
+                     delta: float | None = None, groups: ArrayLike | None = None,
+                     random_state: RandomState | None = None) -> Estimate:
     """Return the area under the ROC curve, with its error and certificate.
 
     Parameters
     ----------
     y_true, y_score : array-like of shape (n,)
         Labels, and scores that are higher for the positive one.
-    score_range : (float, float) or None, default=None
-        Public bounds on scores; (0, 1) for probabilities has less error. None: scores of any size.
-    %(epsilon_release)s %(delta_release)s
-    **options : dict
-        As for `BinaryEvaluation.from_predictions`, which has other metrics at the same price.
+    %(labels_release)s %(pos_label_release)s %(score_range_scores)s
+        (0, 1) for probabilities has less error.
+    %(bins_release)s %(epsilon_release)s %(delta_release)s
+    %(groups_release)s %(random_state_release)s
 
     Returns
     -------
@@ -67,26 +67,28 @@ def dp_roc_auc_score(y_true: ArrayLike, y_score: ArrayLike, *,
     >>> float(area) > 0.9, area.privacy_.epsilon
     (True, 1.0)
     """
-    return _alone(BinaryEvaluation, "roc_auc", y_true, y_score, score_range=score_range,
-                  epsilon=epsilon, delta=delta, **{"threshold": NO_THRESHOLD, **options})
+    return alone(BinaryEvaluation, "roc_auc", y_true, y_score, labels=labels,
+                 pos_label=pos_label, score_range=score_range, bins=bins, threshold=NO_THRESHOLD,
+                 epsilon=epsilon, delta=delta, groups=groups, random_state=random_state)
 
 
 @documented
 def dp_average_precision_score(y_true: ArrayLike, y_score: ArrayLike, *,
-                               score_range: tuple[float, float] | None = None,
-                               epsilon: float = 1.0, delta: float | None = None,
-                               **options: Any) -> Estimate:
+                              labels: ArrayLike | None = None, pos_label: Any = None,
+                              score_range: tuple[float, float] | None = None,
+                              bins: str | int | Sequence[float] = "auto", epsilon: float = 1.0,
+                              delta: float | None = None, groups: ArrayLike | None = None,
+                              random_state: RandomState | None = None) -> Estimate:
     """Return the average precision of two classes, with its error and certificate.
 
     Parameters
     ----------
     y_true, y_score : array-like of shape (n,)
         Labels, and scores that are higher for the positive one.
-    score_range : (float, float) or None, default=None
-        Public bounds on scores; (0, 1) for probabilities has less error. None: scores of any size.
-    %(epsilon_release)s %(delta_release)s
-    **options : dict
-        As for `BinaryEvaluation.from_predictions`.
+    %(labels_release)s %(pos_label_release)s %(score_range_scores)s
+        (0, 1) for probabilities has less error.
+    %(bins_release)s %(epsilon_release)s %(delta_release)s
+    %(groups_release)s %(random_state_release)s
 
     Returns
     -------
@@ -101,22 +103,25 @@ def dp_average_precision_score(y_true: ArrayLike, y_score: ArrayLike, *,
     >>> 0.5 < float(dp_average_precision_score(score**2 > 0.3, score, epsilon=8.0)) <= 1.0
     True
     """
-    return _alone(BinaryEvaluation, "average_precision", y_true, y_score, score_range=score_range,
-                  epsilon=epsilon, delta=delta, **{"threshold": NO_THRESHOLD, **options})
+    return alone(BinaryEvaluation, "average_precision", y_true, y_score, labels=labels,
+                 pos_label=pos_label, score_range=score_range, bins=bins, threshold=NO_THRESHOLD,
+                 epsilon=epsilon, delta=delta, groups=groups, random_state=random_state)
 
 
 @documented
-def dp_brier_score_loss(y_true: ArrayLike, y_proba: ArrayLike, *, epsilon: float = 1.0,
-                        delta: float | None = None, **options: Any) -> Estimate:
+def dp_brier_score_loss(y_true: ArrayLike, y_proba: ArrayLike, *, labels: ArrayLike | None = None,
+                       pos_label: Any = None, bins: str | int | Sequence[float] = "auto",
+                       epsilon: float = 1.0, delta: float | None = None,
+                       groups: ArrayLike | None = None,
+                       random_state: RandomState | None = None) -> Estimate:
     """Return the Brier score, with its error and certificate.
 
     Parameters
     ----------
     y_true, y_proba : array-like of shape (n,)
         Labels, and probabilities of the positive one.
-    %(epsilon_release)s %(delta_release)s
-    **options : dict
-        As for `BinaryEvaluation.from_predictions`.
+    %(labels_release)s %(pos_label_release)s %(bins_release)s
+    %(epsilon_release)s %(delta_release)s %(groups_release)s %(random_state_release)s
 
     Returns
     -------
@@ -131,9 +136,9 @@ def dp_brier_score_loss(y_true: ArrayLike, y_proba: ArrayLike, *, epsilon: float
     >>> float(dp_brier_score_loss(p > 0.5, p, epsilon=8.0)) < 0.2
     True
     """
-    require_probabilities("brier_score", options.get("score_range", (0.0, 1.0)))
-    return _alone(BinaryEvaluation, "brier_score", y_true, y_proba, epsilon=epsilon,
-                  delta=delta, **options)
+    return alone(BinaryEvaluation, "brier_score", y_true, y_proba, labels=labels,
+                 pos_label=pos_label, bins=bins, epsilon=epsilon, delta=delta, groups=groups,
+                 random_state=random_state)
 
 
 @documented
@@ -175,22 +180,23 @@ def dp_log_loss(y_true: ArrayLike, y_proba: ArrayLike, *, labels: ArrayLike | No
     >>> 0.2 < float(dp_log_loss(p > 0.5, p, epsilon=8.0)) < 0.4
     True
     """
-    return _alone(LogLossEvaluation, "log_loss", y_true, y_proba, labels=labels, floor=floor,
-                  epsilon=epsilon, delta=delta, groups=groups, random_state=random_state)
+    return alone(LogLossEvaluation, "log_loss", y_true, y_proba, labels=labels, floor=floor,
+                 epsilon=epsilon, delta=delta, groups=groups, random_state=random_state)
 
 
 @documented
-def dp_accuracy_score(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 1.0,
-                      delta: float | None = None, **options: Any) -> Estimate:
+def dp_accuracy_score(y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | None = None,
+                     epsilon: float = 1.0, delta: float | None = None,
+                     groups: ArrayLike | None = None,
+                     random_state: RandomState | None = None) -> Estimate:
     """Return the accuracy, with its error and certificate.
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n,)
         Labels, and predictions of them.
-    %(epsilon_release)s %(delta_release)s
-    **options : dict
-        As for `MulticlassEvaluation.from_predictions`.
+    %(labels_release)s
+    %(epsilon_release)s %(delta_release)s %(groups_release)s %(random_state_release)s
 
     Returns
     -------
@@ -205,14 +211,15 @@ def dp_accuracy_score(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 
     >>> float(dp_accuracy_score(y, y, epsilon=8.0)) > 0.9
     True
     """
-    return _alone(MulticlassEvaluation, "accuracy", y_true, y_pred, epsilon=epsilon,
-                  delta=delta, **options)
+    return alone(MulticlassEvaluation, "accuracy", y_true, y_pred, labels=labels,
+                 epsilon=epsilon, delta=delta, groups=groups, random_state=random_state)
 
 
 @documented
 def dp_f1_score(y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | None = None,
                 pos_label: Any = None, average: str = "binary", epsilon: float = 1.0,
-                delta: float | None = None, **options: Any) -> Estimate:
+                delta: float | None = None, groups: ArrayLike | None = None,
+                random_state: RandomState | None = None) -> Estimate:
     """Return a private F1 score with its standard error and certificate.
 
     Parameters
@@ -225,9 +232,7 @@ def dp_f1_score(y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | Non
     average : {"binary", "macro", "micro", "weighted"}, default="binary"
         The F1 of one of two labels; the mean over all labels; the F1 of all rows together, which
         is the accuracy; or the mean weighted by the numbers of rows per label.
-    %(epsilon_release)s %(delta_release)s
-    **options : dict
-        As for `MulticlassEvaluation.from_predictions`.
+    %(epsilon_release)s %(delta_release)s %(groups_release)s %(random_state_release)s
 
     Returns
     -------
@@ -244,14 +249,16 @@ def dp_f1_score(y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | Non
     """
     classes, _ = read_labels("dp_f1_score", y_true, labels)
     check_average(classes, average, pos_label)
-    return _alone(MulticlassEvaluation, partial(averaged_f1, average=average, pos_label=pos_label),
-                  y_true, y_pred, labels=labels, epsilon=epsilon, delta=delta, **options)
+    return alone(MulticlassEvaluation, partial(averaged_f1, average=average, pos_label=pos_label),
+                 y_true, y_pred, labels=labels, epsilon=epsilon, delta=delta, groups=groups,
+                 random_state=random_state)
 
 
 @documented
 def dp_confusion_matrix(y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | None = None,
-                        normalize: str | None = None, epsilon: float = 1.0,
-                        delta: float | None = None, **options: Any) -> Estimate:
+                       normalize: str | None = None, epsilon: float = 1.0,
+                       delta: float | None = None, groups: ArrayLike | None = None,
+                       random_state: RandomState | None = None) -> Estimate:
     """Return a private confusion matrix with standard errors and a certificate.
 
     Parameters
@@ -262,9 +269,7 @@ def dp_confusion_matrix(y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLi
         The matrix has them sorted.
     normalize : {"true", "pred", "all"} or None, default=None
         Shares of the rows of a label, of a prediction, or of all rows, instead of counts.
-    %(epsilon_release)s %(delta_release)s
-    **options : dict
-        As for `MulticlassEvaluation.from_predictions`, which has other metrics at the same price.
+    %(epsilon_release)s %(delta_release)s %(groups_release)s %(random_state_release)s
 
     Returns
     -------
@@ -289,107 +294,5 @@ def dp_confusion_matrix(y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLi
         return evaluated._share(lambda counts: (counts, np.broadcast_to(
             counts.sum(axis=_TOTALS[normalize], keepdims=True), counts.shape)))
 
-    return _alone(MulticlassEvaluation, matrix, y_true, y_pred, labels=labels, epsilon=epsilon,
-                  delta=delta, **options)
-
-
-@documented
-def dp_mean_squared_error(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 1.0,
-                          delta: float | None = None,
-                          **options: float | tuple[float, float]) -> Estimate:
-    """Return the mean of clipped squared residuals, with its error and certificate.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n,)
-        Targets, and predictions of them.
-    %(epsilon_release)s %(delta_release)s
-    **options : dict
-        As for `RegressionEvaluation.from_predictions`: a bound on residuals or on targets.
-
-    Returns
-    -------
-    error : Estimate
-        With its standard error, and the certificate in `privacy_`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dpsk.metrics import dp_mean_squared_error
-    >>> y = np.linspace(0, 1, 4000)
-    >>> float(dp_mean_squared_error(y, y, epsilon=8.0, residual_bound=1.0)) < 0.1
-    True
-    """
-    return _alone(RegressionEvaluation, "mean_squared_error", y_true, y_pred, epsilon=epsilon,
-                  delta=delta, **options)
-
-
-@documented
-def dp_mean_absolute_error(y_true: ArrayLike, y_pred: ArrayLike, *, epsilon: float = 1.0,
-                           delta: float | None = None,
-                           **options: float | tuple[float, float]) -> Estimate:
-    """Return the mean of clipped absolute residuals, with its error and certificate.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n,)
-        Targets, and predictions of them.
-    %(epsilon_release)s %(delta_release)s
-    **options : dict
-        As for `RegressionEvaluation.from_predictions`: a bound on residuals or on targets.
-
-    Returns
-    -------
-    error : Estimate
-        With its standard error, and the certificate in `privacy_`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dpsk.metrics import dp_mean_absolute_error
-    >>> y = np.linspace(0, 1, 4000)
-    >>> float(dp_mean_absolute_error(y, y, epsilon=8.0, residual_bound=1.0)) < 0.1
-    True
-    """
-    return _alone(RegressionEvaluation, "mean_absolute_error", y_true, y_pred, epsilon=epsilon,
-                  delta=delta, **options)
-
-
-@documented
-def dp_r2_score(y_true: ArrayLike, y_pred: ArrayLike, *, target_bounds: tuple[float, float],
-                epsilon: float = 1.0, delta: float | None = None, **options: float) -> Estimate:
-    """Return R2, the explained share of variance, with its error and certificate.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n,)
-        Targets, and predictions of them.
-    target_bounds : (float, float)
-        Public; targets beyond are clipped to them.
-    %(epsilon_release)s %(delta_release)s
-    **options : dict
-        As for `RegressionEvaluation.from_predictions`.
-
-    Returns
-    -------
-    r2 : Estimate
-        With its standard error, and the certificate in `privacy_`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dpsk.metrics import dp_r2_score
-    >>> y = np.linspace(0, 1, 4000)
-    >>> float(dp_r2_score(y, y, target_bounds=(0, 1), epsilon=8.0)) > 0.9
-    True
-    """
-    check_metric("r2", options.get("residual_bound"), target_bounds)
-    return _alone(RegressionEvaluation, "r2", y_true, y_pred, epsilon=epsilon,
-                  delta=delta, target_bounds=target_bounds, **options)
-
-
-def _alone(evaluation, metric, *data, **options):
-    """Release an evaluation; return one metric of it, with the certificate."""
-    evaluated = evaluation.from_predictions(*data, **options)
-    found = metric(evaluated) if callable(metric) else getattr(evaluated, metric)()
-    return replace(found, privacy_=evaluated.privacy_)
+    return alone(MulticlassEvaluation, matrix, y_true, y_pred, labels=labels, epsilon=epsilon,
+                 delta=delta, groups=groups, random_state=random_state)

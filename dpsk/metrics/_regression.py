@@ -164,11 +164,8 @@ class RegressionEvaluation(ShowsMetrics):
         y_true, y_pred : array-like of shape (n,)
             Targets and predictions. A residual of NaN counts as the bound.
         %(epsilon_release)s %(delta_release)s
-        residual_bound : float or None, default=None
-            Public; larger residuals are clipped to it. None: the width of `target_bounds`,
-            which no residual exceeds.
-        target_bounds : (float, float) or None, default=None
-            Public; targets and predictions are clipped to them. `r2` needs them.
+        %(residual_bound_release)s %(target_bounds_release)s
+            `r2` needs them.
         %(groups_release)s %(random_state_release)s
 
         Returns

@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 
     from dpsk._typing import FloatArray, Table
 
-__all__ = ["CHECK_PRIORS", "ClassModel", "GaussianClasses", "JointScores"]
+__all__ = ["CHECK_PRIORS", "ClassModel", "GaussianClasses", "JointScores", "log_law"]
+
+#: Greater squared distances count as this one, so that log densities are finite.
+_FARTHEST = 1e300
 
 
 def _check_priors(name, value):
@@ -170,6 +173,12 @@ class JointScores(ClassModel):
         """Return log-odds of two classes, shape (n,), or a score of every class."""
         found = self.predict_joint_log_proba(X)
         return found[:, 1] - found[:, 0] if found.shape[1] == 2 else found
+
+
+def log_law(prior, variances, squares):
+    """Return log prior plus log density of rows, up to a constant; -inf only for a prior of 0."""
+    return np.log(prior) - 0.5 * (np.log(variances).sum()
+                                  + np.minimum(squares.sum(axis=1), _FARTHEST))
 
 
 class GaussianClasses(Ranged, ClassModel):

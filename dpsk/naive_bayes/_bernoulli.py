@@ -33,8 +33,8 @@ class DPBernoulliNB(DiscreteNB):
     ----------
     %(epsilon)s %(delta_gaussian)s
     alpha : float, default=1.0
-        Pseudo-count of each of the two values, in addition to smoothing for the noise. With
-        `sample_weight`, one counts as much as the mean row.
+        Pseudo-count of each of the two values, at least 1e-10, in addition to smoothing for the
+        noise. With `sample_weight`, one counts as much as the mean row.
     binarize : float or None, default=0.0
         Threshold: greater numbers count as 1. None: all numbers but 0 count as 1.
     %(fit_prior)s %(class_prior)s

@@ -53,8 +53,8 @@ class DPCategoricalNB(DiscreteNB):
     ----------
     %(epsilon)s %(delta_gaussian)s
     alpha : float, default=1.0
-        Pseudo-count of every category, in addition to smoothing for the noise. With
-        `sample_weight`, one counts as much as the mean row.
+        Pseudo-count of every category, at least 1e-10, in addition to smoothing for the noise.
+        With `sample_weight`, one counts as much as the mean row.
     %(fit_prior)s %(class_prior)s
     min_categories : "auto", None, int or array-like of shape (n_features,), default="auto"
         Public number of categories of the columns; larger codes count as the last one. None: at

@@ -77,7 +77,8 @@ class DiscreteNB(JointScores):
         row = 1.0
         if rows.is_weighted:
             row = min(1.0, max(counts.sum(), noise, COUNT_UNIT) / rows.n_units)
-        kept = np.maximum(counts, max(row, noise))
+        # Without noise, a class of no weight has no chance, as in scikit-learn.
+        kept = np.maximum(counts, max(row, noise) if noise or not counts.any() else 0.0)
         noise = noise / float(kept.sum())
         shares = shrunk_shares(kept / kept.sum(), 1.0 / len(kept), noise)
         shares /= shares.sum()
@@ -85,4 +86,4 @@ class DiscreteNB(JointScores):
             shares, noise = np.full(len(counts), 1.0 / len(counts)), 0.0
         with np.errstate(divide="ignore"):
             self.class_log_prior_ = np.log(self._priors(shares, noise))
-        return kept, row * float(self.alpha)
+        return np.maximum(kept, row), row * float(self.alpha)

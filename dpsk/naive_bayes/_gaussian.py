@@ -10,7 +10,7 @@ import numpy as np
 from dpsk._defaults.budgets import INDEPENDENCE_SIGNAL
 from dpsk._docs import documented
 from dpsk._parameters import number
-from dpsk.naive_bayes._base import GaussianClasses, JointScores
+from dpsk.naive_bayes._base import GaussianClasses, JointScores, log_law
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -130,6 +130,5 @@ class DPGaussianNB(JointScores, GaussianClasses):
         # A variance is 0 if all rows are equal and there is no noise.
         variances = np.maximum(self.var_, np.finfo(np.float64).tiny)
         return np.column_stack([
-            math.log(max(prior, 1e-300)) - 0.5 * (
-                np.log(2.0 * math.pi * own).sum() + ((X - mean)**2 / own).sum(axis=1))
+            log_law(prior, 2.0 * math.pi * own, (X - mean)**2 / own)
             for prior, mean, own in zip(self.class_prior_, self.theta_, variances, strict=True)])

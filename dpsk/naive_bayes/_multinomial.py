@@ -43,8 +43,8 @@ class DPMultinomialNB(DiscreteNB):
     ----------
     %(epsilon)s %(delta_gaussian)s
     alpha : float, default=1.0
-        Pseudo-count of every feature, in addition to smoothing for the noise. With
-        `sample_weight`, one counts as much as the mean row.
+        Pseudo-count of every feature, at least 1e-10, in addition to smoothing for the noise.
+        With `sample_weight`, one counts as much as the mean row.
     %(fit_prior)s %(class_prior)s
     data_norm : "auto", None or float, default="auto"
         Rows of greater l2 norm are scaled down to it in training, which keeps the proportions

@@ -47,6 +47,18 @@ def _goes_back(self):
     return all(step in NOTHING or step.inverse_transform for _, step in self._known_steps())
 
 
+def _samples(self):
+    """Return whether the last step draws rows; raise an AttributeError unless all map back."""
+    *before, (_, last) = self._known_steps()
+    for name, step in before:
+        if step not in NOTHING and not hasattr(step, "inverse_transform"):
+            raise AttributeError(
+                f"step {name!r}: {type(step).__name__} has no inverse_transform, so synthetic "
+                "rows cannot be mapped back to the table; use steps that have it, such as "
+                "DPStandardScaler, or draw mapped rows by pipeline[-1].sample.")
+    return bool(last.sample)
+
+
 def _mapped(step, X, method="transform"):
     """Return rows after a fitted step, with no data in errors of other packages."""
     if step in NOTHING:
@@ -254,10 +266,37 @@ class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition
             As the first step took them.
         """
         check_is_fitted(self)
-        rows: Any = X
-        for _, step in reversed(self.steps_):
-            rows = _mapped(step, rows, "inverse_transform")
-        return rows
+        return self._back(X, self.steps_)
+
+    def _back(self, X, steps):
+        """Return rows mapped back through fitted steps, from the last to the first."""
+        for _, step in reversed(steps):
+            X = _mapped(step, X, "inverse_transform")
+        return X
+
+    @available_if(_samples)
+    def sample(self, n_samples: int = 1, *args: Any, **params: Any) -> Any:
+        """Draw synthetic rows by the last step, mapped back through all other steps.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of rows.
+        *args, **params : Any
+            Further arguments of `sample` of the last step.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Rows as the first step took them, at no further privacy cost.
+        y : ndarray of shape (n_samples,)
+            Their classes, if the last step has some.
+        """
+        check_is_fitted(self)
+        drawn = self.steps_[-1][1].sample(n_samples, *args, **params)
+        rows, *labels = drawn if isinstance(drawn, tuple) else (drawn,)
+        rows = self._back(rows, self.steps_[:-1])
+        return (rows, *labels) if labels else rows
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> AnyArray:
         """Return the names of the features after all steps that have some.

@@ -4,6 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.discriminant_analysis import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
 from sklearn.metrics import log_loss
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB
 
@@ -12,12 +16,15 @@ from dpsk import (
     DPCategoricalNB,
     DPGaussianNB,
     DPGridSearchCV,
+    DPLinearDiscriminantAnalysis,
     DPMultinomialNB,
     DPPipeline,
+    DPQuadraticDiscriminantAnalysis,
     DPSimpleImputer,
     DPStandardScaler,
     PrivacyBudget,
 )
+from dpsk.exceptions import PrivacyWarning
 from dpsk.testing import NoiseSeed
 
 MODELS = [DPBernoulliNB, DPMultinomialNB,
@@ -143,3 +150,48 @@ def test_weights_too_small_to_count_leave_uniform_classes(make):
     X, y = flags(0.2, n=300, d=5)
     model = make(math.inf).fit(X, y, sample_weight=np.full(len(y), 1e-37))
     np.testing.assert_allclose(model.predict_proba(X), 0.5)
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [
+    (DPBernoulliNB, BernoulliNB), (DPMultinomialNB, MultinomialNB),
+    (DPCategoricalNB, CategoricalNB)])
+def test_a_class_of_no_weight_is_never_predicted_without_noise(ours, theirs):
+    X = np.array([[1, 0], [1, 0], [1, 1], [0, 1], [0, 1], [5, 1]])
+    y, weights = [0, 0, 0, 1, 1, 2], [1.0, 1.0, 1.0, 1.0, 1.0, 0.0]
+    if ours is not DPMultinomialNB:
+        X = np.minimum(X, 1)
+    with pytest.warns(PrivacyWarning):
+        model = ours(np.inf).fit(X, y, sample_weight=weights)
+    expected = theirs().fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(model.class_log_prior_, expected.class_log_prior_, atol=1e-9)
+    np.testing.assert_array_equal(model.predict_proba(X)[:, 2], 0.0)
+    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+
+
+#: Models of normal classes, with scikit-learn's.
+NORMAL = pytest.mark.parametrize(("ours", "theirs"), [
+    (DPGaussianNB, GaussianNB), (DPLinearDiscriminantAnalysis, LinearDiscriminantAnalysis),
+    (DPQuadraticDiscriminantAnalysis, QuadraticDiscriminantAnalysis)])
+
+
+@NORMAL
+@pytest.mark.parametrize("scale", [1.0, 1e8])
+@pytest.mark.parametrize("width", [1, 3])
+def test_a_normal_class_of_no_weight_is_never_predicted_without_noise(ours, theirs, scale, width):
+    X, y = np.random.default_rng(0).normal(size=(90, width)), np.arange(90) % 2
+    X[y == 1] *= scale
+    with pytest.warns(PrivacyWarning):
+        model = ours(np.inf).fit(X, y, sample_weight=1.0 - y)
+    np.testing.assert_array_equal(model.predict(1e3 * X), 0)
+    np.testing.assert_array_equal(model.predict_proba(1e3 * X), np.array([[1.0, 0.0]] * 90))
+
+
+@NORMAL
+def test_whole_weights_are_as_repeated_rows_in_scikit_learn(ours, theirs):
+    rng = np.random.default_rng(0)
+    X, y, times = rng.normal(size=(90, 3)), np.arange(90) % 3, rng.integers(0, 4, 90)
+    X[:, 0] += y
+    with pytest.warns(PrivacyWarning):
+        model = ours(np.inf).fit(X, y, sample_weight=times)
+    expected = theirs().fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-4)
