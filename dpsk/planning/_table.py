@@ -80,10 +80,11 @@ def expansion(given, n_samples, epsilon, delta, loss):
     columns = [_column(name, Buckets(BUCKETS) if isinstance(kind, Integral) and hashed else kind)
                for name, kind in given.items()]
     code = CodePlan.of(budget, columns, spares=not two, n_classes=2 if two else 1, evens=True)
-    widths, directions = zip(*(_encoded(kind, code.mechanism, hashed) for kind in given.values()))
+    parts = [_encoded(kind, code.mechanism, hashed) for kind in given.values()]
     pairs = _PAIRS.get(loss)
     chosen = FIRST_SHARE + pairs.share if pairs and pairs.count(budget) else 0.0
-    return Expansion(sum(widths), max(1, sum(directions)), code.share + chosen)
+    return Expansion(sum(width for width, _ in parts), max(1, sum(own for _, own in parts)),
+                     code.share + chosen)
 
 
 def _encoded(kind, plan, hashed):
