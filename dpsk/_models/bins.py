@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from dpsk._typing import Features, FloatArray
+    from dpsk._typing import Features, FloatArray, IntArray
 
-__all__ = ["BinnedRows"]
+__all__ = ["BinnedRows", "places_among"]
+
+#: Up to this many edges, comparing all numbers with each is faster than a search.
+_FEW = 48
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,3 +44,13 @@ class BinnedRows:
             values = X[:, column]
             out[:, column] = values if edges is None else np.searchsorted(
                 edges[1:-1], values, "right")
+
+
+def places_among(edges: FloatArray, numbers: FloatArray) -> IntArray:
+    """Return how many of the increasing edges are at or below every number; any for NaN."""
+    if len(edges) > _FEW:
+        return np.searchsorted(edges, numbers, "right")
+    numbers, found = np.ascontiguousarray(numbers), np.zeros(len(numbers), np.uint8)
+    for edge in edges.tolist():
+        found += (numbers >= edge).view(np.uint8)
+    return found.astype(np.intp)

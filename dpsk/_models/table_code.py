@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from dpsk._data.blocks import csr_of, row_blocks
+from dpsk._models.bins import places_among
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -78,7 +79,7 @@ class LinearSplineBasis:
             inside, knots = self.scale(inside), self.scale(knots)
             np.clip(inside, knots[0], knots[-1], out=inside)
         # A gap that is not positive, as with one knot, becomes infinite: its share is 0.
-        left = np.searchsorted(knots[1:-1], inside, "right")
+        left = places_among(knots[1:-1], inside)
         gaps = np.diff(knots, append=knots[-1:])
         gaps[~(gaps > 0)] = np.inf
         inside -= knots.take(left)
@@ -268,7 +269,7 @@ class TableCode:
             places[:, :own] = known.indices.reshape(-1, own)
             weights[:, :own] = known.data.reshape(-1, own)
         ends, slices = np.cumsum([0, *counts]).tolist(), self.slices
-        for rows in row_blocks(len(X), count):
+        for rows in row_blocks(len(X), max(1, count // _MORE_ROWS)):
             if not is_known:
                 found = [part.entries(column, self.dtype) for part, column in
                          zip(parts, np.ascontiguousarray(X[rows].T), strict=True)]

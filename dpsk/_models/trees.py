@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from dpsk._data.blocks import row_blocks
+from dpsk._models.bins import places_among
 
 if TYPE_CHECKING:
     from typing import Any
@@ -79,11 +80,11 @@ class TableBins:
         """Return the bins of numbers and category positions, shape (n_columns, n)."""
         small = self.sizes.max() <= np.iinfo(np.uint8).max + 1
         bins = np.empty(values.shape[::-1], np.uint8 if small else np.uint16)
-        for block in row_blocks(len(values), len(bins)):
+        for block in row_blocks(len(values), 8):
             for place, (part, known) in enumerate(zip(self.parts, self.numeric, strict=True)):
                 own = values[block, place]
                 if known:
-                    found = np.searchsorted(part, own, "right")
+                    found = places_among(part, own)
                     found[np.isnan(own)] = 0
                 else:
                     # Position -1 stands for any other category, whose bin is last.

@@ -68,6 +68,8 @@ _MOST_LEAVES = 256
 _JOINT_LEAVES = 1 << 12
 #: The root of a half, rounded up.
 _HALF_ROOT = math.nextafter(math.sqrt(0.5), 1.0)
+#: Larger sizes count as this.
+_LARGEST = np.finfo(np.float64).max
 #: Entries per row, which set the length of blocks in sums.
 _WIDTH = 4
 
@@ -106,10 +108,12 @@ class Slopes:
         self.unit = 2.0 ** -exact_bits(n_units * clip, scale)
         self.whole = np.empty((2 * n_outputs, n))
         for part in row_blocks(n, 4 * n_outputs):
-            given = np.maximum(np.nan_to_num(sizes[part], nan=0.0), 0.0)
+            # Of a number and NaN, these functions return the number.
+            given = np.fmin(np.fmax(sizes[part], 0.0), _LARGEST)
             with np.errstate(all="ignore"):
                 bounds = shortened(given.copy(), clip)
-                own = np.nan_to_num(slopes[part] * np.nan_to_num(bounds / given), nan=0.0)
+                own = slopes[part] * np.fmax(bounds / given, 0.0)
+            own[np.isnan(own)] = 0.0
             own = np.clip(own, -bounds, bounds)
             if groups is not None:
                 own /= groups.sizes[part][:, None]
