@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from numbers import Number
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +29,8 @@ def with_entries(X: Any, function: Callable[[AnyArray], AnyArray], places: Any =
     places : list of int or None
         The columns that are mapped; None: all.
     is_all : bool
-        Whether columns of objects, such as nullable booleans, are mapped where they hold numbers.
+        Whether columns of objects and strings, such as nullable booleans, are mapped where they
+        hold numbers.
     """
     if sparse.issparse(X):
         X = X.tocoo(copy=True)
@@ -44,8 +47,8 @@ def with_entries(X: Any, function: Callable[[AnyArray], AnyArray], places: Any =
                 X.isetitem(place, function(values))
         return X
     values = np.asarray(X)
-    if is_all and values.dtype.kind == "O":
-        values = _converted(values.astype)
+    if is_all and values.dtype.kind in "OSU":
+        values = _converted(values)
     if values is None or values.dtype.kind not in "fi":
         return X
     if places is None:
@@ -63,11 +66,27 @@ def _of_column(column, is_all):
     kind = column.dtype.kind
     if isinstance(column.dtype, np.dtype) and kind != "O":
         return column.to_numpy() if kind in "fi" else None
-    return _converted(column.to_numpy, na_value=np.nan) if is_all or kind in "fi" else None
+    if kind in "fi":
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return _converted(column.to_numpy(dtype=object)) if is_all else None
 
 
-def _converted(to_dtype, **options):
+def _converted(cells):
+    """Return cells as float64; None if one is neither a number nor missing."""
     try:
-        return to_dtype(np.float64, **options)
+        return np.vectorize(_number, otypes=[np.float64])(cells)
     except (TypeError, ValueError):
         return None
+
+
+def _number(cell):
+    try:
+        return float(cell)
+    except OverflowError:
+        return math.inf if cell > 0 else -math.inf
+    except (TypeError, ValueError):
+        # Missing cells of pandas are no numbers.
+        if cell is None or type(cell).__name__ in ("NAType", "NaTType") or isinstance(
+                cell, Number):
+            return math.nan
+        raise

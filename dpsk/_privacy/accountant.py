@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpsk._privacy.bracket import smallest_passing
-from dpsk._privacy.closed_forms import ROUNDING, gaussian_epsilon, gaussian_mu
+from dpsk._privacy.closed_forms import ROUNDING, gaussian_epsilon, gaussian_mu, rounded_up
 from dpsk._privacy.events import (
     Composed,
     Disclosure,
@@ -40,6 +41,8 @@ _ABOVE_TAIL = 100.0
 #: ... if it is not tiny, or if at most this share of it covers the transform's error.
 _TINY = 1e-13
 _SMALL_SHARE = 1e-3
+#: Covers the rounding of sums of losses.
+_LOSS_ROUNDING = 1 - 1e-14
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,9 @@ class Releases:
     @property
     def pure_epsilon(self) -> float:
         """Upper bound on the privacy loss; infinite with Gaussian noise."""
-        return math.fsum(event.pure_epsilon * count for event, count in self.parts)
+        if any(math.isinf(event.pure_epsilon) for event, _ in self.parts):
+            return math.inf
+        return rounded_up(sum(Fraction(event.pure_epsilon) * count for event, count in self.parts))
 
     @property
     def is_private(self) -> bool:
@@ -161,9 +166,11 @@ def account_merged(releases: Releases, epsilon: float, coarsen: float = 1.0) -> 
 
 
 def _account_loss(releases: Releases, epsilon: float, coarsen: float) -> Account:
+    # Where losses are bounded, rounding may hide that the largest one exceeds epsilon.
+    least_loss = epsilon * (_LOSS_ROUNDING if math.isfinite(releases.pure_epsilon) else 1.0)
     bounds = []
     for tail in _TAILS:
-        bound = loss_bound(releases.parts, epsilon, tail=tail, coarsen=coarsen)
+        bound = loss_bound(releases.parts, least_loss, tail=tail, coarsen=coarsen)
         bounds.append(bound)
         resolved = bound.delta >= _TINY or bound.fft <= _SMALL_SHARE * bound.delta
         if resolved and bound.delta >= _ABOVE_TAIL * tail:

@@ -52,6 +52,8 @@ Here mu >= 0 is the distance of two unit normals, epsilon >= 0 is a loss, delta 
 from __future__ import annotations
 
 import math
+import sys
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -67,7 +69,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ROUNDING", "bounded_range_epsilon", "bounded_range_mu", "bounded_range_width",
            "dominated_delta", "gaussian_delta", "gaussian_deltas", "gaussian_epsilon",
-           "gaussian_log_delta", "gaussian_mu", "pure_delta"]
+           "gaussian_log_delta", "gaussian_mu", "pure_delta", "rounded_up"]
 
 #: Covers the rounding of the special functions.
 ROUNDING = 1 + 1e-11
@@ -196,12 +198,21 @@ def _pushed(root: float, passes: Callable[[float], bool], step: float) -> float:
     return value
 
 
+def rounded_up(number: Fraction | int) -> float:
+    """Return the smallest double that is at least a number >= 0; infinite beyond all."""
+    if number > sys.float_info.max:
+        return math.inf
+    nearest = float(number)
+    return nearest if nearest >= number else math.nextafter(nearest, math.inf)
+
+
 def pure_delta(epsilon0: float, count: int, epsilon: float) -> float:
     """Bound the delta of `count` releases of loss at most `epsilon0`; see the module."""
-    if count * epsilon0 <= epsilon:
+    if Fraction(epsilon0) * count <= epsilon:
         return 0.0
     flips = np.arange(count + 1)
-    losses = (count - 2 * flips) * epsilon0
+    # Next to epsilon, the rounding of a loss may be all of its excess.
+    losses = np.nextafter((count - 2 * flips) * epsilon0, np.inf)
     above = losses > epsilon
     total = _binomial(count, epsilon0)[above] @ -np.expm1(epsilon - losses[above])
     return min(1.0, float(total) * (_SUM_ROUNDING + 2.0**-49 * count))

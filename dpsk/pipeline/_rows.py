@@ -76,7 +76,11 @@ def _taking(step, X):
 
 def _taken(step, made, values):
     """Return numbers, with those that a step refuses replaced by some that it takes."""
-    is_float, taken = values.dtype.kind == "f", get_tags(step).input_tags
+    is_skewed, taken = hasattr(step, "skewedness"), get_tags(step).input_tags
+    if is_skewed or values.dtype.itemsize > 8:
+        # Steps take integers as these, and longer numbers.
+        values = values.astype(np.float64)
+    is_float = values.dtype.kind == "f"
     if is_float and made:
         # Squares of numbers of half precision are computed in single precision.
         most = np.sqrt(np.finfo(np.result_type(values, np.float32)).max) / _ROOM
@@ -85,8 +89,7 @@ def _taken(step, made, values):
             values = np.where(np.isnan(values), values.dtype.type(0), values)
     if taken.positive_only:
         values = np.maximum(values, 0)
-    if is_float and hasattr(step, "skewedness"):
+    if is_skewed:
         # SkewedChi2Sampler takes numbers above this only.
-        values = np.maximum(values, np.nextafter(values.dtype.type(-step.skewedness),
-                                                 values.dtype.type(np.inf)))
+        values = np.maximum(values, np.nextafter(-step.skewedness, np.inf))
     return values

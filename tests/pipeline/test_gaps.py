@@ -1,5 +1,8 @@
 """What is missing is refused before anything is charged, unless a step sees to it in time."""
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -194,6 +197,15 @@ def frame(X):
     return pd.DataFrame(np.asarray(X), columns=[f"c{place}" for place in range(X.shape[1])])
 
 
+def with_odd(*cells):
+    """Return a function that makes objects, among them odd ones from a row in twelve."""
+    def change(X):
+        X = X.astype(object)
+        X[::12, 1] = [cells[place % len(cells)] for place in range(len(X[::12]))]
+        return X
+    return change
+
+
 def log(change):
     """Return a function that makes missing values, and a table of another kind of its result."""
     return FunctionTransformer(lambda X: change(np.log(np.asarray(X))))
@@ -209,6 +221,12 @@ REFUSING = {
     "nullable": (DPStandardScaler(), log(lambda X: frame(X).convert_dtypes())),
     "flags": (DPStandardScaler(), log(lambda X: frame(X).assign(flag=frame(X).c0 > 0).astype(
         {"flag": "category"}))),
+    "cells": (DPStandardScaler(), log(with_odd(pd.NA, pd.NaT, 2**1100, -2**1100, "inf",
+                                               Fraction(10**400), Decimal("sNaN"), 1j))),
+    "strings": (DPStandardScaler(), log(lambda X: X.astype(str))),
+    "long": (DPStandardScaler(), log(lambda X: np.asarray(X, np.longdouble) - np.longdouble("1e400"))),
+    "whole": (DPStandardScaler(), log(lambda X: np.nan_to_num(X).clip(-9, 9).astype(int)),
+              SkewedChi2Sampler(skewedness=0.5)),
     "lists": (DPStandardScaler(), FunctionTransformer(lambda X: sparse.lil_matrix(
         np.exp(1e3 * np.asarray(X))))),
     "columns": (DPStandardScaler(), ColumnTransformer(KERNELS, remainder=PolynomialFeatures(2))),

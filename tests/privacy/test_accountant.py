@@ -1,6 +1,7 @@
 """Rules of composition: what merges, what adds, and which bound applies."""
 
 import math
+from collections import defaultdict
 
 import mpmath
 import pytest
@@ -33,6 +34,26 @@ def test_nothing_released_costs_nothing():
         assert delta(event, 0.0) == 0.0
         assert epsilon(event, 0.0) == 0.0
         assert epsilon(event, 1e-6) == 0.0
+
+
+@pytest.mark.parametrize("events, limit", [
+    ([(0.1, 10)], 1.0), ([(2.73914, 20)], 54.78279999999993), ([(1.07, 1), (0.9974, 3)], 4.0622),
+    ([(0.2, 2), (0.89, 3)], 3.07)])
+def test_sums_of_losses_that_exceed_epsilon_by_their_rounding_only_are_seen(events, limit):
+    event = Composed(tuple(Repeated(Pure(each), count) for each, count in events))
+    with mpmath.workdps(60):
+        law = {mpmath.mpf(0): mpmath.mpf(1)}
+        for each in (mpmath.mpf(each) for each, count in events for _ in range(count)):
+            chance, found = 1 / (1 + mpmath.exp(-each)), defaultdict(mpmath.mpf)
+            for loss, mass in law.items():
+                found[loss + each] += mass * chance
+                found[loss - each] += mass * (1 - chance)
+            law = found
+        truth = mpmath.fsum(mass * (1 - mpmath.exp(limit - loss)) for loss, mass in law.items()
+                            if loss > limit)
+        most = mpmath.fsum(mpmath.mpf(each) * count for each, count in events)
+    assert 0.0 < truth <= delta(event, limit)
+    assert most <= epsilon(event, 0.0) <= most * (1 + 1e-15)
 
 
 def test_bounded_releases_add():

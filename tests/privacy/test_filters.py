@@ -99,12 +99,14 @@ def test_so_many_releases_cost_so_much(kind, event, count):
 def test_a_budget_that_one_kind_fills_is_kept(kind, event):
     """What random plans may miss: as many of a kind as are admitted, in plans of several sizes."""
     filter_, bound = FILTERS[kind](1.0, 1e-5), 0.0 if kind == "pure" else 1e-5
+    # Sums of epsilons are admitted up to rounding, such as fifty of 0.02.
+    limit = 1.0 + 2e-15 if kind == "pure" else 1.0
     for size in (1, 30):
         price, taken, spent = filter_.price(Repeated(event, size)), 0, (0.0,) * len(filter_.units)
         while taken < 20_000 and filter_.admits(spent, price):
             taken, spent = taken + size, tuple(np.add(spent, price))
         if taken:
-            assert accountant.delta(Repeated(event, taken), 1.0) <= bound * (1 + 1e-9)
+            assert accountant.delta(Repeated(event, taken), limit) <= bound * (1 + 1e-9)
 
 
 @pytest.mark.thorough
