@@ -224,7 +224,7 @@ REFUSING = {
     "cells": (DPStandardScaler(), log(with_odd(pd.NA, pd.NaT, 2**1100, -2**1100, "inf",
                                                Fraction(10**400), Decimal("sNaN"), 1j))),
     "strings": (DPStandardScaler(), log(lambda X: X.astype(str))),
-    "long": (DPStandardScaler(), log(lambda X: np.asarray(X, np.longdouble) - np.longdouble("1e400"))),
+    "long": (DPStandardScaler(), log(lambda X: X.astype(np.longdouble) - np.longdouble("1e400"))),
     "whole": (DPStandardScaler(), log(lambda X: np.nan_to_num(X).clip(-9, 9).astype(int)),
               SkewedChi2Sampler(skewedness=0.5)),
     "lists": (DPStandardScaler(), FunctionTransformer(lambda X: sparse.lil_matrix(
