@@ -21,6 +21,8 @@ __all__ = ["SplitTree", "TableBins", "Tree", "along", "below", "blended", "indic
 
 #: Knots have nine digits, and at least this distance: a number differs by less from its knot.
 _CLOSE, _LEAST = 1.01e-8, 1.01e-11
+#: Width that blocks of rows are cut for: one column is read at a time.
+_BLOCK_WIDTH = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +82,7 @@ class TableBins:
         """Return the bins of numbers and category positions, shape (n_columns, n)."""
         small = self.sizes.max() <= np.iinfo(np.uint8).max + 1
         bins = np.empty(values.shape[::-1], np.uint8 if small else np.uint16)
-        for block in row_blocks(len(values), 8):
+        for block in row_blocks(len(values), _BLOCK_WIDTH):
             for place, (part, known) in enumerate(zip(self.parts, self.numeric, strict=True)):
                 own = values[block, place]
                 if known:

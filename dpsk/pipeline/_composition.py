@@ -68,6 +68,13 @@ def _mapped(step, X, method="transform"):
     return discreetly("X", getattr(step, method), X)
 
 
+def _mapped_back(steps, X):
+    """Return rows mapped back through fitted steps, from the last to the first."""
+    for _, step in reversed(steps):
+        X = _mapped(step, X, "inverse_transform")
+    return X
+
+
 class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition):
     """Base of estimators made of steps, which delegate to the last one."""
 
@@ -266,13 +273,7 @@ class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition
             As the first step took them.
         """
         check_is_fitted(self)
-        return self._back(X, self.steps_)
-
-    def _back(self, X, steps):
-        """Return rows mapped back through fitted steps, from the last to the first."""
-        for _, step in reversed(steps):
-            X = _mapped(step, X, "inverse_transform")
-        return X
+        return _mapped_back(self.steps_, X)
 
     @available_if(_samples)
     def sample(self, n_samples: int = 1, *args: Any, **params: Any) -> Any:
@@ -295,7 +296,7 @@ class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition
         check_is_fitted(self)
         drawn = self.steps_[-1][1].sample(n_samples, *args, **params)
         rows, *labels = drawn if isinstance(drawn, tuple) else (drawn,)
-        rows = self._back(rows, self.steps_[:-1])
+        rows = _mapped_back(self.steps_[:-1], rows)
         return (rows, *labels) if labels else rows
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> AnyArray:
