@@ -204,7 +204,7 @@ class Within(Composite):
         ((table, rows), edges), (chosen, summed) = data, self.parts
         mu, tail = mu_of(summed.own(noise_multiplier)), self.ranges.tail
         reach = END_REACH[1] if not self.widened else range_reach(
-            tail, len(rows) / self.n_parts, mu / math.sqrt(len(edges)))
+            tail, rows.n_units / self.n_parts, mu / math.sqrt(len(edges)))
         ranges = Ranges.of(edges, tail, reach,
                            *chosen.run((table, rows), session, noise_multiplier))
         return ranges, summed.run((rows, *ranges.ends.T), session, noise_multiplier), mu

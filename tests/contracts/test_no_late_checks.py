@@ -37,6 +37,8 @@ _LATER = {
          "linear_model/_base.py", "linear_model/_logistic.py", "linear_model/_penalized.py",
          "linear_model/_regressor.py"),
         "the estimator fits a linear model by arguments and sparse features of its own")),
+    "dp_brier_score_loss": {
+        "metrics/_scores.py": "it takes no range of scores, so theirs is that of probabilities"},
     **dict.fromkeys(("DPDecisionTree", "DPRandomForest"), dict.fromkeys(
         ("_data/groups.py", "_parameters.py"),
         "bounds of targets are learnt by arguments of its own, from groups that were read")),

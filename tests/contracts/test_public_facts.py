@@ -247,7 +247,7 @@ def test_the_weight_of_one_row_shows_in_answers_alone(call, params, container):
     _compared(call, given, params, others)
 
 
-@pytest.mark.parametrize("call, params, container", _cases(["array"], "groups"))
+@pytest.mark.parametrize("call, params, container", _cases(["array", "frame"], "groups"))
 def test_the_size_of_one_group_shows_in_answers_alone(call, params, container):
     """Of groups how many there are is public, and not how many rows are in one of them."""
     given = {**_given(call, container), "groups": np.arange(N) // 4}
@@ -255,7 +255,8 @@ def test_the_size_of_one_group_shows_in_answers_alone(call, params, container):
     for kind, length in (("long", 1), ("zeros", 9), ("other", 4)):
         # The rows of the group make room for others, one after another.
         rows = np.r_[np.full(length, ROW), np.flatnonzero(given["groups"] != ROW // 4)]
-        others[kind] = {name: value[rows] if isinstance(value, np.ndarray) else value
+        others[kind] = {name: value[rows] if isinstance(value, np.ndarray) else
+                        value.iloc[rows] if isinstance(value, pd.DataFrame) else value
                         for name, value in _changed(given, kind).items()}
     _compared(call, given, params, others)
 
