@@ -53,7 +53,7 @@ import numpy as np
 from dpsk._mechanism.sensitivity import Sensitivity, derived_scale
 from dpsk._privacy.closed_forms import bounded_range_width
 from dpsk._privacy.events import Gaussian
-from dpsk._statistics.decimals import decimal_points, even_points
+from dpsk._statistics.decimals import decimal_points, multiple_points
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -67,8 +67,8 @@ if TYPE_CHECKING:
 
 __all__ = ["noisy_decimal", "noisy_decimals", "noisy_knots", "rank_noise"]
 
-#: Rows whose numbers are read at once; the largest number of integers that serve as points.
-_PART, _MOST_WHOLE = 1 << 16, 1 << 14
+#: Rows whose numbers are read at once; the largest number of multiples that serve as points.
+_PART, _MOST_MULTIPLES = 1 << 16, 1 << 14
 #: Factor on the sensitivity of selections from cells, and its increase per unit of noise scale.
 #: Log-weights are multiplied by the noise scale, so their rounding errors grow with it.
 _MARGIN, _MORE_MARGIN = 1.0 + 2.0**-20, 2.0**-43
@@ -132,23 +132,23 @@ def noisy_decimal(rows: RowSource, numbers: Callable[..., FloatArray], q: float,
 def noisy_decimals(rows: RowSource, numbers: Callable[..., FloatArray], q: float,
                    offsets: FloatArray, event: Elementary, session: Session, upward: bool = True,
                    bounds: tuple[float, float] | None = None, *, weighted: bool = True,
-                   whole: bool = False, parted: bool = False) -> FloatArray:
+                   step: float = 0.0, parted: bool = False) -> FloatArray:
     """Return a decimal near a quantile for every part of the rows.
 
     Parameters are those of `noisy_decimal`. The target of a quantile is at `offsets`, an array
     with an entry for each part, from its rank. The targets of rows are their parts, -1 for none,
-    if the rows are `parted`; otherwise all rows are in one part. If numbers are `whole` and
-    bounds are close, points are integers.
+    if the rows are `parted`; otherwise all rows are in one part. With a `step` and close bounds,
+    points are its multiples.
     """
     if not upward:
         return -noisy_decimals(
             rows, lambda *part: -numbers(*part), 1.0 - q, -offsets, event, session,
             bounds=None if bounds is None else (-bounds[1], -bounds[0]), weighted=weighted,
-            whole=whole, parted=parted)
+            step=step, parted=parted)
     clipped = numbers if bounds is None else lambda *part: np.clip(numbers(*part), *bounds)
     choices = _Choices(rows, clipped, event, session, q, weighted, offsets, parted)
-    if whole and bounds is not None and bounds[1] - bounds[0] < _MOST_WHOLE:
-        choices.points = even_points(np.arange(np.floor(bounds[0]), np.ceil(bounds[1]) + 1.0))
+    if step and bounds is not None and bounds[1] - bounds[0] < _MOST_MULTIPLES * step:
+        choices.points = multiple_points(bounds, step)
     first, last = (0, len(choices.points) - 1) if bounds is None else map(
         int, choices.points.places(np.array(bounds)))
     starts = range(0, len(offsets) * choices.points.span, choices.points.span)

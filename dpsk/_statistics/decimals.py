@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from dpsk._typing import FloatArray, IntArray
 
-__all__ = ["Points", "PointsAbout", "decimal_points", "even_points"]
+__all__ = ["Points", "PointsAbout", "decimal_points", "even_points", "multiple_points",
+           "multiples_about"]
 
 #: Exponents of ten between which cells have three digits; the second is the end of the points.
 _DECADES = (-3, 12)
@@ -35,6 +36,8 @@ _STEP_TENTHS = {1: 6, 1000: 1, 10_000: 1, 100_000: 1, 1_000_000: 1}
 _USUAL, _FALL = 1e4, 0.3
 #: A number up to this far above a point, in steps, counts as that point.
 _CLOSE = 1e-2
+#: Rounding errors of a multiple, in steps.
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,3 +182,18 @@ def decimal_points() -> Points:
 def even_points(points: FloatArray) -> Points:
     """Return the given points as cells of one point each, with equal weights."""
     return Points(np.asarray(points, float), np.ones(len(points)), np.ones(1))
+
+
+def multiple_points(bounds: tuple[float, float], step: float) -> Points:
+    """Return the multiples of a step within bounds, and next to them, with equal weights."""
+    low, high = (multiples_about(np.array(end), step, bool(above))
+                 for above, end in enumerate(bounds))
+    return even_points(np.round(low + step * np.arange(np.rint((high - low) / step) + 1.0), 9))
+
+
+def multiples_about(numbers: FloatArray, step: float, above: bool) -> FloatArray:
+    """Return the multiples of a step that are nearest to numbers, from above or from below."""
+    away = numbers / step
+    away = np.ceil(away - _ROUNDING) if above else np.floor(away + _ROUNDING)
+    # The decimal itself, not a float beside it.
+    return np.round(away * step, 9)

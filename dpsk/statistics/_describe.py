@@ -19,14 +19,8 @@ from dpsk._statistics.categories import count_noise, noisy_counts
 from dpsk.metrics._estimate import Estimate
 from dpsk.statistics._counts import cell_bound, counted
 from dpsk.statistics._moments import Moments, summed_moments
-from dpsk.statistics._plan import (
-    CountedPoints,
-    Points,
-    Within,
-    counts_at_least,
-    entry_bound,
-    within,
-)
+from dpsk.statistics._plan import Within, entry_bound, within
+from dpsk.statistics._points import CountedPoints, Points, counts_at_least
 from dpsk.statistics._quantiles import from_points, rank_bound
 from dpsk.statistics._reading import BY, Columns
 

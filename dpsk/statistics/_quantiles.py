@@ -9,7 +9,7 @@ import numpy as np
 from dpsk._data.errors import quietly
 from dpsk._privacy.certificate import Enforced
 from dpsk._statistics.decimals import decimal_points
-from dpsk.statistics._plan import CountedPoints, Points
+from dpsk.statistics._points import CountedPoints, Points
 from dpsk.statistics._reading import BY, HIDDEN, Columns, estimated
 
 if TYPE_CHECKING:

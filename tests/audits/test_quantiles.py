@@ -83,7 +83,7 @@ def shown_by_parts(pair, runs=2000):
     session = Session(EntropyStream(), Ledger(Repeated(event, 2 * runs)))
     for rows in PAIRS[pair]:
         medians = [noisy_decimals(rows, first, 0.5, np.zeros(2), event, session, True,
-                                  (-EDGE, EDGE), whole=True, parted=True) for _ in range(runs)]
+                                  (-EDGE, EDGE), step=1.0, parted=True) for _ in range(runs)]
         hits.append(sum(one < 0.0 and (pair == "within" or other >= 0.0)
                         for one, other in medians))
     return mu_lower_bound(hits[0], runs, hits[1], runs, level=LEVEL)

@@ -172,7 +172,7 @@ def test_a_group_moves_scores_of_shares_by_no_more_than_a_row():
         session = Session(EntropyStream(), Ledger(declared(z)))
         with taped() as tape:
             noisy_decimals(rows, first, 0.6, np.zeros(1), declared.release(z), session,
-                           bounds=(0.0, 4.0), whole=True)
+                           bounds=(0.0, 4.0), step=1.0)
         return tape.totals[0][0]
 
     found = np.array([scores(group) for group in (
@@ -195,7 +195,7 @@ def by_parts(rows, q, offset=0.0, mu=0.7, upward=True):
     with taped() as tape:
         noisy_decimals(rows, first, q, np.full(N_PARTS, offset), Gaussian(mu),
                        Session(EntropyStream(), Ledger(Gaussian(mu))), upward, BOUNDS,
-                       whole=True, parted=True)
+                       step=1.0, parted=True)
     ((total,),), ((part,),) = tape.totals, tape.parts
     assert part.scale == pytest.approx(rank_noise(Gaussian(mu), q), rel=1e-5)
     return total.reshape(N_PARTS, len(POINTS)) / part.scale
