@@ -17,7 +17,7 @@ import numpy as np
 if TYPE_CHECKING:
     from dpsk._typing import FloatArray
 
-__all__ = ["flag_shares", "log_distributions", "shrunk_shares"]
+__all__ = ["flag_shares", "log_distributions", "shrunk_shares", "temperature_of"]
 
 #: Least pseudo-count, which keeps logarithms finite.
 _LEAST = 1e-10
@@ -33,8 +33,11 @@ _DEVIATIONS = 1.0
 
 
 def log_distributions(tables: list[FloatArray], counts: FloatArray, noise: float,
-                      alpha: float) -> tuple[list[FloatArray], float]:
-    """Return log shares of values in every class, one array a table, and the temperature.
+                      alpha: float) -> tuple[list[FloatArray], list[FloatArray], float]:
+    """Return log shares of values in every class, and their noise, one array a table.
+
+    The noise is a standard deviation, as if shares were not made to sum to 1. The last output is
+    the temperature of rows with one value a table.
 
     Parameters
     ----------
@@ -60,11 +63,12 @@ def log_distributions(tables: list[FloatArray], counts: FloatArray, noise: float
         spread = usual * (1.0 - common) if width > 1 else usual
         parts.append(_Part(table - np.outer(totals, raw), usual, spread, usual,
                            _noises(totals, noise)))
-    found, (kept, temperature) = [], _kept(parts, counts)
+    found, noises, (kept, temperature) = [], [], _kept(parts, counts)
     for part, each in zip(parts, kept, strict=True):
         drawn = part.fitted(each) + max(alpha, _LEAST)
         found.append(np.log(drawn / drawn.sum(axis=1, keepdims=True)))
-    return found, temperature
+        noises.append(np.sqrt(each * part.noises) / drawn)
+    return found, noises, temperature
 
 
 def flag_shares(counts: FloatArray, sums: FloatArray, noise: float,
@@ -173,6 +177,13 @@ def _kept(parts, counts):
     kept = [each / (each + part.noises) for each, part in zip(expected, parts, strict=True)]
     left = sum(np.sum(each * part.noises / np.maximum(part.sizes, _TINY), 1) / counts
                for each, part in zip(kept, parts, strict=True))
-    # The mean of expit(z), z normal with variance v, is near expit(z / sqrt(1 + pi v / 8)); v is
-    # twice the variance of a class.
-    return kept, math.sqrt(1.0 + 0.25 * math.pi * float(np.mean(left)))
+    return kept, float(temperature_of(math.sqrt(float(np.mean(left)))))
+
+
+def temperature_of(noise: FloatArray | float) -> FloatArray:
+    """Return what log likelihoods of classes are divided by, from their standard deviation.
+
+    The mean of expit(z), z normal with variance v, is near expit(z / sqrt(1 + pi v / 8)); v is
+    twice the variance of a class.
+    """
+    return np.hypot(1.0, 0.5 * math.sqrt(math.pi) * noise)

@@ -134,7 +134,7 @@ class DPCategoricalNB(DiscreteNB):
                          zip(weights, tables, strict=True)], axis=0) / weights.sum()
         counts, alpha = self._keep_counts(rows, counts, noise / np.sqrt(weights.sum()))
         self.n_categories_ = np.array(sizes)
-        self.feature_log_prob_, self.temperature_ = log_distributions(
+        self.feature_log_prob_, _, self.temperature_ = log_distributions(
             tables, counts, noise, alpha)
 
     def _sizes(self, budget):

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+from scipy.sparse import issparse
+
 from dpsk._data.validation import FLOATS
 from dpsk._defaults.budgets import DIRECTION_CUT
 from dpsk._docs import documented
@@ -16,7 +19,7 @@ from dpsk._privacy.events import Composed
 from dpsk._problem import Budget
 from dpsk._stages.bounds import can_learn
 from dpsk._stages.centered import learnt_norm, spread_rule
-from dpsk._stages.class_shares import log_distributions
+from dpsk._stages.class_shares import log_distributions, temperature_of
 from dpsk._statistics.class_counts import noisy_row_sums
 from dpsk.naive_bayes._discrete import DiscreteNB, check_not_negative
 
@@ -62,7 +65,9 @@ class DPMultinomialNB(DiscreteNB):
         hides the difference.
     data_norm_ : float
         The bound on row norms in training, declared or privately estimated.
-    %(temperature_)s
+    feature_log_prob_std_ : ndarray of shape (n_classes, n_features_in_)
+        Standard deviation of the noise left in them, before they are made to sum to 1. The
+        noise that follows for a row shortens its log odds in prediction.
     %(classes_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises_moments)s
@@ -93,7 +98,8 @@ class DPMultinomialNB(DiscreteNB):
     _row_checks: ClassVar[dict] = {"dtype": FLOATS, "accept_sparse": "csr"}
     _constraints: ClassVar[dict] = {
         **DiscreteNB._constraints, "data_norm": check_learnt(PARAMETER_CONSTRAINTS["data_norm"])}
-    _shown: ClassVar[tuple] = (*DiscreteNB._shown, "data_norm_")
+    _shown: ClassVar[tuple] = ("class_log_prior_", "class_count_", "feature_log_prob_",
+                              "feature_log_prob_std_", "data_norm_")
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None, alpha: float = 1.0,
                  fit_prior: bool = True, class_prior: ArrayLike | None = None,
@@ -119,7 +125,7 @@ class DPMultinomialNB(DiscreteNB):
             public=[*public, *self._shown_facts(rows, norm is None)], released=self._shown)
         counts, alpha = self._keep_counts(rows, found.counts, found.count_noise)
         self.data_norm_ = float(radius)
-        (self.feature_log_prob_,), self.temperature_ = log_distributions(
+        (self.feature_log_prob_,), (self.feature_log_prob_std_,), _ = log_distributions(
             [found.sums], counts, found.sum_noise, alpha)
 
     def _norm(self, budget):
@@ -136,7 +142,25 @@ class DPMultinomialNB(DiscreteNB):
         self._norm(Budget(n_samples, 1, *self._budget(n_samples)))
 
     def _log_laws(self, X):
-        return X @ self.feature_log_prob_.T / self.temperature_ + self.class_log_prior_
+        return X @ self.feature_log_prob_.T / self._temperatures(X) + self.class_log_prior_
+
+    def _temperatures(self, X):
+        """Return the temperature of every row, shape (n, 1); 1 without noise.
+
+        The noise of a log likelihood grows with the length of the row, and is less the nearer
+        the row is to the shares of the class: shares sum to 1, so `x - sum(x) p` counts. The two
+        classes of least noise stand for those that a row is between.
+        """
+        size = abs(X).max(axis=1)
+        size = np.maximum(1.0, size.toarray() if issparse(size) else size).reshape(-1, 1)
+        # Squares of long rows could overflow.
+        X = X.multiply(1.0 / size).tocsr() if issparse(X) else X / size
+        variances, shares = self.feature_log_prob_std_.T**2, np.exp(self.feature_log_prob_.T)
+        totals = np.asarray(X.sum(axis=1)).reshape(-1, 1)
+        noise = (X.multiply(X) if issparse(X) else X * X) @ variances + totals * (
+            totals * np.sum(shares**2 * variances, axis=0) - 2.0 * (X @ (shares * variances)))
+        least = np.partition(np.maximum(noise, 0.0), 1, axis=1)[:, :2].mean(axis=1, keepdims=True)
+        return temperature_of(size * np.sqrt(least))
 
 
 @dataclass(frozen=True)

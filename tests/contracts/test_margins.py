@@ -225,10 +225,10 @@ def test_shares_are_smoothed_by_noise_and_counts_without_it():
     np.testing.assert_allclose(smoothed(np.array([1.0, 0.0]), 0.0), [1.0, 0.0])
     np.testing.assert_allclose(smoothed(np.array([1.0, 0.0]), 0.5), [0.75, 0.25])
     table, counts = np.array([[8.0, 2.0, 0.0], [1.0, 1.0, 8.0]]), np.array([10.0, 10.0])
-    (found,), temperature = log_distributions([table], counts, 0.0, 1.0)
+    (found,), (stds,), temperature = log_distributions([table], counts, 0.0, 1.0)
     np.testing.assert_allclose(np.exp(found), (table + 1.0) / 13.0)
-    assert temperature == 1.0
-    (noisy,), temperature = log_distributions([table], counts, 1e6, 1.0)
+    assert temperature == 1.0 and not stds.any()
+    (noisy,), _, temperature = log_distributions([table], counts, 1e6, 1.0)
     np.testing.assert_allclose(np.exp(noisy).sum(axis=1), 1.0)
     assert np.all(np.isfinite(noisy)) and np.abs(noisy[0] - noisy[1]).max() < 1.0
     assert 1.0 < temperature < 2.0
