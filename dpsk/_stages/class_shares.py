@@ -34,10 +34,10 @@ _DEVIATIONS = 1.0
 
 def log_distributions(tables: list[FloatArray], counts: FloatArray, noise: float,
                       alpha: float) -> tuple[list[FloatArray], list[FloatArray], float]:
-    """Return log shares of values in every class, and their noise, one array a table.
+    """Return log shares of values in every class, their noise, and the temperature.
 
-    The noise is a standard deviation, as if shares were not made to sum to 1. The last output is
-    the temperature of rows with one value a table.
+    Log shares are one array a table, and so are the standard deviations of the noise in them, as
+    if shares were not made to sum to 1.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def _kept(parts, counts):
 
 
 def temperature_of(noise: FloatArray | float) -> FloatArray:
-    """Return what log likelihoods of classes are divided by, from their standard deviation.
+    """Return what log likelihoods of classes are divided by for noise of a standard deviation.
 
     The mean of expit(z), z normal with variance v, is near expit(z / sqrt(1 + pi v / 8)); v is
     twice the variance of a class.

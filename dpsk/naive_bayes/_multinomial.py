@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from scipy.sparse import issparse
 
+from dpsk._data.norms import absolute_sums
 from dpsk._data.validation import FLOATS
 from dpsk._defaults.budgets import DIRECTION_CUT
 from dpsk._docs import documented
@@ -32,6 +34,8 @@ __all__ = ["DPMultinomialNB"]
 
 #: Default bound on row norms, if it is neither declared nor learnt.
 _PLAIN_NORM = 1.0
+#: Least divisor.
+_TINY = 1e-300
 _WORDS = "l2 norm of one row of counts; longer rows are scaled down to it in training"
 
 
@@ -63,11 +67,11 @@ class DPMultinomialNB(DiscreteNB):
     feature_log_prob_ : ndarray of shape (n_classes, n_features_in_)
         Logarithms of the feature probabilities, shrunk toward those of all classes where noise
         hides the difference.
+    feature_log_prob_std_ : ndarray of shape (n_classes, n_features_in_)
+        Estimated standard deviation of the noise left in them, without the error of shrinkage.
     data_norm_ : float
         The bound on row norms in training, declared or privately estimated.
-    feature_log_prob_std_ : ndarray of shape (n_classes, n_features_in_)
-        Standard deviation of the noise left in them, before they are made to sum to 1. The
-        noise that follows for a row shortens its log odds in prediction.
+    %(temperature_)s
     %(classes_)s %(n_features_in_)s %(feature_names_in_)s %(privacy_)s
 
     %(raises_moments)s
@@ -98,8 +102,7 @@ class DPMultinomialNB(DiscreteNB):
     _row_checks: ClassVar[dict] = {"dtype": FLOATS, "accept_sparse": "csr"}
     _constraints: ClassVar[dict] = {
         **DiscreteNB._constraints, "data_norm": check_learnt(PARAMETER_CONSTRAINTS["data_norm"])}
-    _shown: ClassVar[tuple] = ("class_log_prior_", "class_count_", "feature_log_prob_",
-                              "feature_log_prob_std_", "data_norm_")
+    _shown: ClassVar[tuple] = (*DiscreteNB._shown, "feature_log_prob_std_", "data_norm_")
 
     def __init__(self, epsilon: float = 1.0, *, delta: float | None = None, alpha: float = 1.0,
                  fit_prior: bool = True, class_prior: ArrayLike | None = None,
@@ -125,8 +128,8 @@ class DPMultinomialNB(DiscreteNB):
             public=[*public, *self._shown_facts(rows, norm is None)], released=self._shown)
         counts, alpha = self._keep_counts(rows, found.counts, found.count_noise)
         self.data_norm_ = float(radius)
-        (self.feature_log_prob_,), (self.feature_log_prob_std_,), _ = log_distributions(
-            [found.sums], counts, found.sum_noise, alpha)
+        (self.feature_log_prob_,), (self.feature_log_prob_std_,), self.temperature_ = (
+            log_distributions([found.sums], counts, found.sum_noise, alpha))
 
     def _norm(self, budget):
         """Return the bound on row norms; None if it is learnt."""
@@ -142,25 +145,31 @@ class DPMultinomialNB(DiscreteNB):
         self._norm(Budget(n_samples, 1, *self._budget(n_samples)))
 
     def _log_laws(self, X):
-        return X @ self.feature_log_prob_.T / self._temperatures(X) + self.class_log_prior_
+        scores = X @ self.feature_log_prob_.T / self.temperature_ + self.class_log_prior_
+        return scores / self._shortening(X)
 
-    def _temperatures(self, X):
-        """Return the temperature of every row, shape (n, 1); 1 without noise.
+    def _shortening(self, X):
+        """Return what also divides log odds, at least 1, shape (n, 1); predictions stay.
 
-        The noise of a log likelihood grows with the length of the row, and is less the nearer
-        the row is to the shares of the class: shares sum to 1, so `x - sum(x) p` counts. The two
-        classes of least noise stand for those that a row is between.
+        `temperature_` is for the noise of rows of independent counts. Rows spread wider have more
+        noise. Their log odds are too long without noise already, by their dispersion: their
+        squared distance from the nearest class, over that of independent counts. No more is taken.
         """
-        size = abs(X).max(axis=1)
-        size = np.maximum(1.0, size.toarray() if issparse(size) else size).reshape(-1, 1)
-        # Squares of long rows could overflow.
-        X = X.multiply(1.0 / size).tocsr() if issparse(X) else X / size
-        variances, shares = self.feature_log_prob_std_.T**2, np.exp(self.feature_log_prob_.T)
-        totals = np.asarray(X.sum(axis=1)).reshape(-1, 1)
-        noise = (X.multiply(X) if issparse(X) else X * X) @ variances + totals * (
-            totals * np.sum(shares**2 * variances, axis=0) - 2.0 * (X @ (shares * variances)))
-        least = np.partition(np.maximum(noise, 0.0), 1, axis=1)[:, :2].mean(axis=1, keepdims=True)
-        return temperature_of(size * np.sqrt(least))
+        sizes = np.maximum(absolute_sums(X), _TINY)[:, None]
+        X = X.multiply(1.0 / sizes).tocsr() if issparse(X) else X / sizes
+        squares = X.multiply(X) if issparse(X) else X * X
+        shares, variances = np.exp(self.feature_log_prob_.T), self.feature_log_prob_std_.T**2
+        # As all shares sum to 1, each noise counts by how far the row's share is from the class's.
+        noises = squares @ variances - 2.0 * (X @ (shares * variances)) + np.sum(
+            shares**2 * variances, axis=0)
+        distances = squares @ (1.0 / shares) - 1.0
+        noise, distance = (np.maximum(each.min(axis=1, keepdims=True), 0.0)
+                           for each in (noises, distances))
+        # The distance of independent counts, times their sum, is chi-squared.
+        free = X.shape[1] - 1.0
+        dispersion = sizes * distance / max(1.0, free + math.sqrt(2.0 * free))
+        return np.maximum(1.0, np.minimum(temperature_of(sizes * np.sqrt(noise)), dispersion)
+                          / self.temperature_)
 
 
 @dataclass(frozen=True)
