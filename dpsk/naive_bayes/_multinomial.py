@@ -69,6 +69,7 @@ class DPMultinomialNB(DiscreteNB):
         hides the difference.
     feature_log_prob_std_ : ndarray of shape (n_classes, n_features_in_)
         Estimated standard deviation of the noise left in them, without the error of shrinkage.
+        By it, predictions are less sure of rows that vary more than independent counts do.
     data_norm_ : float
         The bound on row norms in training, declared or privately estimated.
     %(temperature_)s
