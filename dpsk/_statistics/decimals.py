@@ -186,9 +186,10 @@ def even_points(points: FloatArray) -> Points:
 
 def multiple_points(bounds: tuple[float, float], step: float) -> Points:
     """Return the multiples of a step within bounds, and next to them, with equal weights."""
-    low, high = (multiples_about(np.array(end), step, bool(above))
+    low, high = (multiples_about(np.array([end]), step, bool(above))[0]
                  for above, end in enumerate(bounds))
-    return even_points(np.round(low + step * np.arange(np.rint((high - low) / step) + 1.0), 9))
+    places = np.arange(round((high - low) / step) + 1)
+    return even_points(np.round(low + step * places, 9))
 
 
 def multiples_about(numbers: FloatArray, step: float, above: bool) -> FloatArray:

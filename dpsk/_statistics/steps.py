@@ -15,7 +15,7 @@ import numpy as np
 from dpsk._statistics.column_sums import moment_noise, noisy_column_sums
 
 if TYPE_CHECKING:
-    from dpsk._data.source import RowSource
+    from dpsk._data.source import Rows
     from dpsk._mechanism.session import Session
     from dpsk._typing import BoolArray, FloatArray
 
@@ -31,12 +31,12 @@ _MULTIPLES, _CLEAR = 0.7, 3.0
 _PART = 1 << 14
 
 
-def noisy_steps(rows: RowSource, whole: BoolArray, mu: float, session: Session) -> FloatArray:
+def noisy_steps(rows: Rows, whole: BoolArray, mu: float, session: Session) -> FloatArray:
     """Return the largest step of every column, by noisy counts; 0 where noise hides them all.
 
     Parameters
     ----------
-    rows : RowSource
+    rows : Rows
         NaN where a number is missing. Those with a target below 0 are in no part.
     whole : ndarray of bool, shape (n_columns,)
         Which columns hold integers, which are public.
