@@ -29,6 +29,17 @@ JUDGED = {
     "two modes, a fifth missing": lambda rng, n: np.where(
         rng.random(n) < 0.2, np.nan, np.where(rng.random(n) < 0.6, rng.normal(20, 5, n),
                                               rng.normal(80, 3, n)))}
+#: Numbers that many rows share: multiples of steps, the last of none that is known.
+SHARED = {
+    "halves": lambda rng, n: np.round(2 * rng.normal(42, 2, n)) / 2,
+    "tenths": lambda rng, n: np.round(rng.gamma(2, size=n), 1),
+    "quarters": lambda rng, n: np.round(4 * rng.exponential(4, n)) / 4,
+    "twos": lambda rng, n: 2.0 * rng.poisson(5, n),
+    "fifties": lambda rng, n: 50 * np.round(rng.lognormal(6, 0.6, n) / 50),
+    "thousands": lambda rng, n: np.round(rng.lognormal(10, 0.8, n), -3),
+    "half are 40": lambda rng, n: np.where(rng.random(n) < 0.5, 40,
+                                           np.round(rng.normal(40, 12, n))),
+    "thirds": lambda rng, n: np.round(3 * rng.normal(size=n)) / 3}
 
 
 def _cut(x):
@@ -58,6 +69,10 @@ STATISTICS = {
     "median of the population": (
         lambda x, **more: dp_quantile(x, 0.5, population=True, **more), np.nanmedian, True,
         LEARNT)}
+QUANTILES = {
+    f"quantile {q}": (lambda x, q=q, **more: dp_quantile(x, q, **more),
+                      lambda x, q=q: np.quantile(x, q, method="inverted_cdf"), False,
+                      [(1000, 1.0), (5000, 1.0)]) for q in (0.1, 0.25, 0.5, 0.9)}
 
 
 def covered(release, exact, of_population, draw, n, epsilon, tables):
@@ -80,10 +95,12 @@ def main():
     parser.add_argument("--output", type=argparse.FileType("w"), default=sys.stdout)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    for title, shapes in (("judged", JUDGED), ("chosen on", CHOSEN)):
+    for title, statistics, shapes in (("judged", STATISTICS, JUDGED),
+                                      ("chosen on", STATISTICS, CHOSEN),
+                                      ("shared numbers", QUANTILES, SHARED)):
         print(f"\n| {title} | n | epsilon | " + " | ".join(shapes) + " |\n"
               + "|---" * (3 + len(shapes)) + "|", file=given.output)
-        for name, (*about, cells) in STATISTICS.items():
+        for name, (*about, cells) in statistics.items():
             for n, epsilon in cells:
                 line = [f"{covered(*about, draw, n, epsilon, given.tables):.3f}"
                         for draw in shapes.values()]
