@@ -101,9 +101,9 @@ def _group_sums(rows: RowSource, low: FloatArray, high: FloatArray,
     """Return the same of the averages of groups, counts in rows."""
     codes, n_groups = rows.groups.codes, rows.groups.count
     lengths, found = np.bincount(codes, minlength=n_groups), np.zeros((3, len(low)))
+    columns = rows.take(slice(0, len(rows))).X
     for place in range(len(low)):
-        column = rows.take(slice(0, len(rows))).X[:, place]
-        present, z = in_range(column, low[place], high[place])
+        present, z = in_range(columns[:, place], low[place], high[place])
         # An average is that of the rows of its own group, in their order.
         for own, each, step in zip(found, (present, z, z**2), (unit, unit, unit**2), strict=True):
             own[place] = np.rint(np.bincount(codes, each, n_groups) / lengths / step).sum()

@@ -7,7 +7,7 @@ columns. Zeros are left out, as 0 is a multiple of everything.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +17,7 @@ from dpsk._statistics.column_sums import moment_noise, noisy_column_sums
 if TYPE_CHECKING:
     from dpsk._data.source import Rows
     from dpsk._mechanism.session import Session
-    from dpsk._typing import BoolArray, FloatArray
+    from dpsk._typing import AnyArray, BoolArray, FloatArray
 
 __all__ = ["noisy_steps"]
 
@@ -27,8 +27,6 @@ _CLOSE = 1e-5
 #: Share of the numbers that are multiples of a step, and how far their count is above it, in
 #: standard deviations of its noise.
 _MULTIPLES, _CLEAR = 0.7, 3.0
-#: Rows that are read at once.
-_PART = 1 << 14
 
 
 def noisy_steps(rows: Rows, whole: BoolArray, mu: float, session: Session) -> FloatArray:
@@ -37,7 +35,7 @@ def noisy_steps(rows: Rows, whole: BoolArray, mu: float, session: Session) -> Fl
     Parameters
     ----------
     rows : Rows
-        NaN where a number is missing. Those with a target below 0 are in no part.
+        NaN where a number is missing.
     whole : ndarray of bool, shape (n_columns,)
         Which columns hold integers, which are public.
     mu : float
@@ -46,14 +44,8 @@ def noisy_steps(rows: Rows, whole: BoolArray, mu: float, session: Session) -> Fl
     """
     sought = [(place, step) for place, integers in enumerate(whole)
               for step in (None, *_STEPS) if step is None or step > 1.0 or not integers]
-    flags = np.empty((len(rows), len(sought)), np.int8)
-    for part in rows.blocks(_PART):
-        block = rows.take(part)
-        inside = (block.y >= 0)[:, None] & ~np.isnan(block.X) & (block.X != 0.0)
-        for own, (place, step) in zip(flags[part].T, sought, strict=True):
-            own[:] = inside[:, place] & _are_multiples(block.X[:, place], step)
-    sums = noisy_column_sums(replace(rows, X=flags), np.zeros(len(sought)), np.ones(len(sought)),
-                             mu, session)[1]
+    sums = noisy_column_sums(rows.viewed(_Multiples(tuple(sought))), np.zeros(len(sought)),
+                             np.ones(len(sought)), mu, session)[1]
     counts, noise = 0.5 * (sums + rows.n_units), 0.5 * moment_noise(len(sought), mu)
     found = np.zeros(len(whole))
     for count, (place, step) in zip(counts, sought, strict=True):
@@ -64,9 +56,28 @@ def noisy_steps(rows: Rows, whole: BoolArray, mu: float, session: Session) -> Fl
     return found
 
 
-def _are_multiples(numbers: FloatArray, step: float | None) -> BoolArray:
-    if step is None:
-        return np.ones(len(numbers), bool)
-    with np.errstate(invalid="ignore", over="ignore"):
-        times = np.rint(numbers / step)
-        return (times != 0.0) & (np.abs(numbers / step - times) <= _CLOSE)
+@dataclass(frozen=True)
+class _Multiples:
+    """Flags of numbers that are multiples of steps, for every place and step; None is any number.
+
+    They are made block by block, as there are many for every number.
+    """
+
+    sought: tuple[tuple[int, float | None], ...]
+    dtype = np.int8
+
+    @property
+    def width(self) -> int:
+        """int : number of flags of a row."""
+        return len(self.sought)
+
+    def dense(self, X: FloatArray, out: AnyArray) -> None:
+        """Write the flags of a block of rows."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            for flags, (place, step) in zip(out.T, self.sought, strict=True):
+                if step is None:
+                    flags[:] = (X[:, place] != 0.0) & ~np.isnan(X[:, place])
+                else:
+                    away = X[:, place] / step
+                    times = np.rint(away)
+                    flags[:] = (times != 0.0) & (np.abs(away - times) <= _CLOSE)

@@ -188,7 +188,7 @@ def _kinds(rows):
     """Return indicators of values that are present, and of integers, in any part of the rows."""
     block = rows.take(slice(0, len(rows)))
     inside = (block.y >= 0)[:, None]
-    return [(inside & flags).astype(np.float64)
+    return [(inside & flags).astype(np.int8)
             for flags in (~np.isnan(block.X), np.trunc(block.X) == block.X)]
 
 
