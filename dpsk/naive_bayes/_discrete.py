@@ -33,6 +33,11 @@ def check_not_negative(rows, name):
                          "shift or leave out such columns.")
 
 
+def _heavy(rows):
+    """Return the number of rows of positive weight."""
+    return sum(np.count_nonzero(rows.beside(part)[1]) for part in rows.blocks(_PART))
+
+
 def _any_negative(rows):
     blocks = (rows.take(part).X for part in rows.blocks(_PART))
     return any(bool((getattr(X, "data", X) if rows.is_sparse else X).min(initial=0.0) < 0)
@@ -76,7 +81,9 @@ class DiscreteNB(JointScores):
         self.class_count_ = np.maximum(counts, 0.0)
         row = 1.0
         if rows.is_weighted:
-            row = min(1.0, max(counts.sum(), noise, COUNT_UNIT) / rows.n_units)
+            # Without noise, rows of no weight count for nothing.
+            n_units = rows.n_units if noise else rows.added(_heavy)
+            row = min(1.0, max(counts.sum(), noise, COUNT_UNIT) / n_units)
         # Without noise, a class of no weight has no chance, as in scikit-learn.
         kept = np.maximum(counts, max(row, noise) if noise or not counts.any() else 0.0)
         noise = noise / float(kept.sum())

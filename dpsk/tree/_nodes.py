@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.columns import LEAST_WIDTH
@@ -59,10 +60,14 @@ class SumTrees(TableTrees):
 
     def _start_fit(self, steps, budget, plan, data, targets, told, left):
         before = BINS_SHARE if plan.share else 0.0
-        # The bins ignore sample weights.
-        told = {name: each for name, each in told.items() if name == "groups"}
         fine = {} if budget.is_private else {"n_knots": NOISELESS_KNOTS}
-        start = steps.fit(before, partial(self._vectorizer, **fine), data[0], **told)
+        X, weights = data[0], told.get("sample_weight")
+        told = {name: each for name, each in told.items() if name == "groups"}
+        # Bins ignore sample weights, except weights of 0 where nothing is private.
+        if weights is not None and not budget.is_private and np.count_nonzero(weights) > 1:
+            kept = np.flatnonzero(weights)
+            X, told = _safe_indexing(X, kept), {name: each[kept] for name, each in told.items()}
+        start = steps.fit(before, partial(self._vectorizer, **fine), X, **told)
         return start, left - before
 
     def _growth(self, budget):

@@ -10,6 +10,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder, QuantileTransformer
 from sklearn.utils import all_estimators
@@ -95,26 +96,27 @@ X = np.clip(_RNG.normal(size=(200, 4)), -3.0, 3.0)
 TARGETS = np.clip(X[:, 0], -1.0, 1.0)
 
 
-def fitted(cls, **params):
-    """Return an estimator fitted to small rows, as it takes them."""
+def fitted(cls, shape=-1, **params):
+    """Return an estimator fitted to small rows, as it takes them, and targets of a shape."""
+    positive = (TARGETS > 0).reshape(shape)
     name = cls.__name__.removeprefix("DP").removesuffix("CV")
     inner = dpsk.DPLogisticRegression if params else LogisticRegression
     if name.startswith(("GridSearch", "RandomizedSearch")):
         grid = {"C": [1.0]} if not params else {"alpha": [0.0]}
-        return cls(inner(), grid, **params).fit(X, TARGETS > 0)
+        return cls(inner(), grid, **params).fit(X, positive)
     if name.startswith("TunedThreshold"):
-        return cls(inner(), **params).fit(X, TARGETS > 0)
+        return cls(inner(), **params).fit(X, positive)
     if name == "Pipeline":
-        return cls([("last", inner())], **params).fit(X, TARGETS > 0)
+        return cls([("last", inner())], **params).fit(X, positive)
     if name == "OneHotEncoder":
         return cls(**params).fit(pd.DataFrame({"town": ["Linz", "Graz"] * 100}))
     if "GradientBoosting" in name:
         params["max_iter"] = 1
     model = cls(**params)
     rows = np.abs(X) if name.endswith("NB") else X
-    targets = TARGETS > 0 if is_classifier(model) else (
+    targets = positive if is_classifier(model) else (
         np.rint(TARGETS + 1.0) if name == "PoissonRegressor" else TARGETS)
-    return model.fit(rows, targets)
+    return model.fit(rows, targets.reshape(shape))
 
 
 def public(model):
@@ -143,6 +145,51 @@ def test_what_scikit_learn_has_is_there_or_is_left_out_for_a_reason(name):
     missing = public(theirs) - ours - set(theirs.get_params(deep=False))
     assert not missing - left_out(name), "add them, or tell in LEFT_OUT why not"
     assert not ours & {each for by in LEFT_OUT.values() for each in by.get(name, ())}
+
+
+#: Parameters at which rows of weight 0 count for nothing: depths and penalties depend on n.
+_OF_ANY_N = {"DPDecisionTreeClassifier": {"max_depth": 3}, "DPRidge": {"alpha": 0.0},
+             "DPDecisionTreeRegressor": {"max_depth": 3}}
+#: Fits that scikit-learn's weights change too, by random batches, rows or starts.
+_RANDOM = {"DPKMeans", "DPMLPClassifier", "DPMLPRegressor", "DPRandomForestClassifier",
+           "DPRandomForestRegressor"}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", sorted(
+    name for name in {*ESTIMATORS} - OWN - {*NAMED} - _RANDOM
+    if {"sample_weight"} & {*inspect.signature(_THEIRS[name[2:]].fit).parameters}
+    and hasattr(ESTIMATORS[name], "predict")))
+def test_rows_of_weight_0_count_for_nothing_without_noise(name):
+    """Far ones set the bins of trees, and counted among the rows of pseudo-counts."""
+    rows = np.vstack([X[:160], 4.0 * X[160:]])
+    if name.endswith("NB"):
+        rows = np.minimum(np.abs(rows), 2.0).astype(int if "Categorical" in name else float)
+    kept = np.arange(200) < 160
+    cases = (_THEIRS[name.removeprefix("DP")], {}), (
+        ESTIMATORS[name], {"epsilon": np.inf, **_OF_ANY_N.get(name, {})})
+    for cls, params in cases:
+        one, other = cls(**params), cls(**params)
+        y = TARGETS > 0 if is_classifier(one) else np.rint(TARGETS + 1.0)
+        one.fit(rows, y, sample_weight=kept.astype(float))
+        other.fit(rows[kept], y[kept])
+        predict = "predict_proba" if hasattr(one, "predict_proba") else "predict"
+        np.testing.assert_allclose(getattr(one, predict)(rows[kept]),
+                                   getattr(other, predict)(rows[kept]), atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", sorted(
+    name for name, cls in ESTIMATORS.items() if name not in {*OWN, "DPKMeans", "DPPipeline"}
+    and "y" in inspect.signature(cls.fit).parameters and hasattr(cls, "predict")))
+def test_a_column_of_targets_is_predicted_as_in_scikit_learn(name):
+    # Of scikit-learn's, this one alone takes a column for several targets.
+    shape = (200, 1) if name == "DPLinearRegression" else (200,)
+    theirs = fitted(_THEIRS[NAMED.get(name, name.removeprefix("DP"))], (200, 1))
+    with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
+        ours = fitted(ESTIMATORS[name], (200, 1), epsilon=100.0)
+    rows = np.abs(X) if name.endswith("NB") else X
+    assert theirs.predict(rows).shape == shape and ours.predict(rows).shape == (200,)
 
 
 def same_signs(ours, theirs):
