@@ -3,7 +3,9 @@
 from inspect import signature
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import clone, is_classifier
+from sklearn.utils.metadata_routing import process_routing
 
 from dpsk._budgeted import asked
 from dpsk._data.errors import without_warnings
@@ -114,13 +116,24 @@ def check_shares(name, value):
         raise ValueError(f"{name}={value!r}: must sum to at most 1.")
 
 
-def routed(params, private, steps, members):
+def _requested(pipeline, params):
+    """Return parameters by ``step__name``; with metadata routing, steps may request others."""
+    plain = {key: value for key, value in params.items() if "__" not in key}
+    if not (plain and get_config()["enable_metadata_routing"]):
+        return params
+    found = {key: value for key, value in params.items() if key not in plain}
+    for step, given in process_routing(pipeline, "fit", **plain).items():
+        found.update({f"{step}__{key}": value for key, value in given.fit.items()})
+    return found
+
+
+def routed(pipeline, params, private, members):
     """Return the `fit` parameters of private steps, by step name.
 
-    `steps` holds all steps by name. Parameters that no private step takes are refused. If rows
-    have groups, which are `members`, steps that do not protect groups are refused too.
+    Parameters that no private step takes are refused. If rows have groups, which are `members`,
+    steps that do not protect groups are refused too.
     """
-    found = {}
+    params, steps, found = _requested(pipeline, params), dict(every_part(pipeline.steps)), {}
     for name in private if members is not None else ():
         if not _protects_groups(steps[name]):
             raise ValueError(f"groups: step {name!r}, {type(steps[name]).__name__}, protects rows "
@@ -135,7 +148,7 @@ def routed(params, private, steps, members):
             remedy = (f"give it to a step, as fit(X, y, {known[-1]}=...)" if known
                       else "leave it out, as no private step takes it")
             raise ValueError(f"{key!r} is no parameter of DPPipeline.fit, which takes those of "
-                             f"private steps as step__name, with metadata routing too; {remedy}.")
+                             f"private steps as step__name; {remedy}.")
         if parameter == "groups" and not hasattr(steps[name], "group_labels"):
             raise ValueError(f"{key!r}: all steps of a pipeline protect the same people; give "
                              "groups to the fit of the pipeline itself.")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,7 +16,8 @@ from dpsk._charging import Carries
 from dpsk._data.errors import discreetly
 from dpsk._delegation import Delegates
 from dpsk._privacy.noise.seeds import NoiseSeed
-from dpsk.pipeline._known import NOTHING
+from dpsk.pipeline._known import NOTHING, is_private
+from dpsk.pipeline._parts import every_part
 from dpsk.pipeline._rows import settled
 
 if TYPE_CHECKING:
@@ -127,6 +129,21 @@ class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition
                 if hasattr(step, "set_output") and hasattr(step, "transform"):
                     step.set_output(transform=transform)
         return self
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return what private steps request of `fit`, such as `sample_weight`.
+
+        Returns
+        -------
+        routing : MetadataRouter
+            For scikit-learn's metadata routing.
+        """
+        router = MetadataRouter(owner=self).add_self_request(self)
+        fits = MethodMapping().add(caller="fit", callee="fit")
+        for name, step in every_part(self.steps):
+            if is_private(step):
+                router.add(**{name: step}, method_mapping=fits)
+        return router
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -172,7 +172,7 @@ class DPPipeline(Composition):
         groups : array-like of shape (n,) or None, default=None
             The group, such as the person, of each row, for user-level privacy of all steps.
         **params : dict
-            `fit` parameters of private steps, as ``step__name``: ``ridge__sample_weight``.
+            `fit` parameters of private steps, as ``step__name`` or by metadata routing.
 
         Returns
         -------
@@ -182,7 +182,7 @@ class DPPipeline(Composition):
         private = self._check_steps()
         n_samples = count_rows("DPPipeline", X)
         members = groups_of(groups, n_samples, self.random_state)
-        params = routed(params, private, dict(every_part(self.steps)), members)
+        params = routed(self, params, private, members)
         if members is not None:
             check_in_memory("DPPipeline", "has groups of rows", X)
         # The number of columns is unknown before the first steps.

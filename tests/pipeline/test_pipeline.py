@@ -7,10 +7,12 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -108,6 +110,24 @@ def test_methods_are_those_of_the_last_step():
     assert grouped.named_steps_.dpgroupdroclassifier.group_weights_.shape == (2,)
     weighted = model().fit(X, y, dplogisticregression__sample_weight=np.ones(600))
     assert weighted.privacy_.delta_at(2.0) <= 1e-5
+
+
+def test_what_steps_request_reaches_them_by_metadata_routing():
+    X, y = table()
+    weights = np.linspace(0.0, 2.0, 600)
+    expected = model(random_state=NoiseSeed(0)).fit(
+        X, y, dplogisticregression__sample_weight=weights)[-1].coef_
+    with config_context(enable_metadata_routing=True):
+        with taped() as tape, pytest.raises(UnsetMetadataPassedError, match="set_fit_request"):
+            model().fit(X, y, sample_weight=weights)
+        assert not tape.noise
+        asking = DPLogisticRegression().set_fit_request(sample_weight=True)
+        found = model(last=asking, random_state=NoiseSeed(0)).fit(X, y, sample_weight=weights)
+        inside = model(last=make_dp_pipeline(DPStandardScaler(), asking), epsilon=8.0)
+        inside.set_score_request(sample_weight=True)
+        scores = cross_val_score(inside, X, y, params={"sample_weight": weights}, cv=2)
+    np.testing.assert_array_equal(found[-1].coef_, expected)
+    assert np.isfinite(scores).all()
 
 
 def test_features_have_names_and_come_as_frames():
