@@ -141,8 +141,9 @@ def read_table(estimator, X, declared, only=None):
     """Return training rows as a `Table`, and set the number and names of features.
 
     `declared` describes columns, in the form that `check_columns` accepts. With ``only="numbers"``
-    all columns must be numeric. With ``only="words"`` all columns are categorical, also numeric
-    ones. Raises a ValueError, which quotes no value, if the kind of a column is unknown.
+    all columns must be numeric, and booleans are 0 and 1. With ``only="words"`` all columns are
+    categorical, also numeric ones. Raises a ValueError, which quotes no value, if the kind of a
+    column is unknown.
     """
     foreign = hasattr(X, "__dataframe__") and not (is_frame(X) or is_polars(X))
     X = _as_rows(estimator, X, reset=True)
@@ -222,11 +223,13 @@ def _kinds(X, declared, only):
     """Return every `Column`; undeclared categorical columns get [] as categories."""
     words, declared = {}, declared or {}
     kinds = list(zip(X.columns, X.dtypes, strict=True)) if is_frame(X) else [
-        (place, X.dtype) for place in range(X.shape[1])] if only == "words" else []
+        (place, X.dtype) for place in range(X.shape[1])] if only else []
+    truths = [name for name, dtype in kinds if getattr(dtype, "kind", "O") == "b"]
+    if only == "numbers":
+        declared = {**dict.fromkeys(truths, (0.0, 1.0)), **declared}
     for name, dtype in kinds:
-        known = name in declared or hasattr(dtype, "categories") or (
-            getattr(dtype, "kind", "O") == "b")
-        if not known and (only == "words" or not _is_numeric(dtype)):
+        known = name in declared or hasattr(dtype, "categories") or name in truths
+        if not known and (only == "words" or (is_frame(X) and not _is_numeric(dtype))):
             words[name] = [None]
     columns = [replace(column, categories=[]) if column.name in words else column
                for column in described(X, {**declared, **words})]

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.columns import check_columns, is_frame
 from dpsk._data.errors import discreetly, quietly
-from dpsk._data.polars_frames import is_polars
 from dpsk._data.tables import read_next_table, read_table
 from dpsk._docs import documented
 from dpsk._parameters import GAUSSIAN_DELTA, PARAMETER_CONSTRAINTS, number
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from dpsk._typing import AnyArray, Table
 
 __all__ = ["CLIP", "NUMBER_CONSTRAINTS", "CenteringScaler", "NumericTransformer", "check_bounds",
-           "check_pair", "float_dtype", "truths"]
+           "check_pair", "float_dtype"]
 
 
 def check_bounds(name, value):
@@ -117,14 +116,7 @@ class NumericTransformer(DPTransformer):
         return type(X)(zeros, columns=made) if framed else zeros
 
     def _read(self, X):
-        # Boolean columns have bounds 0 and 1.
-        declared = {**dict.fromkeys(truths(X), (0.0, 1.0)), **(self.columns or {})}
-        table = read_table(self, X, declared)
-        for column in table.columns:
-            if column.categories is not None:
-                raise ValueError(f"X: column {column.name!r} is not of numbers; convert it, leave "
-                                 "it out, or use DPTableVectorizer, which takes words as well.")
-        return table
+        return read_table(self, X, self.columns, "numbers")
 
     def _plan(self, table, whole):
         return table, self._statistics(Budget(*table.values.shape, *whole), table)
@@ -191,16 +183,3 @@ def float_dtype(X):
     """Return float32 for rows that are all float32, else float64."""
     dtypes = set(X.dtypes) if is_frame(X) else {getattr(X, "dtype", None)}
     return np.float32 if dtypes == {np.dtype(np.float32)} else np.float64
-
-
-def truths(X):
-    """Return the names, or positions, of columns of boolean dtype."""
-    if is_frame(X):
-        return [name for name, dtype in zip(X.columns, X.dtypes, strict=True)
-                if getattr(dtype, "kind", "O") == "b"]
-    if is_polars(X):
-        return [name for name, dtype in zip(X.columns, X.dtypes, strict=True)
-                if str(dtype) == "Boolean"]
-    if getattr(getattr(X, "dtype", None), "kind", "O") == "b" and X.ndim == 2:
-        return list(range(X.shape[1]))
-    return []

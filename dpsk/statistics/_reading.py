@@ -17,7 +17,7 @@ from dpsk._parameters import check_flag
 from dpsk._problem import Budget
 from dpsk.metrics._estimate import between
 from dpsk.metrics._table import checked_budget
-from dpsk.preprocessing._numeric import check_bounds, check_pair, truths
+from dpsk.preprocessing._numeric import check_bounds, check_pair
 
 __all__ = ["BY", "CATEGORIES", "HIDDEN", "Columns", "as_declared", "estimated"]
 
@@ -209,8 +209,7 @@ def _in_columns(X):
 
 
 def _declared(X, bounds):
-    """Return the bounds of columns by name, including those of booleans."""
-    known = dict.fromkeys(truths(X), (0.0, 1.0))
+    """Return the given bounds of columns by name."""
     if bounds is None or isinstance(bounds, dict):
         check_bounds("bounds", bounds)
         names = list(_names(X))
@@ -218,7 +217,7 @@ def _declared(X, bounds):
             if names and name not in names:
                 raise ValueError(f"bounds: {name!r} is no column; use the names of a DataFrame, "
                                  "or positions in an array.")
-        return {**known, **(bounds or {})}
+        return bounds
     check_pair("bounds", bounds)
     return dict.fromkeys(_names(X), tuple(bounds))
 

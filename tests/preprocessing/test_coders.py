@@ -74,7 +74,6 @@ def test_a_bad_value_is_refused_before_rows_are_looked_at(cls, name, value, sile
 
 @pytest.mark.parametrize("cls, X, params, match", [
     (DPSplineTransformer, words(), {}, "column 'town' is not of numbers"),
-    (DPSplineTransformer, words()[["lift"]], {}, "column 'lift' is not of numbers"),
     (DPSplineTransformer, numbers(), {"missing_indicator": ["town"]}, "has 'town', which is no"),
     (DPTableVectorizer, words(), {"missing_indicator": ["town"]}, "no column of numbers"),
     (DPOneHotEncoder, words(), {"columns": {"floor": (1, 2, 3)}}, "'floor' has bounds or knots"),
@@ -84,6 +83,15 @@ def test_what_does_not_go_with_the_columns_is_refused(cls, X, params, match, sil
     with pytest.raises(ValueError, match=match) as caught:
         fitted(cls, X, **params)
     assert "Linz" not in str(caught.value)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, np.array])
+def test_truths_are_0_and_1_to_splines_as_to_other_transformers_of_numbers(make):
+    X = words()[["lift"]]
+    found = fitted(DPSplineTransformer, make(X)).transform(make(X))
+    # The first and the last knot are 0 and 1.
+    np.testing.assert_array_equal(found[:, [0, -1]], np.column_stack([~X["lift"], X["lift"]]))
+    assert not found[:, 1:-1].any()
 
 
 def test_declared_knots_make_scikit_learns_splines(silent):
