@@ -11,6 +11,7 @@ from numbers import Integral, Real
 import numpy as np
 from scipy import sparse
 from sklearn import config_context
+from sklearn.utils import check_array
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from dpsk._data.columns import described, is_frame, refuse_dates, refuse_twins
@@ -190,11 +191,7 @@ def _as_rows(estimator, X, reset):
         refuse_twins(X)
         refuse_dates(X, "mMc")
     else:
-        X = discreetly("X", _as_array, X)
-        if X.ndim != 2:
-            raise ValueError(f"Expected 2D array, got {X.ndim}D array instead. Reshape your data "
-                             "either using array.reshape(-1, 1) if your data has a single feature "
-                             "or array.reshape(1, -1) if it contains a single sample.")
+        X = discreetly("X", _as_array, X, name)
     least = 2 if reset else 1
     if X.shape[0] < least:
         raise ValueError(f"Found array with {X.shape[0]} sample(s) (shape={tuple(X.shape)}) while "
@@ -207,12 +204,13 @@ def _as_rows(estimator, X, reset):
     return X
 
 
-def _as_array(X):
+def _as_array(X, name):
     # NumPy derives the dtype of a list from all entries, which are private. One string makes
     # strings of all entries, and one missing value makes floats of another library's integers.
-    array = np.asarray(X) if hasattr(X, "dtype") else np.asarray(X, dtype=object)
-    if array.dtype.kind == "c":
-        raise ValueError("Complex data not supported")
+    array = X if hasattr(X, "dtype") else np.asarray(X, dtype=object)
+    with config_context(array_api_dispatch=False):
+        array = check_array(array, dtype=None, ensure_all_finite=False, ensure_min_samples=0,
+                            ensure_min_features=0, estimator=name)
     if array.dtype.kind in "mM":
         raise TypeError("float() argument must be a string or a real number, not "
                         f"'{array.dtype.type.__name__}'")

@@ -197,8 +197,8 @@ def test_names_and_numbers_of_features_are_set_and_asked_for():
 
 @pytest.mark.parametrize("X, match", [
     (sparse.csr_matrix(np.eye(3)), "sparse matrix; Reader takes tables"),
-    (np.zeros(3), "Expected 2D array, got 1D"), (np.zeros((2, 2, 2)), "Expected 2D array, got 3D"),
-    (object(), "Expected 2D array, got 0D"), ([[1, 2], [3]], "Expected 2D array, got 1D"),
+    (np.zeros(3), "Expected 2D array, got 1D"), (np.zeros((2, 2, 2)), "Found array with dim 3"),
+    (object(), "Expected 2D array, got scalar"), ([[1, 2], [3]], "Expected 2D array, got 1D"),
     (np.zeros((1, 2)), "a minimum of 2 is required"), (np.zeros((3, 0)), "0 feature"),
     (np.zeros((3, 1), complex), "Complex data not supported"),
     (np.zeros((3, 1), "M8[s]"), "not 'datetime64'"),

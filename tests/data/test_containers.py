@@ -1,14 +1,20 @@
 """Rows in any container train the bits that their float64 copy trains, or are refused."""
 
+import inspect
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn
 from sklearn.base import is_classifier
+from sklearn.utils import check_array
 
+from dpsk import model_selection
 from tests.instruments import fixed_streams, forbid_noise
 from tests.registry import (
+    ALL_ESTIMATORS,
     ESTIMATORS,
     NETWORK_PARAMS,
     coefficients,
@@ -220,3 +226,18 @@ def test_predictions_look_for_nan_exactly_where_scikit_learn_does(cls, refused):
     refused("Input X contains NaN", model.predict, X)
     with sklearn.config_context(assume_finite=True):
         assert model.predict(X).shape == y.shape
+
+
+@pytest.mark.parametrize("X", [np.ones((9, 2)).view(np.matrix), np.ones((9, 2, 2)), np.ones(9),
+                               np.ones((9, 2), complex), np.array(1.0)])
+def test_what_is_no_table_is_refused_by_all_in_scikit_learns_words(X, silent):
+    """Models of tables took matrices, and told how to reshape three dimensions."""
+    fits = {name: cls for name, cls in ALL_ESTIMATORS.items()
+            if name not in model_selection.__all__ and "X" in inspect.signature(cls.fit).parameters
+            and "steps" not in inspect.signature(cls).parameters}
+    assert len(fits) > 30
+    for name, cls in fits.items():
+        with pytest.raises((TypeError, ValueError)) as theirs:
+            check_array(X, estimator=name)
+        with pytest.raises(theirs.type, match=re.match(r"(np\.)?[\w ,<=]+", str(theirs.value))[0]):
+            cls().fit(X, [0, 1, 1] * 3)
