@@ -34,6 +34,8 @@ _SAFE = re.compile("|".join([
     r"y should be a 1d array, got an array of shape [\d(), ]+ instead\.",
     r"Unknown label type: [\w-]+\. Maybe you are trying to fit a classifier, which expects "
     r"discrete classes on a regression target with continuous values\.",
+    r"Support for labels represented as bytes is not supported\. Convert the labels to a string "
+    r"or integer format\.",
     r"This \w+ estimator requires y to be passed, but the target y is None\.",
     r"Sample weights must be 1D array or scalar(, got \dD array\. Expected either a scalar value "
     r"or a 1D array of length \d+\.)?",
@@ -59,6 +61,7 @@ _NUMBERS = "; {what} must be numeric."
 _HEADS = {
     "Expected 2D array, got 1D array instead": "." + _RESHAPE,
     "Expected 2D array, got scalar array instead": "." + _RESHAPE,
+    "Input should have at least 1 dimension": "; give {what} one value for each row.",
     "Complex data not supported": _NUMBERS,
     "could not convert string to float": _NUMBERS,
 }

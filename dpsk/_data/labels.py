@@ -113,12 +113,13 @@ def _label_set(y: Any, what: str) -> IntArray | AnyArray | BoolArray | FloatArra
     try:
         discreetly(what, without_warnings, check_classification_targets, y)
         return discreetly(what, np.unique, y)
-    except TypeError as error:
-        # This message of NumPy names the compared types, and no label.
-        if "'<' not supported" not in str(error):
+    except (TypeError, ValueError) as error:
+        # These messages name types, and no label.
+        if not any(each in str(error) for each in ("'<' not supported", "label type: unknown")):
             raise
-    raise ValueError(f"{what} holds labels of several kinds, or a missing one; give labels of one "
-                     "kind, and leave out rows without a label.")
+    raise ValueError(f"Unknown label type: {what} holds labels of several kinds, or a missing "
+                     "one, or objects; leave out rows without a label, and give labels of one "
+                     "kind, as '.astype(str)'.")
 
 
 def _whole_numbers(y: Any) -> IntArray:

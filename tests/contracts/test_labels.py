@@ -1,11 +1,14 @@
 """Which label sets are taken follows from what is declared, and not from which rows occur."""
 
+from inspect import signature
+
 import numpy as np
 import pytest
 
 from dpsk import DPGroupDROClassifier
 from dpsk._data.labels import encode_labels
 from tests.data.test_containers import CLASSIFIERS
+from tests.registry import ALL_ESTIMATORS
 
 _X = np.eye(20)[:, :3]
 
@@ -83,9 +86,23 @@ def test_many_declared_labels_are_not_all_listed():
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)
 @pytest.mark.parametrize(("missing", "message"), [
-    (np.nan, "^Input y contains NaN"), (None, "^y holds labels of several kinds, or a missing")])
+    (np.nan, "^Input y contains NaN"), (None, "y holds labels of several kinds, or a missing")])
 def test_a_missing_label_is_said_to_be_one(cls, missing, message):
     y = np.array(["no", "yes"] * 10, dtype=object)
     y[3] = missing
     with pytest.raises(ValueError, match=message):
         cls().fit(_X, y)
+
+
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda y: y.astype(object), r"^Unknown label type: y holds .*or objects; .*astype\(str\)"),
+    (lambda y: np.where(y, None, 0), r"^Unknown label type: y holds .*or objects; leave out"),
+    (lambda y: y.astype("S"), "^Support for labels represented as bytes is not supported")])
+def test_labels_of_no_known_kind_are_refused_with_a_remedy_by_all(make, message, silent):
+    """Objects were taken for a regression target, and bytes could not be read."""
+    classifiers = [cls for cls in ALL_ESTIMATORS.values()
+                   if "classes" in signature(cls).parameters]
+    assert len(classifiers) > 12
+    for cls in classifiers:
+        with pytest.raises((TypeError, ValueError), match=message):
+            cls().fit(_X, make(np.arange(20) % 2))

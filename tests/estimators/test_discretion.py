@@ -117,6 +117,7 @@ _WEIGHTS = {
                      "sample_weight: must be finite and >= 0"),
     "zeros": (np.zeros(20), ValueError, "weight.*zero"),
     "too short": (_LONG[:7], ValueError, r"sample_weight.shape == \(7,\), expected \(20,\)!"),
+    "no row": (np.array(_NUMBER), (TypeError, ValueError), "sample_weight|Sample weights"),
     "two columns": (_rows()[:, :2], ValueError, "Sample weights must be 1D array or scalar"),
     "unreadable": (np.array([Unreadable(), 1.0] * 10, dtype=object), Exception, ""),
 }
