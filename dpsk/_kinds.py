@@ -7,7 +7,7 @@ identity: a subclass, a class with the same name, or a class with replaced metho
 from dpsk._origin import is_intact, is_of
 
 __all__ = ["COUNTS", "HIDES", "KEEPS", "KINDS", "LEARNS", "MIXES", "NOTHING", "OURS", "PICKS",
-           "WEIGHS", "is_one_of", "kind_of"]
+           "WEIGHS", "counts_rows", "is_one_of", "kind_of"]
 
 #: Learns nothing from the entries of rows, and maps each row by itself.
 NOTHING = "learns nothing"
@@ -108,6 +108,14 @@ def kind_of(cls):
     if is_of(cls, "dpsk"):
         return OURS if is_intact(cls) else None
     return _KIND_OF.get(cls.__name__) if is_of(cls, "sklearn") and is_intact(cls) else None
+
+
+def counts_rows(step):
+    """Return whether the columns that a step makes are as many as follows from how many rows.
+
+    It learns nothing else; of rows in groups their number is private. So are random projections.
+    """
+    return kind_of(type(step)) == NOTHING and getattr(step, "n_components", None) == "auto"
 
 
 def is_one_of(cls, known):

@@ -13,6 +13,7 @@ from dpsk._data.labels import encode_labels
 from dpsk._data.opening import check_targets
 from dpsk._data.weights import check_weights, class_factors
 from dpsk._fit import check_holdout
+from dpsk._kinds import counts_rows
 from dpsk._output import check_output_container
 from dpsk._parameters import check_real
 from dpsk._privacy.certificate_fields import facts_of_wholes
@@ -134,11 +135,9 @@ def routed(pipeline, params, private, members):
     steps that do not protect groups are refused too.
     """
     params, steps, found = _requested(pipeline, params), dict(every_part(pipeline.steps)), {}
-    for name in private if members is not None else ():
-        if not _protects_groups(steps[name]):
-            raise ValueError(f"groups: step {name!r}, {type(steps[name]).__name__}, protects rows "
-                             "and not groups of them; leave it out, or groups=None.")
-        found[name] = {"groups": members.codes}
+    if members is not None:
+        _check_groups(steps)
+        found = {name: {"groups": members.codes} for name in private}
     for key, value in params.items():
         name = next((name for name in private if key.startswith(f"{name}__")), None)
         parameter = key.removeprefix(f"{name}__")
@@ -154,6 +153,20 @@ def routed(pipeline, params, private, members):
                              "groups to the fit of the pipeline itself.")
         found.setdefault(name, {})[parameter] = value
     return found
+
+
+def _check_groups(steps):
+    """Raise a ValueError for steps, or steps of these, that do not protect groups of rows."""
+    for name, step in steps.items():
+        private = is_private(step)
+        if private and not _protects_groups(step):
+            raise ValueError(f"groups: step {name!r}, {type(step).__name__}, protects rows and "
+                             "not groups of them; leave it out, or groups=None.")
+        if counts_rows(step):
+            raise ValueError(f"groups: step {name!r}: n_components='auto' follows from the number "
+                             "of rows, which groups keep private; set a number.")
+        if private and hasattr(step, "steps"):
+            _check_groups(dict(every_part(step.steps)))
 
 
 def _protects_groups(step):

@@ -72,7 +72,7 @@ def privacy_report(fitted: Any, *, disjoint: bool = False) -> PrivacyReport:
     """
     # Imported here because these modules import all of scikit-learn's wrappers.
     from dpsk._kinds import kind_of
-    from dpsk.reporting._findings import Exposed, Note, Private
+    from dpsk.reporting._findings import COUNTED, Exposed, Note, Private
     from dpsk.reporting._parts import parts_of
 
     # Methods of user-defined classes are not called.
@@ -94,6 +94,9 @@ def privacy_report(fitted: Any, *, disjoint: bool = False) -> PrivacyReport:
                   for kind in (Private, Exposed, Note))
     private, exposed, notes = kinds
     report = PrivacyReport(name, private, exposed, notes, bool(disjoint))
+    if report.relation != GROUP_RELATION:
+        report = replace(report, exposed=tuple(
+            part for part in exposed if part.why != COUNTED))
     if not _adds_up_groups(report):
         return report
     return replace(report, notes=(*notes, Note(name, f"{SAME_GROUPS}.")))

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from dpsk._privacy.certificate import Certificate
 
-__all__ = ["LEARNT", "UNKEPT", "UNKNOWN", "Exposed", "Fitted", "Member", "Note", "Private"]
+__all__ = ["COUNTED", "LEARNT", "UNKEPT", "UNKNOWN", "Exposed", "Fitted", "Member", "Note",
+           "Private"]
 
 #: A value was learnt from rows without noise.
 LEARNT = "learnt"
@@ -12,6 +13,8 @@ LEARNT = "learnt"
 UNKEPT = "unkept"
 #: The use of rows is unknown.
 UNKNOWN = "unknown"
+#: The number of rows shows, which guarantees for groups of rows alone do not cover.
+COUNTED = "counted"
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,8 @@ class Exposed:
     Attributes
     ----------
     path, sentence : str
-    why : {"learnt", "unkept", "unknown"}
-        "learnt" without noise; the others may hide private fits that are not counted.
+    why : {"learnt", "unkept", "unknown", "counted"}
+        "learnt" without noise; two may hide private fits that are not counted.
     """
 
     path: str

@@ -10,14 +10,15 @@ from sklearn.utils import Bunch, get_tags
 
 from dpsk._budget import PrivacyBudget
 from dpsk._drawing import LineDisplay
-from dpsk._kinds import KEEPS, MIXES, NOTHING, OURS, PICKS, kind_of
+from dpsk._kinds import KEEPS, MIXES, NOTHING, OURS, PICKS, counts_rows, kind_of
 from dpsk._origin import is_of
 from dpsk._privacy.budget_certificate import BudgetCertificate
-from dpsk._privacy.certificate import GROUP_RELATION, Certificate
+from dpsk._privacy.certificate import Certificate
 from dpsk._privacy.certificate_fields import HANDED_OVER, SAME_GROUPS
 from dpsk.reporting import _searches  # noqa: F401  # registers what searches are made of
 from dpsk.reporting._attributes import attributes, is_own, is_template, parameters
 from dpsk.reporting._findings import (
+    COUNTED,
     LEARNT,
     UNKEPT,
     UNKNOWN,
@@ -84,6 +85,10 @@ def parts_of(fitted, path):
     elif name in WRAPPERS:
         yield from _wrapper(fitted, path)
     elif kind == NOTHING:
+        if counts_rows(fitted):
+            yield Exposed(path, "n_components='auto' follows from the number of rows, which "
+                                "guarantees for groups of rows do not cover; set a number.",
+                          COUNTED)
         yield from _held(fitted, path, {})
     else:
         yield from _learnt(fitted, path, _SENTENCES.get(kind, _LEARNS),
@@ -150,18 +155,13 @@ def _wrapper(model, path):
     """Yield the findings of a scikit-learn wrapper, its members and attributes."""
     said = list(WRAPPERS[type(model).__name__](model, path))
     seen = {id(part.fitted): part.fitted for part in said if isinstance(part, Member)}
-    is_open = any(isinstance(part, Exposed) for part in said)
+    is_open = any(isinstance(part, Exposed) and part.why != COUNTED for part in said)
     found = list(_of_several(said, together=getattr(model, "cv", None) != "prefit"))
     found += scores(model, path)
     name = type(model).__name__
     if _splits_by_labels(model) and not any(
             getattr(part, "sentence", None) == STRATIFIED for part in found):
         found.append(Exposed(path, STRATIFIED))
-    if name.startswith("Bagging") and any(
-            isinstance(part, Private) and part.certificate.relation == GROUP_RELATION
-            for part in found):
-        found.append(Exposed(path, "bags are drawn by rows, as many as there are, which "
-                                   "guarantees for groups of rows do not cover."))
     if name == "FrozenEstimator":
         found = [replace(part, frozen=model) if isinstance(part, Fitted) else part
                  for part in _frozen(model, found, path)]
@@ -188,7 +188,7 @@ def _frozen(model, found, path):
 
     A frozen object without private fits is assumed to be fitted on public rows.
     """
-    learnt = [part for part in found if getattr(part, "why", None) == LEARNT]
+    learnt = [part for part in found if getattr(part, "why", None) in (LEARNT, COUNTED)]
     # If there are private fits, the rows are private, also for exact learning in the object.
     if not learnt or not all(part in learnt or isinstance(part, Note) for part in found):
         return found

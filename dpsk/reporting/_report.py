@@ -87,7 +87,7 @@ class PrivacyReport(AsJson):
     def is_counted(self) -> bool:
         """bool : whether all private fits are known and protect the same unit."""
         return self.relation != _NO_UNIT and all(
-            part.why == "learnt" for part in self.exposed)
+            part.why in ("learnt", "counted") for part in self.exposed)
 
     @property
     def delta(self) -> float:

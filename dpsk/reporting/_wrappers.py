@@ -6,7 +6,7 @@ import numpy as np
 
 from dpsk._kinds import is_one_of, kind_of
 from dpsk._origin import is_of
-from dpsk.reporting._findings import UNKEPT, UNKNOWN, Exposed, Member, Note
+from dpsk.reporting._findings import COUNTED, UNKEPT, UNKNOWN, Exposed, Member, Note
 from dpsk.reporting._folds import LISTED, are_listed
 
 __all__ = ["STATELESS", "UNKEPT_FITS", "WRAPPERS", "wraps"]
@@ -114,6 +114,8 @@ def _(model, path):
 @wraps("BaggingClassifier", "BaggingRegressor")
 def _(model, path):
     yield from _members(model.estimators_, path)
+    yield Exposed(path, "bags are drawn by rows, as many as there are, which guarantees for "
+                        "groups of rows do not cover.", COUNTED)
     if model.bootstrap:
         yield Exposed(path, "bags are drawn with replacement: a row that is in one several times "
                             "is not protected by a guarantee for one row; use bootstrap=False.")

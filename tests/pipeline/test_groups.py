@@ -6,10 +6,13 @@ import pytest
 import sklearn
 from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 from dpsk import (
     DPAdditiveRegressor,
+    DPGridSearchCV,
     DPGroupDROClassifier,
     DPLogisticRegression,
     DPMLPClassifier,
@@ -41,6 +44,8 @@ def model(**params):
 
 
 NUMBERS = FunctionTransformer(lambda X: X[["a", "b"]])
+WIDE = FunctionTransformer(lambda X: np.tile(X[["a", "b"]], 100))
+PROJECTED = GaussianRandomProjection(eps=0.9)
 PIPELINES = {
     "vectorizer": lambda: make_dp_pipeline(DPTableVectorizer(), model()),
     "scalers": lambda: make_dp_pipeline(NUMBERS, DPSimpleImputer(), DPStandardScaler(), model()),
@@ -92,8 +97,18 @@ def test_shares_and_prices_are_those_of_as_many_rows():
 @pytest.mark.parametrize("make, params, message", [
     (lambda: make_dp_pipeline(DPTableVectorizer(), DPGroupDROClassifier()), {},
      "groups: step 'dpgroupdroclassifier', DPGroupDROClassifier, protects rows"),
+    (lambda: make_dp_pipeline(NUMBERS, DPStandardScaler(), make_dp_pipeline(
+        DPStandardScaler(), DPGroupDROClassifier())), {}, "DPGroupDROClassifier, protects rows"),
     (lambda: make_dp_pipeline(DPTableVectorizer(), model(solver="newton")), {},
      "groups: solver='newton' protects rows"),
+    (lambda: make_dp_pipeline(WIDE, PROJECTED, model()), {},
+     "groups: step 'gaussianrandomprojection': n_components='auto' follows from the number"),
+    (lambda: make_dp_pipeline(WIDE, FeatureUnion([("few", SparseRandomProjection(eps=0.9)), (
+        "scaled", DPStandardScaler())]), model()), {}, "groups: step 'featureunion__few'"),
+    (lambda: make_dp_pipeline(WIDE, DPStandardScaler(), make_dp_pipeline(PROJECTED, model())), {},
+     "n_components='auto'"),
+    (lambda: DPGridSearchCV(make_dp_pipeline(WIDE, PROJECTED, model()), {
+        "dplogisticregression__alpha": [0.0, 0.1]}), {}, "n_components='auto'"),
     (lambda: make_dp_pipeline(DPTableVectorizer(), model(data_norm=None), epsilon=0.01), {},
      "data_norm=None: n="),
     (lambda: make_dp_pipeline(NUMBERS, DPStandardScaler(), DPAdditiveRegressor(

@@ -5,8 +5,10 @@ import math
 
 import numpy as np
 import pytest
-from sklearn.ensemble import VotingClassifier
+from sklearn.ensemble import BaggingClassifier, VotingClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
+from sklearn.random_projection import GaussianRandomProjection
 
 from dpsk import DPLogisticRegression, DPTableVectorizer, privacy_report
 from tests.events import GROUP_RELATION, RELATION
@@ -81,3 +83,19 @@ def test_a_member_of_another_unit_is_found_in_an_ensemble():
     voting = VotingClassifier([("a", model()), ("b", model())]).fit(X, Y)
     voting.estimators_[1] = of_groups()
     assert "do not add up" in privacy_report(voting).guarantee
+
+
+def test_how_many_rows_there_are_is_private_beside_groups_alone():
+    wide, few = np.tile(X, 100), GaussianRandomProjection(5)
+    auto = GaussianRandomProjection(eps=0.9)
+    for step, of_whole_groups in ((auto, False), (few, True), (FrozenEstimator(
+            auto.fit(wide)), True)):
+        pipe = make_pipeline(step, model())
+        assert privacy_report(pipe.fit(wide, Y)).is_private
+        report = privacy_report(pipe.fit(wide, Y, dplogisticregression__groups=GROUPS))
+        assert report.is_private == of_whole_groups
+        assert report.is_counted and report.relation == GROUP_RELATION
+    bags = BaggingClassifier(model(), 2, bootstrap=False).fit(X, Y)
+    assert privacy_report(bags).is_private
+    bags.estimators_ = [of_groups(), of_groups()]
+    assert "bags are drawn by rows" in privacy_report(bags).exposed[0].sentence
