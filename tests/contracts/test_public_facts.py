@@ -9,6 +9,7 @@ certificate, warnings, or what is kept. And what differs of exact answers is wit
 
 import inspect
 import itertools
+import math
 import pickle
 import sys
 import warnings
@@ -23,7 +24,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from dpsk import _fit
+from dpsk import _fit, statistics
 from dpsk._data.source import RowSource
 from dpsk._privacy.noise import public
 from dpsk._privacy.noise.streams import KeyedStream
@@ -77,18 +78,18 @@ def _features(container):
     return {"array": X, "single": X.astype(np.float32), "csr": sparse.csr_matrix(X)}[container]
 
 
-def _with_row(X, size):
+def _with_row(X, size, row=ROW):
     """Return features with one row of that size, or with the row before it twice."""
     if sparse.issparse(X):
         return sparse.csr_matrix(_with_row(X.toarray(), size))
     X = X.copy()
     if isinstance(X, pd.DataFrame):
         if size is None:
-            X.iloc[ROW] = X.iloc[ROW - 1]
+            X.iloc[row] = X.iloc[row - 1]
         else:
-            X.loc[ROW, ["a", "c"]] = size, -size
+            X.loc[row, ["a", "c"]] = size, -size
         return X
-    X[ROW] = X[ROW - 1] if size is None else size * np.array([1.0, -1.0, 1.0])
+    X[row] = X[row - 1] if size is None else size * np.array([1.0, -1.0, 1.0])
     return X
 
 
@@ -118,6 +119,9 @@ def _changed(given, kind):
     for name, value in given.items():
         if name in FEATURES:
             found[name] = _with_row(value, size)
+        elif isinstance(value, pd.Series):
+            found[name] = value.copy()
+            found[name][ROW] = {0: None}.get(label, 2)
         elif isinstance(value, np.ndarray) and name not in ("groups", "sample_weight"):
             found[name] = value.copy()
             target = number if value.dtype.kind == "f" else label
@@ -195,22 +199,32 @@ def _known(call):
     """Return the names of what a call may be told beside rows, and of what it is made with."""
     if not call.is_estimator:
         told = set(inspect.signature(call.make).parameters)
+        if call.make.__name__ in statistics.__all__:
+            # What these take as further options; some refuse parts.
+            told |= {"by", "epsilon", "groups", "random_state"}
         return told, told
     made = call.made()
     return set(inspect.signature(made.fit).parameters), set(made.get_params())
 
 
-def _cases(containers, beside=None):
+def _cases(containers, *beside):
     found = []
     for name, call in sorted(CALLS.items()):
         told, params = _known(call)
-        learnt = beside == "groups" and inspect.isclass(call.make) and takes_groups(call.make)
-        if beside is None or (beside in told and beside not in call.given and not learnt):
+        learnt = "groups" in beside and inspect.isclass(call.make) and takes_groups(call.make)
+        if {*beside} <= told - call.given.keys() and not learnt:
             found += [pytest.param(call, given, container, id=f"{name}-{setting}-{container}")
                       for setting, given in SETTINGS.items() if given.keys() <= params
                       for container in (containers if "X" in call.given else ["array"])
                       if container == "array" or setting in ("usual", "ample")]
     return found
+
+
+def _taken(given, rows):
+    """Return the arguments with these rows alone, in this order."""
+    return {name: value[rows] if isinstance(value, np.ndarray) else
+            value.iloc[rows].reset_index(drop=True) if isinstance(
+                value, (pd.DataFrame, pd.Series)) else value for name, value in given.items()}
 
 
 def _compared(call, given, params, others, answers_alone=()):
@@ -247,18 +261,53 @@ def test_the_weight_of_one_row_shows_in_answers_alone(call, params, container):
     _compared(call, given, params, others)
 
 
+def _of_groups(given):
+    """Return the arguments with groups, and those of neighbors in which one has other rows."""
+    given = {**given, "groups": np.arange(N) // 4}
+    others, rest = {}, np.flatnonzero(given["groups"] != ROW // 4)
+    for kind, length in (("long", 1), ("zeros", 9), ("other", 4), ("huge", 200)):
+        # The rows of the group make room for others, one after another, which come last or first.
+        own = np.full(length, ROW)
+        rows = np.r_[own, rest] if length < N else np.r_[rest, own]
+        others[kind] = _taken(_changed(given, kind), rows)
+    return given, others
+
+
 @pytest.mark.parametrize("call, params, container", _cases(["array", "frame"], "groups"))
 def test_the_size_of_one_group_shows_in_answers_alone(call, params, container):
     """Of groups how many there are is public, and not how many rows are in one of them."""
-    given = {**_given(call, container), "groups": np.arange(N) // 4}
-    others = {}
-    for kind, length in (("long", 1), ("zeros", 9), ("other", 4)):
-        # The rows of the group make room for others, one after another.
-        rows = np.r_[np.full(length, ROW), np.flatnonzero(given["groups"] != ROW // 4)]
-        others[kind] = {name: value[rows] if isinstance(value, np.ndarray) else
-                        value.iloc[rows] if isinstance(value, pd.DataFrame) else value
-                        for name, value in _changed(given, kind).items()}
+    given, others = _of_groups(_given(call, container))
     _compared(call, given, params, others)
+
+
+@pytest.mark.parametrize("call, params, container", _cases(["array"], "groups", "sample_weight"))
+def test_the_size_of_one_group_shows_in_answers_alone_beside_weights(call, params, container):
+    given, others = _of_groups({**_given(call, container),
+                                "sample_weight": np.linspace(0.5, 1.5, N)})
+    for kind, weight in (("long", 1e6), ("zeros", 0.0)):
+        others[kind]["sample_weight"][0] = weight
+    _compared(call, given, params, others)
+
+
+@pytest.mark.parametrize("beside", [None, "groups"])
+@pytest.mark.parametrize("call, params, container", _cases(["array"], "by"))
+def test_the_part_of_one_row_shows_in_answers_alone(call, params, container, beside):
+    """Nor does it show how many rows are in a part of them, such as a town."""
+    parts = pd.Series(np.arange(N) % 2, dtype=pd.CategoricalDtype([0, 1, 2]))
+    given = {**_given(call, container), "by": parts}
+    others = {kind: _changed(given, kind) for kind in ("long", "zeros", "twin")}
+    if beside is not None:
+        given, others = _of_groups(given)
+    _compared(call, given, params, others)
+
+
+@pytest.mark.parametrize("call, params, container", [
+    case for case in _cases(["array", "frame"]) if "X" in case.values[0].given])
+def test_a_row_of_gaps_shows_in_answers_alone(call, params, container):
+    """Where another row has some already."""
+    given = _given(call, container)
+    given["X"] = _with_row(given["X"], math.nan, 0)
+    _compared(call, given, params, {"gaps": {**given, "X": _with_row(given["X"], math.nan)}})
 
 
 @pytest.mark.parametrize("call, params, container", [
