@@ -28,8 +28,8 @@ from dpsk._context import holding
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["apart", "follows_private_step", "heard", "is_part", "muted", "note_charge", "noted",
-           "warn", "whole_fit"]
+__all__ = ["apart", "behind_private_step", "follows_private_step", "heard", "is_part", "muted",
+           "note_charge", "noted", "warn", "whole_fit"]
 
 
 @dataclass(eq=False)
@@ -49,6 +49,8 @@ _CURRENT: ContextVar[_Fit | None] = ContextVar("the fit under way", default=None
 _HEARD: ContextVar[list[str] | None] = ContextVar("texts of warnings", default=None)
 #: Whether this package is issuing a warning now, which is never suppressed.
 _SPEAKS: ContextVar[bool] = ContextVar("warns", default=False)
+#: Whether a private step has mapped the rows of a prediction.
+_IS_BEHIND: ContextVar[bool] = ContextVar("behind a private step", default=False)
 #: By process id, the blocks that suppress all warnings of the process, in all its threads.
 _MUTED: dict[int, set[_Fit]] = {}
 
@@ -111,9 +113,14 @@ def is_part() -> bool:
 
 
 def follows_private_step() -> bool:
-    """Return whether a private step may have mapped the rows of a fit, so none may be refused."""
+    """Return whether a private step may have mapped the rows, so that none may be refused."""
     fit = _CURRENT.get()
-    return is_part() or (fit is not None and fit.is_charged)
+    return _IS_BEHIND.get() or is_part() or (fit is not None and fit.is_charged)
+
+
+def behind_private_step() -> Any:
+    """Take the rows inside as those that a private step has mapped, in predictions too."""
+    return holding(_IS_BEHIND, True)
 
 
 def whole_fit(function: Callable[..., Any], is_fit: bool = True) -> Callable[..., Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from numbers import Number
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
+
+from dpsk._data.cells import as_cells
+from dpsk._data.polars_frames import PolarsFrame, is_polars
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,20 +19,21 @@ if TYPE_CHECKING:
 __all__ = ["with_entries"]
 
 
-def with_entries(X: Any, function: Callable[[AnyArray], AnyArray], places: Any = None,
-                 is_all: bool = False) -> Any:
-    """Return a table like X whose numbers are those of ``function``, which keeps 0.
+def with_entries(X: Any, function: Callable[[AnyArray], AnyArray], places: Any = None) -> Any:
+    """Return a table like X whose entries are those of ``function``, which keeps 0.
+
+    Booleans, and what is not a table, stay.
 
     Parameters
     ----------
     X : table
     function : callable, ndarray -> ndarray
+        Takes numbers, or objects: cells of columns of other dtypes, such as nullable booleans.
     places : list of int or None
         The columns that are mapped; None: all.
-    is_all : bool
-        Whether columns of objects and strings, such as nullable booleans, are mapped where they
-        hold numbers.
     """
+    if len(np.shape(X)) != 2 or (sparse.issparse(X) and X.dtype.kind not in "fi"):
+        return X
     if sparse.issparse(X):
         X = X.tocoo(copy=True)
         there = slice(None) if places is None else np.isin(X.col, places)
@@ -39,54 +41,48 @@ def with_entries(X: Any, function: Callable[[AnyArray], AnyArray], places: Any =
         X.data = X.data.astype(values.dtype)
         X.data[there] = values
         return X.tocsr()
-    if hasattr(X, "iloc"):
-        X = X.copy(deep=False)
-        for place in range(X.shape[1]) if places is None else places:
-            values = _of_column(X.iloc[:, place], is_all)
-            if values is not None:
-                X.isetitem(place, function(values))
-        return X
+    if hasattr(X, "iloc") or is_polars(X):
+        return _of_frame(X, function, range(X.shape[1]) if places is None else places)
     values = np.asarray(X)
-    if is_all and values.dtype.kind in "OSU":
-        values = _converted(values)
-    if values is None or values.dtype.kind not in "fi":
+    if values.dtype.kind in "SUT":
+        values = values.astype(object)
+    elif values.dtype.kind not in "fiO":
         return X
     if places is None:
-        values = function(values)
+        return function(values)
+    found = function(values[:, places])
+    values = values.astype(np.result_type(values, found))
+    values[:, places] = found
+    return values
+
+
+def _of_frame(X, function, places):
+    """Return the same of a frame, column by column."""
+    if is_polars(X):
+        X, frame = X.clone(), PolarsFrame(X)
     else:
-        found = function(values[:, places])
-        values = values.astype(found.dtype)
-        values[:, places] = found
-    # Frames of Polars have no index.
-    return type(X)(values, schema=list(X.columns)) if hasattr(X, "columns") else values
+        X = frame = X.copy(deep=False)
+    for place in places:
+        values = _of_column(frame.iloc[:, place], list(frame.dtypes)[place])
+        if values is None:
+            continue
+        values = function(values)
+        if frame is X:
+            X.isetitem(place, values)
+        else:
+            old = X.to_series(place)
+            dtype = {"dtype": old.dtype, "strict": False} if values.dtype.kind == "O" else {}
+            X.replace_column(place, type(old)(old.name, values.tolist(), **dtype))
+    return X
 
 
-def _of_column(column, is_all):
-    """Return the numbers of a column of a frame; None if it has other values."""
-    kind = column.dtype.kind
-    if isinstance(column.dtype, np.dtype) and kind != "O":
-        return column.to_numpy() if kind in "fi" else None
-    if kind in "fi":
-        return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    return _converted(column.to_numpy(dtype=object)) if is_all else None
-
-
-def _converted(cells):
-    """Return cells as float64; None if one is neither a number nor missing."""
-    try:
-        return np.vectorize(_number, otypes=[np.float64])(cells)
-    except (TypeError, ValueError):
+def _of_column(column, dtype):
+    """Return the numbers or objects of a column of a frame; None if they stay."""
+    kind = getattr(dtype, "kind", "O")
+    # Other columns may hold missing values that are no NaN.
+    is_plain = isinstance(getattr(column, "dtype", None), np.dtype)
+    if kind in "mMc" or (is_plain and kind in "ub"):
         return None
-
-
-def _number(cell):
-    try:
-        return float(cell)
-    except OverflowError:
-        return math.inf if cell > 0 else -math.inf
-    except (TypeError, ValueError):
-        # Missing cells of pandas are no numbers.
-        if cell is None or type(cell).__name__ in ("NAType", "NaTType") or isinstance(
-                cell, Number):
-            return math.nan
-        raise
+    if kind in "fi":
+        return column.to_numpy(dtype=dtype if is_plain else np.float64, na_value=np.nan)
+    return as_cells(column.tolist())

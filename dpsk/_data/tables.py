@@ -6,25 +6,29 @@ its column. Unknown and missing categories become -1.
 
 import zlib
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
 
 import numpy as np
 from scipy import sparse
-from sklearn import config_context
 from sklearn.utils import check_array
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
+from dpsk._data.cells import (
+    factorized,
+    is_missing,
+    is_numeric,
+    is_word,
+    looked_up,
+    numbers_of,
+    occurring,
+    plain,
+)
 from dpsk._data.columns import described, is_frame, refuse_dates, refuse_twins
-from dpsk._data.errors import discreetly, without_warnings
+from dpsk._data.errors import discreetly
 from dpsk._data.polars_frames import PolarsFrame, is_polars
 from dpsk._data.structure import refuse_masked
 from dpsk._data.validation import is_dask, refuse_source
 
 __all__ = ["Buckets", "Table", "read_next_table", "read_table"]
-
-#: Remedies for words in an array.
-_WORDS = (" Convert it, or leave it out; DPTableVectorizer and models of tables take words, as "
-          "declared categories or in a DataFrame with a dtype for each column.")
 
 
 @dataclass(frozen=True)
@@ -60,11 +64,14 @@ class Buckets:
         return range(self.count) if self.kept is None else self.kept
 
     def places(self, cells):
-        """Return the indices of plain cells or of their buckets, -1 where one is not kept."""
+        """Return the indices of plain cells or of their buckets, -1 where one is not kept.
+
+        Cells that are neither words nor numbers have none.
+        """
         named = {cell: place for place, cell in enumerate(self.named)}
         shown = {bucket: place for place, bucket in enumerate(self._shown, len(named))}
-        return [named[cell] if cell in named else shown.get(self._bucket(cell), -1)
-                for cell in cells]
+        return [named[cell] if cell in named else
+                shown.get(self._bucket(cell), -1) if is_word(cell) else -1 for cell in cells]
 
     def _bucket(self, cell):
         if isinstance(cell, int):
@@ -158,7 +165,7 @@ def read_table(estimator, X, declared, only=None):
     values, found = np.empty(X.shape, order="F"), [None] * len(columns)
     for place, column in enumerate(columns):
         if column.categories == []:
-            values[:, place], found[place] = _occurring(_cells(X, place), column)
+            values[:, place], found[place] = occurring(_cells(X, place), column)
         else:
             values[:, place] = _values(_cells(X, place), column)
     return Table(values, columns, found)
@@ -227,7 +234,7 @@ def _kinds(X, declared, only):
         declared = {**dict.fromkeys(truths, (0.0, 1.0)), **declared}
     for name, dtype in kinds:
         known = name in declared or hasattr(dtype, "categories") or name in truths
-        if not known and (only == "words" or (is_frame(X) and not _is_numeric(dtype))):
+        if not known and (only == "words" or (is_frame(X) and not is_numeric(dtype))):
             words[name] = [None]
     columns = [replace(column, categories=[]) if column.name in words else column
                for column in described(X, {**declared, **words})]
@@ -250,144 +257,23 @@ def _check_only(column, only):
                          "categories here; declare a list of them, or use DPTableVectorizer.")
 
 
-def _is_numeric(dtype):
-    return getattr(dtype, "kind", "O") in "biuf"
-
-
-def _occurring(cells, column):
-    """Return the index of every cell among all that occur, -1 if missing, and these in order."""
-    codes, found = _factorized(cells, column)
-    if _has_numbers(cells):
-        return codes, found
-    if not all(isinstance(cell, (str, bytes, Real)) for cell in found):
-        raise ValueError(f"X: column {column.name!r} holds a cell that is neither a word nor a "
-                         "number; convert the column to one of them.")
-    ordered = sorted(set(found), key=_canonical)
-    places = {cell: place for place, cell in enumerate(ordered)}
-    return np.array([*map(places.get, found), -1])[codes], ordered
-
-
-def _has_numbers(cells):
-    # Dtypes of pandas may hold missing values that are no NaN.
-    dtype = getattr(cells, "dtype", None)
-    return isinstance(dtype, np.dtype) and _is_numeric(dtype)
-
-
-def _distinct_numbers(numbers):
-    """Return the same as `_factorized` for an array; distinct numbers are in canonical order."""
-    if numbers.dtype.kind == "f":
-        numbers = numbers.astype(np.float64)
-    found, codes = np.unique(numbers, return_inverse=True)
-    found = found[found == found]
-    whole = np.isfinite(found) & (np.rint(found) == found) | (numbers.dtype.kind != "f")
-    order = np.argsort(whole, kind="stable")
-    places = np.full(len(found) + 1, -1)
-    places[order] = np.arange(len(found))
-    return places[codes], found[~whole].tolist() + [int(each) for each in found[whole].tolist()]
-
-
-def _factorized(cells, column):
-    """Return the index of every cell among distinct plain cells, -1 if missing, and these."""
-    if _has_numbers(cells):
-        return _distinct_numbers(np.asarray(cells))
-
-    def factorized():
-        codes, found = _factorize(cells)
-        return codes, [_plain(cell) for cell in found]
-
-    return _looked_up(column, factorized)
-
-
-def _looked_up(column, function):
-    """Return ``function()``, which looks cells up, without a cell in its errors."""
-    try:
-        return function()
-    except Exception:  # whatever the hash of a cell raises
-        pass
-    raise ValueError(f"X: column {column.name!r} holds a cell that cannot be hashed; convert the "
-                     "column to words or numbers.")
-
-
-def _canonical(category):
-    return type(category).__name__, category
-
-
-def _plain(cell):
-    """Return the plain form of a cell, equal for equal cells such as 1, 1.0 and True."""
-    cell = cell.item() if isinstance(cell, np.generic) else cell
-    for kind in (str, bytes):
-        if isinstance(cell, kind):
-            return kind().join([cell])
-    if isinstance(cell, Real) and not isinstance(cell, Integral):
-        cell = float(cell)
-    whole = isinstance(cell, Integral) or (isinstance(cell, float) and cell.is_integer())
-    return int(cell) if whole else cell
-
-
-def _is_missing(cell):
-    # Test by kind: NaN and NaT differ from themselves, and NA == NA has no truth value.
-    return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (
-        isinstance(cell, (float, np.floating)) and cell != cell)
-
-
 def _cells(X, place):
     return X.iloc[:, place] if is_frame(X) else X[:, place]
 
 
 def _values(cells, column):
     """Return the numbers or category indices of a column, float64."""
-    return _numbers(cells, column) if column.categories is None else _positions(cells, column)
-
-
-def _numbers(cells, column):
-    """Return the cells of a numeric column, with NaN for missing values."""
-    def converted():
-        with config_context(assume_finite=False):
-            if hasattr(cells, "to_numpy"):
-                return cells.to_numpy(dtype=np.float64, na_value=np.nan)
-            return np.asarray(cells, dtype=np.float64)
-
-    values = refusal = None
-    try:
-        values = discreetly(f"X: column {column.name!r}", converted)
-    except TypeError as error:
-        refusal = TypeError(f"X: column {column.name!r} is not of numbers: {error}")
-    except ValueError as error:
-        in_array = str(error).endswith("must be numeric.") and not hasattr(cells, "to_numpy")
-        refusal = ValueError(str(error) + _WORDS * in_array)
-    if refusal is not None:
-        raise refusal
-    if np.isinf(values).any():
-        raise ValueError(f"X: column {column.name!r} contains infinity or a value too large for "
-                         "dtype('float64').")
-    return values
+    return numbers_of(cells, column) if column.categories is None else _positions(cells, column)
 
 
 def _positions(cells, column):
     """Return the index of every cell among the categories, -1 for unknown ones."""
-    (codes, found), missing = _factorized(cells, column), -1
+    (codes, found), missing = factorized(cells, column), -1
     if isinstance(column.categories, Buckets):
-        known = _looked_up(column, lambda: column.categories.places(found))
+        known = looked_up(column, lambda: column.categories.places(found))
     else:
-        places = {_plain(category): place for place, category in enumerate(column.categories)}
-        known = _looked_up(column, lambda: [places.get(cell, -1) for cell in found])
+        places = {plain(category): place for place, category in enumerate(column.categories)}
+        known = looked_up(column, lambda: [places.get(cell, -1) for cell in found])
         # If one of None, NaN and NA is declared, it represents all missing values.
-        missing = next((place for category, place in places.items() if _is_missing(category)), -1)
+        missing = next((place for category, place in places.items() if is_missing(category)), -1)
     return np.array([*known, missing], dtype=np.float64)[codes]
-
-
-def _factorize(cells):
-    """Return codes and distinct cells of a Series or array, like pandas' `factorize`."""
-    if hasattr(cells, "factorize"):
-        # Some versions of pandas warn of conversions, which depend on the cells.
-        codes, found = without_warnings(cells.factorize)
-        # Some dtypes keep NaN apart from missing values; as a category it could not be sorted.
-        found = found.tolist()
-        known = np.array([not _is_missing(cell) for cell in found], dtype=bool)
-        places = np.append(np.where(known, np.cumsum(known) - 1, -1), -1)
-        return places[codes], [found[place] for place in np.flatnonzero(known)]
-    codes, found = np.full(len(cells), -1), {}
-    for place, cell in enumerate(cells.tolist()):
-        if not _is_missing(cell):
-            codes[place] = found.setdefault(_plain(cell), len(found))
-    return codes, list(found)

@@ -18,7 +18,7 @@ from dpsk._delegation import Delegates
 from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk.pipeline._known import NOTHING, is_private
 from dpsk.pipeline._parts import every_part
-from dpsk.pipeline._rows import settled
+from dpsk.pipeline._rows import behind, settled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -189,12 +189,14 @@ class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition
         """Return rows after all steps but the last."""
         check_is_fitted(self)
         for place, (_, step) in enumerate(self.steps_[:-1]):
-            X = _mapped(step, settled(self.steps_, place, X))
+            with behind(self.steps_, place):
+                X = _mapped(step, settled(self.steps_, place, X))
         return settled(self.steps_, len(self.steps_) - 1, X)
 
     def _delegated(self, method, X, *args, **params):
         X = self._before_last(X)
-        return getattr(self.steps_[-1][1], method)(X, *args, **params)
+        with behind(self.steps_, len(self.steps_) - 1):
+            return getattr(self.steps_[-1][1], method)(X, *args, **params)
 
     @available_if(_last_has("score"))
     def score(self, X: Table, y: Table | None = None,
@@ -233,7 +235,8 @@ class Composition(Budgeted, Delegates, TakesCallbacks, Carries, _BaseComposition
             Or what `set_output` asks for.
         """
         X = self._before_last(X)
-        return _mapped(self.steps_[-1][1], X)
+        with behind(self.steps_, len(self.steps_) - 1):
+            return _mapped(self.steps_[-1][1], X)
 
     @available_if(_last_has("transform"))
     def fit_transform(self, X: Table, y: Table | None = None, **params: Any) -> AnyArray:

@@ -1,7 +1,9 @@
 """Tables are read cell by cell: no cell has a say in how another one is read."""
 
 import warnings
+from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -10,8 +12,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from dpsk import DPOneHotEncoder
-from dpsk._data import tables
+from dpsk._data.cells import as_cells
 from dpsk._data.tables import Buckets, read_next_table, read_table
+from dpsk._warnings import behind_private_step
 
 SECRET = "Secretville"
 
@@ -117,7 +120,7 @@ def test_a_column_is_searched_for_distinct_words_once(monkeypatch):
 
 def test_numbers_are_told_apart_without_a_look_at_each(monkeypatch):
     looks = []
-    monkeypatch.setattr(tables, "_is_missing", lambda cell: looks.append(cell))
+    monkeypatch.setattr("dpsk._data.cells.is_missing", lambda cell: looks.append(cell))
     read_table(Reader(), np.random.default_rng(0).normal(size=(50, 1)), None, "words")
     assert not looks
 
@@ -292,3 +295,33 @@ def test_a_table_of_many_words_is_read_like_one_of_few():
     table = read(pd.DataFrame({"w": words}))
     assert len(table.found[0]) == len(words)
     assert (table.values[:, 0] == np.arange(len(words))).all()
+
+
+class Alike:
+    """Object that equals a word, and has its hash."""
+
+    def __hash__(self):
+        return hash("a")
+
+    def __eq__(self, other):
+        return other == "a"
+
+
+@pytest.mark.parametrize("change", [
+    lambda cells: frame(w=cells), lambda cells: as_cells(cells)[:, None]], ids=["frame", "array"])
+def test_odd_cells_behind_a_private_step_have_no_say_either(change):
+    """Cells that equal a word or a number, and are none, count as missing wherever they stand."""
+    cells = ["a", Alike(), 1, 1j, 1 + 0j, Decimal(1), Decimal("sNaN"), Fraction(1),
+             Fraction(10**400), np.inf, True, np.True_, (1,), [1], pd.NA, np.datetime64("NaT"),
+             np.timedelta64(1, "D")]
+
+    def names(cells):
+        with behind_private_step():
+            table = read_table(Reader(), change(cells), None, "words")
+        found = table.found[0]
+        return [None if code < 0 else found[int(code)] for code in table.values[:, 0]]
+
+    alone = [names([cell, cell])[0] for cell in cells]
+    assert alone == ["a", None, 1, None, None, 1, None, 1, np.inf, np.inf, 1, 1, *[None] * 5]
+    for start in range(len(cells)):
+        assert names(cells[start:] + cells[:start]) == alone[start:] + alone[:start]
