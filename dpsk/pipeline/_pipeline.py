@@ -98,8 +98,8 @@ class DPPipeline(Composition):
         For a parameter out of range, a step that learns from rows without a guarantee, a private
         step whose share is unknown, or targets or missing values that a step would refuse; always
         before any noise is drawn. After a private step, numbers are cut to what the next step
-        takes instead, and missing ones that a function makes count as 0. A function or frozen
-        step there must take any number, or its error comes after the charge.
+        takes, and other cells count as missing, or as 0 where numbers are needed. A function
+        there is tried on zeros first; its other errors come after the charge.
 
     See Also
     --------

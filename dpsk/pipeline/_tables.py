@@ -6,17 +6,17 @@ keep them. So rows of zeros with the same missing values stand in for the rows o
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _num_samples, check_array
 
 from dpsk._budgeted import asked
 from dpsk._data.columns import is_frame
+from dpsk._data.entries import with_entries
 from dpsk._data.errors import discreetly, without_warnings
 from dpsk.pipeline._known import NOTHING, is_private
 from dpsk.pipeline._parts import every_part, has_parts, named_parts, rows_of_parts
-from dpsk.pipeline._rows import mapped
+from dpsk.pipeline._rows import check_count, in_memory, made, mapped
 
 __all__ = ["check_tables"]
 
@@ -30,18 +30,20 @@ def check_tables(steps, X, y):
 
 
 def _check_columns(steps, X, y):
-    """Raise the errors of later private steps about columns that do not exist.
+    """Raise the errors of later private steps about kinds of tables, and about their columns.
 
-    Nothing is raised after a step whose output columns are unknown.
+    Steps see what those before make of zeros. Nothing is raised after a step that refuses them, or
+    whose output columns are unknown.
     """
-    steps = _without_nesting(steps)
-    rows = X
-    for place, step in enumerate(steps):
+    rows, before = X, None
+    for step in _without_nesting(steps):
         if has_parts(step):
             return
-        if place and is_private(step):
-            without_warnings(asked(clone(step))._check_table, rows, y)
-        rows = without_warnings(_zeros_behind, step, rows)
+        if before is not None:
+            rows = rows if is_private(before) else without_warnings(_zeros, step, rows)
+            if is_private(step):
+                without_warnings(asked(clone(step))._check_table, rows, y)
+        rows, before = without_warnings(_behind_zeros, step, rows), step
         if rows is None:
             return
 
@@ -57,20 +59,47 @@ def _without_nesting(steps):
     return found
 
 
-def _zeros_behind(step, X):
-    """Return rows of zeros with all possible output columns of a step, or None."""
-    if not hasattr(step, "transform") or isinstance(step, FunctionTransformer) or (
-            not is_frame(X) and _get_output_config("transform", step)["dense"] != "default"):
+def _behind_zeros(step, X):
+    """Return rows with all possible output columns of a step, or None if these are unknown."""
+    if not hasattr(step, "transform"):
         return None
     if is_private(step):
-        return asked(step)._like_most(X)
+        is_known = is_frame(X) or _get_output_config("transform", step)["dense"] == "default"
+        return asked(step)._like_most(X) if is_known else None
+    step = clone(step)
     try:
-        rows = mapped(clone(step), X, _num_samples(X))
-    except (IndexError, KeyError, TypeError, ValueError):
-        # A step may refuse zeros, and still accept the real rows.
+        rows = made(step, X)
+    except Exception:  # a step may refuse zeros, and still accept the real rows
         return None
-    is_numeric = type(rows) is np.ndarray and rows.dtype.kind == "f"
-    return np.zeros_like(rows) if is_numeric else None
+    check_count(step, rows, _num_samples(X))
+    return rows
+
+
+def _zeros(step, X):
+    """Return rows like X with 0 for all but words, which many steps refuse."""
+    taken = get_tags(step).input_tags
+    takes_words = taken.categorical or taken.string or not is_private(step)
+
+    def zeros(values):
+        if values.dtype.kind != "O":
+            return np.zeros_like(values)
+        values = _WITHOUT_NUMBERS(values)
+        has_words = any(isinstance(cell, (str, bytes)) for cell in values.flat)
+        return values if takes_words or has_words else values.astype(np.float64)
+
+    return discreetly("X", with_entries, in_memory(X), zeros)
+
+
+def _without_number(cell):
+    if isinstance(cell, (str, bytes)):
+        try:
+            float(cell)
+        except ValueError:
+            return cell
+    return 0.0
+
+
+_WITHOUT_NUMBERS = np.frompyfunc(_without_number, 1, 1)
 
 
 def _check_gaps(steps, X, y):
@@ -162,7 +191,7 @@ def _left(part, X):
     found = X if isinstance(part, str) else mapped(clone(part), X, n_samples)
     try:
         values = np.asarray(found, dtype=np.float64).reshape(n_samples, -1)
-    except (TypeError, ValueError):
+    except Exception:  # whatever the conversion of a cell raises
         return np.full((n_samples, 1), "", dtype=object)
     return np.where(np.isfinite(values), 0.0, np.abs(values))
 
