@@ -38,6 +38,8 @@ def _check_columns(steps, X, y):
     rows, before = X, None
     for step in _without_nesting(steps):
         if has_parts(step):
+            if before is not None:
+                without_warnings(_check_parts_on_zeros, step, in_memory(rows), y)
             return
         if before is not None:
             rows = rows if is_private(before) else without_warnings(_zeros, step, rows)
@@ -46,6 +48,13 @@ def _check_columns(steps, X, y):
         rows, before = without_warnings(_behind_zeros, step, rows), step
         if rows is None:
             return
+
+
+def _check_parts_on_zeros(step, X, y):
+    rows = rows_of_parts("", step, X)
+    for part, each in every_part([("", step)]):
+        if is_private(each):
+            asked(clone(each))._check_table(_zeros(each, rows[part]), y)
 
 
 def _without_nesting(steps):

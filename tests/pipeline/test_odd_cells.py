@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import FunctionTransformer
 
 from dpsk import (
@@ -248,3 +250,15 @@ def test_predictions_refuse_them_in_rows_that_no_private_step_has_mapped():
         model = clone(model).fit(X, y)
         with pytest.raises(ValueError, match="infinity"):
             model.predict(odd)
+
+
+@pytest.mark.parametrize("kind", [np.dtype("M8[s]"), np.dtype(complex)])
+def test_a_kind_that_parts_do_not_take_is_refused_before_the_charge(kind, silent):
+    function = FunctionTransformer(lambda X: np.asarray(X).astype(kind))
+    for parts in (FeatureUnion([("part", DPOneHotEncoder())]),
+                  ColumnTransformer([("part", DPTableVectorizer(), [0])])):
+        model = DPPipeline([("scale", DPStandardScaler()), ("to", function), ("parts", parts),
+                            ("last", LAST)], shares={"scale": 0.1, "parts__part": 0.1})
+        with PrivacyBudget(9.0, 1e-2) as budget, pytest.raises((TypeError, ValueError)):
+            model.fit(*data())
+        assert not budget.charges
