@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
+from sklearn import config_context
 from sklearn.utils import check_array
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
