@@ -19,7 +19,7 @@ from dpsk._warnings import muted
 
 __all__ = ["FLOATS", "check_block", "check_in_memory", "check_next_rows", "check_part",
            "check_prediction_rows", "check_public_rows", "check_rows", "check_unlabeled_rows",
-           "count_rows", "is_dask", "is_source", "refuse_source"]
+           "count_rows", "in_single", "is_dask", "is_source", "refuse_source"]
 
 #: Dtypes of rows that are kept; other dtypes are converted to the first.
 FLOATS = [np.float64, np.float32]
@@ -96,7 +96,7 @@ def check_part(name, X, *, cuts=False, **checks):
     with config_context(assume_finite=False, array_api_dispatch=False):
         X = without_duplicates(discreetly("X", check_array, X, estimator=name,
                                           ensure_min_samples=0, **checks))
-    return _cut(X) if cuts else X
+    return in_single(X) if cuts else X
 
 
 def check_unlabeled_rows(estimator, X, **checks):
@@ -133,7 +133,7 @@ def _of_doubles(checks):
     return {**checks, "dtype": FLOATS}
 
 
-def _cut(X):
+def in_single(X):
     """Return dense rows in single precision; numbers beyond it count as its largest."""
     if X.dtype == np.float32:
         return X
@@ -148,7 +148,7 @@ def _validated(what, estimator, X, *y, cuts=False, **checks):
     """
     if cuts:
         found = _validated(what, estimator, X, *y, **_of_doubles(checks))
-        return (_cut(found[0]), *found[1:]) if y else _cut(found)
+        return (in_single(found[0]), *found[1:]) if y else in_single(found)
     rows = what.partition(" or ")[0]
     refuse_source(rows, X)
     check_structure(rows, X)

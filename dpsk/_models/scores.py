@@ -20,10 +20,14 @@ def best_class(scores: FloatArray) -> IntArray:
 
 def probabilities(scores: FloatArray) -> FloatArray:
     """Return class probabilities from log-odds, (n,), or from logits, (n, n_classes)."""
-    if scores.ndim == 1:
-        # Both signs are computed: 1 minus a probability near 1 would lose digits.
-        return np.column_stack([expit(-scores), expit(scores)])
-    return softmax(scores, axis=1)
+    # Both signs are computed: 1 minus a probability near 1 would lose digits.
+    found = np.column_stack([expit(-scores), expit(scores)]) if scores.ndim == 1 else (
+        softmax(scores, axis=1))
+    best = best_class(scores)
+    # Rounding makes some probabilities equal whose scores are not; the best class stays first.
+    rows = np.flatnonzero(found.argmax(axis=1) != best)
+    found[rows, best[rows]] = np.nextafter(found[rows].max(axis=1), found.dtype.type(1))
+    return found
 
 
 def log_probabilities(scores: FloatArray) -> FloatArray:

@@ -154,8 +154,9 @@ class DPLinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerM
         coordinates : ndarray of shape (n, n_components)
             ``(X - xbar_) @ scalings_``, with X bounded as in training.
         """
-        rows: FloatArray = self._bounded(self._checked(X))
-        return (rows - self.xbar_) @ self.scalings_[:, :self.n_components]
+        rows = self._checked(X)
+        apart: FloatArray = self._bounded(rows) - self.xbar_
+        return (apart @ self.scalings_[:, :self.n_components]).astype(rows.dtype, copy=False)
 
     @property
     def xbar_(self) -> FloatArray:
@@ -233,5 +234,6 @@ class DPLinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerM
                 np.diag(values) if vectors is None else vectors * values @ vectors.T)
 
     def _predict_raw(self, X):
-        scores = self._bounded(self._checked(X)) @ self.coef_.T + self.intercept_
+        X = self._checked(X)
+        scores = (self._bounded(X) @ self.coef_.T + self.intercept_).astype(X.dtype, copy=False)
         return scores[:, 0] if len(self.coef_) == 1 else scores

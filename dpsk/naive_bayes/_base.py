@@ -145,6 +145,9 @@ class ClassModel(Probabilities, ScoreClassifier, DPEstimator):
 class JointScores(ClassModel):
     """Base of class models whose scores are logarithms of joint probabilities."""
 
+    #: Whether rows in single precision have such predictions, as in scikit-learn.
+    _keeps_single: ClassVar[bool] = False
+
     @abstractmethod
     def _log_laws(self, X):
         """Return log prior plus log density of every class at rows, shape (n, n_classes)."""
@@ -163,16 +166,27 @@ class JointScores(ClassModel):
         log_probabilities : ndarray of shape (n, n_classes)
             In the order of `classes_`, up to a term per row that is common to all classes.
         """
+        found, dtype = self._joint(X)
+        return found.astype(dtype, copy=False)
+
+    def _joint(self, X):
+        """Return logarithms of joint probabilities, float64, and the dtype of predictions."""
         rows = self._checked(X)
         found = np.empty((rows.shape[0], len(self.classes_)))
         for part in row_blocks(*rows.shape):
             found[part] = self._log_laws(rows[part])
-        return found
+        return found, rows.dtype if self._keeps_single else found.dtype
 
+    @quietly
     def _predict_raw(self, X):
         """Return log-odds of two classes, shape (n,), or a score of every class."""
-        found = self.predict_joint_log_proba(X)
-        return found[:, 1] - found[:, 0] if found.shape[1] == 2 else found
+        found, dtype = self._joint(X)
+        if found.shape[1] == 2:
+            found = found[:, 1] - found[:, 0]
+        elif dtype == np.float32:
+            # Rounding would lose small differences of large numbers.
+            found -= found.max(axis=1, keepdims=True)
+        return found.astype(dtype, copy=False)
 
 
 def log_law(prior, variances, squares):

@@ -94,6 +94,7 @@ class DPGaussianNB(JointScores, GaussianClasses):
     """
 
     _moments_of: ClassVar[str] = "columns"
+    _keeps_single: ClassVar[bool] = True
     _shown: ClassVar[tuple] = ("theta_", "var_", "class_prior_")
     _constraints: ClassVar[dict] = {**GaussianClasses._constraints,
                                     "var_smoothing": _check_smoothing}

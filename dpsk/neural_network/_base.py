@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dpsk._data.errors import quietly
-from dpsk._data.validation import check_prediction_rows
+from dpsk._data.validation import FLOATS, check_prediction_rows, in_single
 from dpsk._defaults.networks import few_rows_factor
 from dpsk._objective.penalties import PENALTIES
 from dpsk._parameters import check_auto_flag, number, optional
@@ -91,8 +91,8 @@ class NetworkEstimator(NetworkFit):
 
     @quietly
     def _predict_raw(self, X):
-        """Return raw predictions, float64, shape (n,) or (n, n_outputs)."""
+        """Return raw predictions in the precision of rows, shape (n,) or (n, n_outputs)."""
         check_is_fitted(self, "privacy_")
+        X = check_prediction_rows(self, X, dtype=FLOATS)
         # Never refused, as a search predicts held-out rows after its charge.
-        X = check_prediction_rows(self, X, dtype=np.float32, cuts=True)
-        return self._raw_of_network(X, np.float64, data_norm=self.data_norm_)
+        return self._raw_of_network(in_single(X), X.dtype, data_norm=self.data_norm_)

@@ -193,7 +193,9 @@ class DPMLPRegressor(BoundedRegressor, NetworkEstimator):
         targets : ndarray of shape (n,)
             Within `target_bounds_`.
         """
-        return np.clip(self._predict_raw(X), -1.0, 1.0) * self.scale_ + self.offset_
+        raw = self._predict_raw(X)
+        found = np.clip(raw, -1.0, 1.0, dtype=np.float64) * self.scale_ + self.offset_
+        return found.astype(raw.dtype, copy=False)
 
     def _loss(self):
         return Huber(float(self.threshold)) if self.loss == "huber" else Squared()

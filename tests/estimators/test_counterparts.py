@@ -96,7 +96,7 @@ X = np.clip(_RNG.normal(size=(200, 4)), -3.0, 3.0)
 TARGETS = np.clip(X[:, 0], -1.0, 1.0)
 
 
-def fitted(cls, shape=-1, **params):
+def fitted(cls, shape=-1, X=X, **params):
     """Return an estimator fitted to small rows, as it takes them, and targets of a shape."""
     positive = (TARGETS > 0).reshape(shape)
     name = cls.__name__.removeprefix("DP").removesuffix("CV")
