@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import joblib
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
@@ -152,9 +153,12 @@ class HoldoutModel(Budgeted, Delegates, Carries, BaseEstimator, ABC):
                 raise ValueError(f"groups: {type(model).__name__} protects rows, and not groups "
                                  "of them; use another estimator, or groups=None.")
         for model in () if table.weights is None else models:
-            if "sample_weight" not in signature(model.fit).parameters:
+            # A pipeline takes what its steps request.
+            routes = hasattr(model, "steps") and get_config()["enable_metadata_routing"]
+            if not routes and "sample_weight" not in signature(model.fit).parameters:
                 raise ValueError(f"sample_weight: {type(model).__name__}.fit has no such "
-                                 "parameter; use another estimator, or sample_weight=None.")
+                                 "parameter; use another estimator, metadata routing to steps "
+                                 "of a pipeline, or sample_weight=None.")
         _check_tables(models, table.X, table.y)
         classes = None
         if is_classifier(self.estimator):

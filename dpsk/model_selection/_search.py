@@ -11,9 +11,10 @@ from numbers import Integral
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from dpsk._budgeted import asked

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from sklearn import config_context
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.pipeline import make_pipeline
 
 from dpsk import (
@@ -10,6 +12,7 @@ from dpsk import (
     DPLogisticRegression,
     DPStandardScaler,
     DPTunedThresholdClassifier,
+    PrivacyBudget,
     make_dp_pipeline,
 )
 from dpsk.testing import NoiseSeed
@@ -42,6 +45,48 @@ def test_rows_of_weight_0_teach_nothing(kind):
              for each in (None, np.where(swapped, 0.0, 1.0))]
     assert np.mean((found[0] > 0.5) == y) < 0.5
     assert np.mean((found[1] > 0.5) == y) > 0.9
+
+
+def steps(**requests):
+    """Return a pipeline whose last step requests weights, or not, and its setting."""
+    last = DPLogisticRegression().set_fit_request(**requests)
+    return make_dp_pipeline(DPStandardScaler(), last), {"dplogisticregression__precondition":
+                                                        [True]}
+
+
+@pytest.mark.parametrize("kind, n_jobs", [("search", None), ("search", 2), ("threshold", None)])
+def test_weights_reach_steps_that_request_them_by_metadata_routing(kind, n_jobs):
+    """As above; in 100 fits the least share of right answers was 0.986."""
+    X, y = rows()
+    swapped = np.random.default_rng(1).random(len(y)) < 0.6
+    labels, weights = np.where(swapped, 1 - y, y), np.where(swapped, 0.0, 1.0)
+    with config_context(enable_metadata_routing=True):
+        estimator, grid = steps(sample_weight=True)
+        for nested in (False, True):
+            if nested:
+                estimator = make_dp_pipeline(DPStandardScaler(), estimator)
+                grid = {f"dppipeline__{key}": value for key, value in grid.items()}
+            search = DPGridSearchCV(estimator, grid, n_iter=2.0, epsilon=8.0, n_jobs=n_jobs)
+            if kind == "threshold":
+                search = DPTunedThresholdClassifier(estimator, epsilon=8.0)
+            found = search.fit(X, labels, sample_weight=weights).predict_proba(X)[:, 1]
+            assert np.mean((found > 0.5) == y) > 0.9
+
+
+@kinds
+@pytest.mark.parametrize("requests, error", [
+    ({}, UnsetMetadataPassedError), ({"sample_weight": False}, TypeError)])
+def test_weights_that_no_step_requests_are_refused_before_the_charge(kind, requests, error,
+                                                                     silent):
+    X, y = rows(300)
+    with config_context(enable_metadata_routing=True):
+        estimator, grid = steps(**requests)
+        search = model(kind, estimator)
+        if kind == "search":
+            search.set_params(param_grid=grid)
+        with PrivacyBudget(9.0, 1e-2) as budget, pytest.raises(error, match="sample_weight"):
+            search.fit(X, y, sample_weight=np.ones(300))
+    assert not budget.charges
 
 
 @kinds
