@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from dpsk._data.cells import as_cells
+from dpsk._data.cells import as_cells, is_numeric
 from dpsk._data.polars_frames import PolarsFrame, is_polars
 
 if TYPE_CHECKING:
@@ -16,7 +16,37 @@ if TYPE_CHECKING:
 
     from dpsk._typing import AnyArray
 
-__all__ = ["with_entries"]
+__all__ = ["WithoutNA", "with_entries"]
+
+
+class WithoutNA:
+    """Function whose frames hold NaN in place of pd.NA, as a dtype of NumPy or objects.
+
+    The dtype of a column decides, and not its cells.
+
+    Parameters
+    ----------
+    given : callable or None
+        Makes the table; None: it is given.
+    """
+
+    def __init__(self, given: Callable[..., Any] | None = None) -> None:
+        self.given = given
+
+    def __repr__(self) -> str:
+        return f"WithoutNA({'' if self.given is None else self.given})"
+
+    def __call__(self, X: Any, **params: Any) -> Any:
+        """Return the table that is made of X."""
+        X = X if self.given is None else self.given(X, **params)
+        if len(np.shape(X)) != 2 or not hasattr(X, "iloc"):
+            return X
+        X = X.copy(deep=False)
+        for place, dtype in enumerate(X.dtypes):
+            if type(getattr(dtype, "na_value", None)).__name__ == "NAType":
+                kind = np.float64 if is_numeric(dtype) else object
+                X.isetitem(place, X.iloc[:, place].to_numpy(kind, na_value=np.nan))
+        return X
 
 
 def with_entries(X: Any, function: Callable[[AnyArray], AnyArray], places: Any = None) -> Any:

@@ -7,11 +7,14 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import _safe_indexing
 from sklearn.utils._indexing import _get_column_indices
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_array
 
 from dpsk._budgeted import facts_on_trust
+from dpsk._data.entries import WithoutNA
 from dpsk._data.errors import discreetly
 from dpsk._data.validation import check_in_memory
 from dpsk.pipeline._known import NOTHING, is_private, seed_draws
@@ -124,9 +127,12 @@ def fit_parts(name, step, X, y, fit):
                                          for part, each in step.transformer_list]
     else:
         given = step.transformers, step.remainder
-        step.transformers = [(part, frozen.get(part, each), columns)
-                             for part, each, columns in step.transformers]
-        step.remainder = frozen.get("remainder", step.remainder)
+        keeps_na = _get_output_config("transform", step)["dense"] == "pandas"
+        taken = {part: each if keeps_na else _without_na(each)
+                 for part, each in named_parts(step)} | frozen
+        step.transformers = [(part, taken[part], columns)
+                             for part, _, columns in step.transformers]
+        step.remainder = taken["remainder"]
         # Always dense, because the number of zeros depends on the rows.
         step.sparse_threshold = 0
         discreetly("X", step.fit, X, y)
@@ -138,6 +144,20 @@ def fit_parts(name, step, X, y, fit):
     if norm is not None:
         step.row_norm_ = norm
     return step
+
+
+def _without_na(part):
+    """Return a part that maps rows as the given one, without pd.NA.
+
+    A ColumnTransformer that returns arrays refuses it by the cells, which a private step may have
+    mapped.
+    """
+    if isinstance(part, str) and part == "passthrough":
+        part = FunctionTransformer(accept_sparse=True, check_inverse=False,
+                                   feature_names_out="one-to-one")
+    if type(part) is not FunctionTransformer:
+        return part
+    return clone(part).set_params(func=WithoutNA(part.func))
 
 
 def _takes_columns(step):

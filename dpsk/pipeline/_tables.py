@@ -12,7 +12,7 @@ from sklearn.utils.validation import _num_samples, check_array
 
 from dpsk._budgeted import asked
 from dpsk._data.columns import is_frame
-from dpsk._data.entries import with_entries
+from dpsk._data.entries import WithoutNA, with_entries
 from dpsk._data.errors import discreetly, without_warnings
 from dpsk.pipeline._known import NOTHING, is_private
 from dpsk.pipeline._parts import every_part, has_parts, named_parts, rows_of_parts
@@ -197,7 +197,7 @@ def _left(part, X):
     n_samples = _num_samples(X)
     if isinstance(part, str) and part == "drop":
         return np.zeros((n_samples, 0))
-    found = X if isinstance(part, str) else mapped(clone(part), X, n_samples)
+    found = WithoutNA()(X if isinstance(part, str) else mapped(clone(part), X, n_samples))
     try:
         values = np.asarray(found, dtype=np.float64).reshape(n_samples, -1)
     except Exception:  # whatever the conversion of a cell raises

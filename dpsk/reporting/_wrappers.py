@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 
+from dpsk._data.entries import WithoutNA
 from dpsk._kinds import is_one_of, kind_of
 from dpsk._origin import is_of
 from dpsk.reporting._findings import COUNTED, UNKEPT, UNKNOWN, Exposed, Member, Note
@@ -232,6 +233,8 @@ def _classes(model, path):
 def _maps_entries(function):
     """Return whether a function is known to act on each entry separately."""
     constants = ()
+    if type(function) is WithoutNA:
+        return function.given is None or _maps_entries(function.given)
     if type(function) is partial and not function.keywords and not vars(function):
         function, constants = function.func, function.args
     if not (type(function) is np.ufunc and getattr(np, function.__name__, None) is function):

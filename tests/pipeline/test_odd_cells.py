@@ -225,6 +225,40 @@ def test_columns_of_any_dtype_may_have_gaps(dtype, last):
     behind(gaps, LASTS[last]).fit(X, y).predict(X)
 
 
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", "Float64", "string"])
+@pytest.mark.parametrize("parts, rest", [
+    ([("part", "passthrough", ["a"])], "passthrough"), ([("part", FunctionTransformer(), ["b"])],
+                                                        "drop"),
+    ([("part", FunctionTransformer(np.abs), ["a"])], FunctionTransformer())])
+@pytest.mark.parametrize("last", ["additive", "linear"])
+def test_gaps_of_nullable_columns_are_passed_on(dtype, parts, rest, last):
+    """scikit-learn refuses pd.NA by the cells; NaN is what a column of NumPy has there."""
+    X, y = data()
+    gaps = columns(lambda X: X.assign(b=(X["b"] > 0.0).astype("Int64").mask(X["b"] > 0.5)))
+    scores = []
+    for kind in (dtype, float):
+        function = FunctionTransformer(lambda X, kind=kind: gaps(X).astype({"b": kind}))
+        step = ColumnTransformer(parts, remainder=rest)
+        model = DPPipeline([("scale", DPStandardScaler()), ("to", function), ("parts", step),
+                            ("last", clone(LASTS[last]))], shares={"scale": 0.1}, epsilon=20.0,
+                           random_state=NoiseSeed(0))
+        scores.append(model.fit(X, y).predict_proba(X))
+    if dtype not in ("string", "boolean"):
+        np.testing.assert_array_equal(*scores)
+
+
+def test_gaps_that_a_later_step_does_not_take_are_refused_before_the_charge():
+    X, y = data()
+    table = frame(X).assign(b=pd.array([1, None] * 240, "Int64"))
+    table.loc[:99, "b"] = 1
+    step = ColumnTransformer([("part", DPStandardScaler(), ["a"])], remainder="passthrough")
+    model = DPPipeline([("parts", step), ("last", LAST)], shares={"parts__part": 0.1})
+    with PrivacyBudget(9.0, 1e-2) as budget, pytest.raises(ValueError, match="contains NaN"):
+        model.fit(table, y)
+    assert not budget.charges
+    model.set_params(last=LASTS["additive"]).fit(table, y)
+
+
 @pytest.mark.parametrize("cell", [np.inf, pd.NaT, 2**1100, 1j, [1], Hostile()],
                          ids=["infinite", "missing", "long", "complex", "list", "hostile"])
 def test_a_first_step_refuses_them_before_the_charge(cell, silent):
