@@ -17,7 +17,7 @@ from dpsk._data.errors import discreetly
 from dpsk._delegation import Delegates
 from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk.pipeline._known import NOTHING, is_private
-from dpsk.pipeline._parts import every_part
+from dpsk.pipeline._parts import called, every_part
 from dpsk.pipeline._rows import behind, settled
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _mapped(step, X, method="transform"):
         return X
     if hasattr(step, "privacy_"):
         return getattr(step, method)(X)
-    return discreetly("X", getattr(step, method), X)
+    return called(step, method, X)
 
 
 def _mapped_back(steps, X):

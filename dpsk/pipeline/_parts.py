@@ -2,8 +2,10 @@
 
 import math
 import sys
+from contextlib import nullcontext
 
 import numpy as np
+from joblib import parallel_backend
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion
@@ -19,13 +21,22 @@ from dpsk._data.errors import discreetly
 from dpsk._data.validation import check_in_memory
 from dpsk.pipeline._known import NOTHING, is_private, seed_draws
 
-__all__ = ["columns_of_parts", "every_part", "fit_parts", "has_parts", "named_parts",
+__all__ = ["called", "columns_of_parts", "every_part", "fit_parts", "has_parts", "named_parts",
            "rows_of_parts", "trusted_facts"]
 
 
 def has_parts(step):
     """Return whether a step is a ColumnTransformer or FeatureUnion, and no subclass."""
     return type(step) is FeatureUnion or _takes_columns(step)
+
+
+def called(step, method, *args):
+    """Call a method of a step with no data in its errors, and map parts in this thread.
+
+    Workers do not know whether a private step has mapped the rows, so they would refuse some.
+    """
+    with parallel_backend("sequential") if has_parts(step) else nullcontext():
+        return discreetly("X", getattr(step, method), *args)
 
 
 def every_part(steps):
@@ -122,7 +133,7 @@ def fit_parts(name, step, X, y, fit):
     if type(step) is FeatureUnion:
         step.transformer_list = [(part, frozen.get(part, each))
                                  for part, each in step.transformer_list]
-        discreetly("X", step.fit, X, y)
+        called(step, "fit", X, y)
         step.transformer_list = known = [(part, fitted.get(part, each))
                                          for part, each in step.transformer_list]
     else:
@@ -135,7 +146,7 @@ def fit_parts(name, step, X, y, fit):
         step.remainder = taken["remainder"]
         # Always dense, because the number of zeros depends on the rows.
         step.sparse_threshold = 0
-        discreetly("X", step.fit, X, y)
+        called(step, "fit", X, y)
         step.transformers, step.remainder = given
         step.transformers_ = [(part, fitted.get(part, each), columns)
                               for part, each, columns in step.transformers_]

@@ -15,7 +15,7 @@ from dpsk._data.structure import refuse_masked
 from dpsk._data.validation import is_dask
 from dpsk._warnings import behind_private_step, follows_private_step
 from dpsk.pipeline._known import NOTHING, is_private, seed_draws
-from dpsk.pipeline._parts import columns_of_parts, every_part, fit_parts, has_parts
+from dpsk.pipeline._parts import called, columns_of_parts, every_part, fit_parts, has_parts
 
 __all__ = ["behind", "check_count", "in_memory", "made", "mapped", "settled", "transformed"]
 
@@ -28,11 +28,11 @@ def made(step, X):
     if step in NOTHING:
         return X
     if has_parts(step):
-        return discreetly("X", fit_parts("", step, X, None, None).transform, X)
+        return called(fit_parts("", step, X, None, None), "transform", X)
     seed_draws(step)
-    step = discreetly("X", step.fit, X, None)
+    step = called(step, "fit", X, None)
     # The last step may be a frozen model.
-    return discreetly("X", step.transform, X) if hasattr(step, "transform") else X
+    return called(step, "transform", X) if hasattr(step, "transform") else X
 
 
 def mapped(step, X, n_samples):
@@ -44,7 +44,7 @@ def mapped(step, X, n_samples):
 
 def transformed(step, X, n_samples):
     """Return training rows after a fitted step."""
-    X = discreetly("X", step.transform, X)
+    X = called(step, "transform", X)
     check_count(step, X, n_samples)
     return X
 

@@ -5,6 +5,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -119,6 +120,20 @@ def test_no_cell_is_refused_within_searches_and_cross_validation(change):
                   DPTunedThresholdClassifier(model, delta=1e-5)):
         whole.fit(X, y).predict(X)
     metrics.dp_cross_validate(model, X, y, cv=2)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("make", [
+    lambda n_jobs: FeatureUnion([("table", DPTableVectorizer())], n_jobs=n_jobs),
+    lambda n_jobs: ColumnTransformer([("table", DPTableVectorizer(), [1, 2])], n_jobs=n_jobs)])
+def test_no_cell_is_refused_where_workers_would_map_parts(make, n_jobs):
+    """A worker thread would not know that a private step has mapped the cells."""
+    (X, y), parts = data(), make(n_jobs)
+    model = DPPipeline([("scale", DPStandardScaler()), ("cells", with_cells([[1], Hostile()])),
+                        ("parts", parts), ("linear", LAST)], delta=1e-5,
+                       shares={"scale": 0.2, "parts__table": 0.2})
+    with joblib.parallel_backend("threading", n_jobs=2):
+        model.fit(X, y).predict(X)
 
 
 def assert_same(cell, other, last, change):
