@@ -53,7 +53,7 @@ import numpy as np
 from dpsk._mechanism.sensitivity import Sensitivity, derived_scale
 from dpsk._privacy.closed_forms import bounded_range_width
 from dpsk._privacy.events import Gaussian
-from dpsk._statistics.decimals import decimal_points, multiple_points
+from dpsk._statistics.decimals import are_distinct, decimal_points, multiple_points
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -147,7 +147,8 @@ def noisy_decimals(rows: RowSource, numbers: Callable[..., FloatArray], q: float
             step=step, parted=parted)
     clipped = numbers if bounds is None else lambda *part: np.clip(numbers(*part), *bounds)
     choices = _Choices(rows, clipped, event, session, q, weighted, offsets, parted)
-    if step and bounds is not None and bounds[1] - bounds[0] < _MOST_MULTIPLES * step:
+    if step and bounds is not None and bounds[1] - bounds[0] < _MOST_MULTIPLES * step and (
+            are_distinct(np.array(bounds), step).all()):
         choices.points = multiple_points(bounds, step)
     first, last = (0, len(choices.points) - 1) if bounds is None else map(
         int, choices.points.places(np.array(bounds)))

@@ -19,10 +19,10 @@ import numpy as np
 
 if TYPE_CHECKING:
 
-    from dpsk._typing import FloatArray, IntArray
+    from dpsk._typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["Points", "PointsAbout", "decimal_points", "even_points", "multiple_points",
-           "multiples_about"]
+__all__ = ["Points", "PointsAbout", "are_distinct", "decimal_points", "even_points",
+           "multiple_points", "multiples_about"]
 
 #: Exponents of ten between which cells have three digits; the second is the end of the points.
 _DECADES = (-3, 12)
@@ -36,8 +36,8 @@ _STEP_TENTHS = {1: 6, 1000: 1, 10_000: 1, 100_000: 1, 1_000_000: 1}
 _USUAL, _FALL = 1e4, 0.3
 #: A number up to this far above a point, in steps, counts as that point.
 _CLOSE = 1e-2
-#: Rounding errors of a multiple, in steps.
-_ROUNDING = 1e-6
+#: Rounding errors of a multiple, in steps, and so many steps from 0 multiples are distinct floats.
+_ROUNDING, _DISTINCT = 1e-6, 2.0**48
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,8 +193,16 @@ def multiple_points(bounds: tuple[float, float], step: float) -> Points:
 
 
 def multiples_about(numbers: FloatArray, step: float, above: bool) -> FloatArray:
-    """Return the multiples of a step that are nearest to numbers, from above or from below."""
+    """Return the multiples of a step that are nearest to numbers, from above or from below.
+
+    Numbers so large that multiples are no distinct floats stay.
+    """
     away = numbers / step
     away = np.ceil(away - _ROUNDING) if above else np.floor(away + _ROUNDING)
     # The decimal itself, not a float beside it.
-    return np.round(away * step, 9)
+    return np.where(are_distinct(numbers, step), np.round(away * step, 9), numbers)
+
+
+def are_distinct(numbers: FloatArray, step: float) -> BoolArray:
+    """Return whether the multiples of a step about numbers are distinct floats."""
+    return np.abs(numbers) < _DISTINCT * step

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from dpsk._budgeted import Budgeted
 from dpsk._callbacks import TakesCallbacks
 from dpsk._charging import Carries
-from dpsk._data.errors import discreetly
 from dpsk._delegation import Delegates
 from dpsk._privacy.noise.seeds import NoiseSeed
 from dpsk.pipeline._known import NOTHING, is_private

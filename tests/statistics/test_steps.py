@@ -57,3 +57,10 @@ def test_steps_are_found_in_descriptions_of_columns_and_of_parts():
             for name in ("25%", "50%", "75%"):
                 ends = np.array(column[name].interval())
                 np.testing.assert_array_equal(ends, np.round(ends, -3))
+
+
+def test_multiples_of_a_step_may_be_closer_than_floats_are():
+    """Then they are no points; choices from them raised an IndexError. As above, 9 may miss."""
+    low, high = 1e20, 1e20 + 1e6
+    count, ends = missed(lambda rng, n: low + 1e6 * rng.random(n), 0.5, bounds=(low, high))
+    assert count < 9 and ends.min() >= low and ends.max() <= high
