@@ -35,8 +35,11 @@ class Budgeted:
     def _check_params(self) -> None:
         """Raise a ValueError for a parameter out of range, before any row is looked at."""
 
-    def _check_inside(self, y: Table | None, n_samples: int) -> None:
-        """Raise the errors of a fit about parameters and targets, as a step of a pipeline."""
+    def _check_inside(self, y: Table | None, n_samples: int, params: dict[str, Any]) -> None:
+        """Raise the errors of a fit about parameters and targets, as a step of a pipeline.
+
+        `params` are those of the fit, without groups.
+        """
         self._check_params()
 
     def _check_classes(self, classes: Any) -> None:

@@ -29,11 +29,12 @@ __all__ = ["check_fit", "check_parameters", "check_prices", "check_shares", "is_
 def check_fit(steps, private, params, y, n_samples):
     """Raise the errors of private steps about targets, weights and parameters."""
     for part, step in ((part, steps[part]) for part in private):
-        known = asked(step)
-        known._check_inside(y, n_samples)
+        known, given = asked(step), params.get(part, {})
+        known._check_inside(y, n_samples, {name: each for name, each in given.items()
+                                           if name != "groups"})
         solver = known._named_solver()
         if solver is not None:
-            check_holdout(step.solver, solver, params.get(part, {}).get("public_X"))
+            check_holdout(step.solver, solver, given.get("public_X"))
         if known._target_checks is None:
             continue
         name = type(step).__name__

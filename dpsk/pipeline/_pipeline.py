@@ -277,8 +277,9 @@ class DPPipeline(Composition):
     def _trusted_facts(self):
         return trusted_facts(self.steps)
 
-    def _check_inside(self, y, n_samples):
-        check_fit(dict(every_part(self.steps)), self._check_steps(), {}, y, n_samples)
+    def _check_inside(self, y, n_samples, params):
+        given = routed(self, params, self._check_steps(), None)
+        check_fit(dict(every_part(self.steps)), self._check_steps(), given, y, n_samples)
 
     def _check_table(self, X, y):
         """Raise the errors of private steps about rows, before any fit."""
@@ -287,8 +288,7 @@ class DPPipeline(Composition):
             if any(is_private(each) for _, each in every_part([step])):
                 check_tables(self.steps[place:], X, y)
                 return
-            step = step[1]
-            X = mapped(step if step in NOTHING else clone(step), X, n_samples)
+            X = mapped(step[1] if step[1] in NOTHING else clone(step[1]), X, n_samples)
 
     def _check_steps(self):
         """Return the names of the private steps; refuse others that learn from rows."""

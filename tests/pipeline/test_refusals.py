@@ -121,6 +121,15 @@ def test_what_fit_is_given_beside_rows_is_checked_first(params, match, silent):
         model().fit(*table(), **params)
 
 
+@pytest.mark.parametrize("parameter, match", [
+    ("sample_weight", "sample_weight"), ("unknown", "no private step"), ("groups", "same people")])
+def test_what_a_pipeline_inside_is_given_is_checked_first(parameter, match, silent):
+    last = make_dp_pipeline(DPLogisticRegression())
+    with pytest.raises(ValueError, match=match):
+        model(last=last).fit(*table(), **{
+            f"dppipeline__dplogisticregression__{parameter}": np.full(600, np.nan)})
+
+
 @pytest.mark.parametrize("last, y, match", [
     (DPAUCMaximizer(), np.arange(600) % 3, "Only binary classification"),
     (DPRidge(), np.array(["a", "b"] * 300), "y must be numeric"),
