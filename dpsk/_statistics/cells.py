@@ -53,7 +53,7 @@ import numpy as np
 from dpsk._mechanism.sensitivity import Sensitivity, derived_scale
 from dpsk._privacy.closed_forms import bounded_range_width
 from dpsk._privacy.events import Gaussian
-from dpsk._statistics.decimals import are_distinct, decimal_points, multiple_points
+from dpsk._statistics.decimals import decimal_points, has_multiples, multiple_points
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -67,8 +67,8 @@ if TYPE_CHECKING:
 
 __all__ = ["noisy_decimal", "noisy_decimals", "noisy_knots", "rank_noise"]
 
-#: Rows whose numbers are read at once; the largest number of multiples that serve as points.
-_PART, _MOST_MULTIPLES = 1 << 16, 1 << 14
+#: Rows whose numbers are read at once.
+_PART = 1 << 16
 #: Factor on the sensitivity of selections from cells, and its increase per unit of noise scale.
 #: Log-weights are multiplied by the noise scale, so their rounding errors grow with it.
 _MARGIN, _MORE_MARGIN = 1.0 + 2.0**-20, 2.0**-43
@@ -147,8 +147,7 @@ def noisy_decimals(rows: RowSource, numbers: Callable[..., FloatArray], q: float
             step=step, parted=parted)
     clipped = numbers if bounds is None else lambda *part: np.clip(numbers(*part), *bounds)
     choices = _Choices(rows, clipped, event, session, q, weighted, offsets, parted)
-    if step and bounds is not None and bounds[1] - bounds[0] < _MOST_MULTIPLES * step and (
-            are_distinct(np.array(bounds), step).all()):
+    if step and bounds is not None and has_multiples(bounds, step):
         choices.points = multiple_points(bounds, step)
     first, last = (0, len(choices.points) - 1) if bounds is None else map(
         int, choices.points.places(np.array(bounds)))

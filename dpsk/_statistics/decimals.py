@@ -19,9 +19,9 @@ import numpy as np
 
 if TYPE_CHECKING:
 
-    from dpsk._typing import BoolArray, FloatArray, IntArray
+    from dpsk._typing import FloatArray, IntArray
 
-__all__ = ["Points", "PointsAbout", "are_distinct", "decimal_points", "even_points",
+__all__ = ["Points", "PointsAbout", "decimal_points", "even_points", "has_multiples",
            "multiple_points", "multiples_about"]
 
 #: Exponents of ten between which cells have three digits; the second is the end of the points.
@@ -38,6 +38,8 @@ _USUAL, _FALL = 1e4, 0.3
 _CLOSE = 1e-2
 #: Rounding errors of a multiple, in steps, and so many steps from 0 multiples are distinct floats.
 _ROUNDING, _DISTINCT = 1e-6, 2.0**48
+#: Fewer multiples than this serve as points.
+_MOST_MULTIPLES = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,6 +186,12 @@ def even_points(points: FloatArray) -> Points:
     return Points(np.asarray(points, float), np.ones(len(points)), np.ones(1))
 
 
+def has_multiples(bounds: tuple[float, float], step: float) -> bool:
+    """Return whether the multiples of a step within bounds are few, and distinct floats."""
+    return bounds[1] - bounds[0] < _MOST_MULTIPLES * step and (
+        max(map(abs, bounds)) < _DISTINCT * step)
+
+
 def multiple_points(bounds: tuple[float, float], step: float) -> Points:
     """Return the multiples of a step within bounds, and next to them, with equal weights."""
     low, high = (multiples_about(np.array([end]), step, bool(above))[0]
@@ -200,9 +208,4 @@ def multiples_about(numbers: FloatArray, step: float, above: bool) -> FloatArray
     away = numbers / step
     away = np.ceil(away - _ROUNDING) if above else np.floor(away + _ROUNDING)
     # The decimal itself, not a float beside it.
-    return np.where(are_distinct(numbers, step), np.round(away * step, 9), numbers)
-
-
-def are_distinct(numbers: FloatArray, step: float) -> BoolArray:
-    """Return whether the multiples of a step about numbers are distinct floats."""
-    return np.abs(numbers) < _DISTINCT * step
+    return np.where(np.abs(numbers) < _DISTINCT * step, np.round(away * step, 9), numbers)
