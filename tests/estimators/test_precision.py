@@ -13,6 +13,7 @@ _KEPT = {"DPHuberRegressor": "predict", "DPLinearSVC": "decision_function",
          "DPQuantileRegressor": "predict"}
 
 
+@pytest.mark.covering(most=20)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", sorted({
@@ -33,6 +34,7 @@ def test_outputs_have_the_precision_of_rows_where_scikit_learns_have_it(name, dt
             for method, each in theirs.items()} == {method: ours[method] for method in theirs}
 
 
+@pytest.mark.covering(most=6)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", sorted(

@@ -236,6 +236,7 @@ REFUSING = {
 }
 
 
+@pytest.mark.covering(most=6)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", REFUSING)
 def test_no_step_refuses_numbers_that_follow_from_a_private_step(name):

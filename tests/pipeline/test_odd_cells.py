@@ -146,6 +146,7 @@ def assert_same(cell, other, last, change):
     np.testing.assert_array_equal(*scores)
 
 
+@pytest.mark.covering(most=15)
 @pytest.mark.parametrize("last", ["additive", "table", "linear"])
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("cell, same", [
@@ -195,6 +196,7 @@ REFUSED = {
     "missing column": (DPAdditiveClassifier(columns={"d": (0.0, 1.0)}), columns(lambda X: X))}
 
 
+@pytest.mark.covering(most=8)
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_kind_of_table_is_refused_before_the_charge(name, silent):
     last, function = REFUSED[name]
@@ -230,6 +232,7 @@ def test_tables_of_other_libraries_are_taken(make, last):
     assert len(budget.charges) == 1
 
 
+@pytest.mark.covering(most=5)
 @pytest.mark.parametrize("dtype", ["Int64", "boolean", "category", "string", "Sparse[float]"])
 @pytest.mark.parametrize("last", ["additive", "table", "linear"])
 def test_columns_of_any_dtype_may_have_gaps(dtype, last):
@@ -240,6 +243,7 @@ def test_columns_of_any_dtype_may_have_gaps(dtype, last):
     behind(gaps, LASTS[last]).fit(X, y).predict(X)
 
 
+@pytest.mark.covering(most=6)
 @pytest.mark.parametrize("dtype", ["Int64", "boolean", "Float64", "string"])
 @pytest.mark.parametrize("parts, rest", [
     ([("part", "passthrough", ["a"])], "passthrough"), ([("part", FunctionTransformer(), ["b"])],

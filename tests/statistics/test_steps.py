@@ -27,6 +27,7 @@ def missed(draw, q, **options):
     return count, np.array(ends)
 
 
+@pytest.mark.covering(most=5)
 @pytest.mark.parametrize("bounds", [None, (-10.0, 200_000.0)])
 @pytest.mark.parametrize("q", [0.1, 0.25, 0.9])
 @pytest.mark.parametrize("name", DRAWS)
