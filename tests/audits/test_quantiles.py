@@ -140,7 +140,8 @@ def test_octaves_of_columns_stay_under_the_claim(plan, two_octaves):
 
 
 @pytest.mark.parametrize("plan", [
-    pytest.param("pure", marks=pytest.mark.audit), pytest.param("gaussian", marks=pytest.mark.thorough)])
+    pytest.param("pure", marks=pytest.mark.audit),
+    pytest.param("gaussian", marks=pytest.mark.thorough)])
 def test_noise_of_octaves_cut_to_a_third_exceeds_the_claim(plan, noise_times, two_octaves):
     noise_times(1 / 3)
     epsilon, mu = measured(plan, octaves)
