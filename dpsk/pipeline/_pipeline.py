@@ -278,8 +278,8 @@ class DPPipeline(Composition):
         return trusted_facts(self.steps)
 
     def _check_inside(self, y, n_samples, params):
-        given = routed(self, params, self._check_steps(), None)
-        check_fit(dict(every_part(self.steps)), self._check_steps(), given, y, n_samples)
+        given = routed(self, params, private := self._check_steps(), None)
+        check_fit(dict(every_part(self.steps)), private, given, y, n_samples)
 
     def _check_table(self, X, y):
         """Raise the errors of private steps about rows, before any fit."""
