@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dpsk._mechanism.session import Batch, Session
     from dpsk._typing import BoolArray, FloatArray
 
-__all__ = ["in_range", "moment_noise", "noisy_column_sums"]
+__all__ = ["in_range", "moment_noise", "noisy_column_sums", "noisy_flag_counts"]
 
 #: Rows that are summed at once.
 _PART = 1 << 14
@@ -79,6 +79,17 @@ def noisy_column_sums(rows: RowSource, low: FloatArray, high: FloatArray, mu: fl
         gaussian(mu), totals, Sensitivity(moved, unit=unit),
         Sensitivity(moved / math.sqrt(2.0), unit=unit**2))
     return counts, sums, squares
+
+
+def noisy_flag_counts(rows: RowSource, mu: float,
+                      session: Session) -> tuple[FloatArray, float]:
+    """Return noisy counts of columns of flags, and the standard deviation of their noise.
+
+    Parameters and price are those of `noisy_column_sums`.
+    """
+    width = rows.n_features
+    sums = noisy_column_sums(rows, np.zeros(width), np.ones(width), mu, session)[1]
+    return 0.5 * (sums + rows.n_units), 0.5 * moment_noise(width, mu)
 
 
 def _sums(rows: RowSource, low: FloatArray, high: FloatArray,

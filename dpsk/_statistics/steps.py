@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpsk._statistics.column_sums import moment_noise, noisy_column_sums
+from dpsk._statistics.column_sums import noisy_flag_counts
 
 if TYPE_CHECKING:
     from dpsk._data.source import Rows
@@ -44,9 +44,7 @@ def noisy_steps(rows: Rows, whole: BoolArray, mu: float, session: Session) -> Fl
     """
     sought = [(place, step) for place, integers in enumerate(whole)
               for step in (None, *_STEPS) if step is None or step > 1.0 or not integers]
-    sums = noisy_column_sums(rows.viewed(_Multiples(tuple(sought))), np.zeros(len(sought)),
-                             np.ones(len(sought)), mu, session)[1]
-    counts, noise = 0.5 * (sums + rows.n_units), 0.5 * moment_noise(len(sought), mu)
+    counts, noise = noisy_flag_counts(rows.viewed(_Multiples(tuple(sought))), mu, session)
     found = np.zeros(len(whole))
     for count, (place, step) in zip(counts, sought, strict=True):
         if step is None:

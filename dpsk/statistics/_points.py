@@ -10,7 +10,7 @@ import numpy as np
 from dpsk._data.groups import units_of
 from dpsk._mechanism.core import Choices, Composite, Mechanism, Share, Statistic, mu_of
 from dpsk._statistics.cells import noisy_decimals, rank_noise
-from dpsk._statistics.column_sums import moment_noise, noisy_column_sums
+from dpsk._statistics.column_sums import noisy_flag_counts
 from dpsk._statistics.decimals import multiples_about
 from dpsk._statistics.part_sums import noisy_part_sums, part_sum_noise
 from dpsk._statistics.steps import noisy_steps
@@ -139,7 +139,7 @@ class CountedPoints(Composite):
         shares = [0.0 if all(self.whole) else _COUNT_SHARE,
                   0.0 if n_parts is None or self.held else _COUNT_SHARE, _COUNT_SHARE]
         by_part = partial(noisy_part_sums, n_parts=n_parts)
-        asked = noisy_column_sums, by_part, noisy_steps
+        asked = noisy_flag_counts, by_part, noisy_steps
         return (*map(Share, map(Statistic, asked), shares),
                 Share(self.points, 1.0 - sum(shares)))
 
@@ -158,12 +158,9 @@ class CountedPoints(Composite):
             flags = [integers[:, unsure]]
             if n_parts is not None or not self.held:
                 flags.insert(0, present[:, unsure])
-            ends = np.zeros((2, len(flags) * unsure.sum()))
-            ends[1] = 1.0
-            sums = counted.run((replace(rows, X=np.hstack(flags)), *ends), session,
-                               noise_multiplier)[1]
-            noise = 0.5 * moment_noise(len(sums), mu_of(counted.own(noise_multiplier)))
-            *there, whole_ones = 0.5 * (sums + n).reshape(len(flags), -1)
+            found, noise = counted.run((replace(rows, X=np.hstack(flags)),), session,
+                                       noise_multiplier)
+            *there, whole_ones = found.reshape(len(flags), -1)
             total = counts_at_least(there[0], noise, n) if there else counts[unsure]
             if n_parts is None and not self.held:
                 counts[unsure] = total
