@@ -18,6 +18,7 @@ from dpsk._privacy.certificate_fields import (
 )
 from dpsk._privacy.certificate_sum import n_fits
 from dpsk._privacy.events import Composed, Repeated
+from dpsk.reporting._findings import COUNTED, LEARNT
 
 if TYPE_CHECKING:
     from typing import Any
@@ -87,7 +88,7 @@ class PrivacyReport(AsJson):
     def is_counted(self) -> bool:
         """bool : whether all private fits are known and protect the same unit."""
         return self.relation != _NO_UNIT and all(
-            part.why in ("learnt", "counted") for part in self.exposed)
+            part.why in (LEARNT, COUNTED) for part in self.exposed)
 
     @property
     def delta(self) -> float:
